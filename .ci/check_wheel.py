@@ -1,0 +1,41 @@
+"""Build the wheel, install it into a clean virtual environment, and use it from a folder that is not the checkout."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = """
+import suricate as su
+g = su.Graph(num_vertices=4, device="cpu")
+ranks = g.track("pagerank")
+g.insert_edges([0, 1, 2], [1, 2, 3])
+assert g.compute("bfs", source=0).level.tolist() == [0, 1, 2, 3]
+assert abs(ranks.result.sum() - 1) < 1e-9 and ranks.result.argmax() == 3
+"""
+
+
+def main() -> int:
+    """Return 0 if the installed wheel works."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [sys.executable, "-m", "build", "--wheel", "--outdir", folder, str(ROOT)],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        (wheel,) = Path(folder).glob("*.whl")
+        venv.create(Path(folder) / "env", with_pip=True)
+        bin_folder = Path(folder) / "env" / "bin"
+        subprocess.run([bin_folder / "pip", "install", "--quiet", str(wheel)], check=True)
+        subprocess.run([bin_folder / "suricate", "plugins"], check=True, cwd=folder)
+        subprocess.run([bin_folder / "python", "-c", SCRIPT], check=True, cwd=folder)
+    print(f"{wheel.name} installs and works")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

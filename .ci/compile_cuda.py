@@ -1,0 +1,62 @@
+"""Compile every CUDA source for sm_70, sm_80 and sm_90, without a GPU: engines, operators and a set of edge functions.
+
+Usage: ``python .ci/compile_cuda.py [ENGINE ...]`` (default: all installed engines).
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+
+from nvrtc import compile_program
+
+import suricate as su
+from suricate import unionfind
+from suricate.cuda import Program, ingest
+from suricate.operators import cuda as operators
+
+ARCHES = ("sm_70", "sm_80", "sm_90")
+WEIGHTS = (None, "float32", "float64")
+OPTIONS = {"slabhash": [{"slab_bytes": size} for size in (32, 64, 128)]}  # those that change the layout
+
+
+def all_programs(engines: list[str]) -> Iterator[tuple[str, Program]]:
+    """Yield (label, program): the core's, each engine's own, and the operators over each engine's cursor."""
+    yield from (("core", program) for program in (unionfind.PROGRAM, *ingest.programs()))
+    for name, weight in product(engines, WEIGHTS):
+        for options in OPTIONS.get(name, [{}]):
+            store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
+            module = importlib.import_module(f"{type(store).__module__.rpartition('.')[0]}.cuda")
+            for program in (*module.programs(store), *operators.programs(store.view())):
+                yield f"{name} {options or ''} weight={weight}", program
+
+
+def attempt(job: tuple[str, Program, str]) -> str | None:
+    """Compile one program for one architecture; return the error, if there was one."""
+    label, program, arch = job
+    try:
+        compile_program(program, arch)
+    except RuntimeError as error:
+        return f"FAIL {label}: {error}"
+    return None
+
+
+def main() -> int:
+    """Compile everything; return 1 if anything failed."""
+    begun = time.perf_counter()
+    engines = sys.argv[1:] or [name for name, cls in su.plugins.engines().items() if "cuda" in cls.devices]
+    distinct = {program.text: (label, program) for label, program in all_programs(engines)}
+    jobs = [(label, program, arch) for label, program in distinct.values() for arch in ARCHES]
+    with ProcessPoolExecutor() as pool:
+        errors = [error for error in pool.map(attempt, jobs, chunksize=8) if error]
+    print(*errors, sep="\n")
+    print(f"{len(jobs) - len(errors)} compiled, {len(errors)} failed, {time.perf_counter() - begun:.0f} s")
+    return bool(errors)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""A short tour of every CUDA kernel, for ``compute-sanitizer``: all engines, updated, queried and traversed.
+
+Usage: ``compute-sanitizer --tool memcheck python .ci/sanitize.py [ENGINE ...]``. Every step is checked against a dict.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+import suricate as su
+
+VERTICES, BATCH, ROUNDS = 200, 600, 4
+
+
+def hop(u, v, w, dist):
+    """Distance of ``v`` through ``u``."""
+    return dist[u] + 1
+
+
+def tour(engine: str, weight_dtype: str | None, directed: bool, **options) -> None:
+    """Drive one graph through updates, queries, trackers and operators."""
+    rng = np.random.default_rng(7)
+    graph = su.Graph(
+        VERTICES,
+        backend=engine,
+        device="cuda",
+        weight_dtype=weight_dtype,
+        directed=directed,
+        in_edges=directed,
+        **options,
+    )
+    xp, model = graph.device.xp, {}
+    ranks, reach = graph.track("pagerank"), graph.track("bfs", source=0)
+    graph.mark()
+    for _ in range(ROUNDS):
+        src, dst = rng.integers(0, VERTICES, (2, BATCH))
+        src[: BATCH // 4] = 3  # a hub
+        weight = rng.integers(1, 9, BATCH) if weight_dtype else None
+        graph.insert_edges(
+            xp.asarray(src), xp.asarray(dst), None if weight is None else xp.asarray(weight).astype(weight_dtype)
+        )
+        model.update(zip(pairs(src, dst, directed), weight if weight is not None else np.ones(BATCH, int), strict=True))
+        gone = rng.integers(0, BATCH, BATCH // 3)
+        graph.delete_edges(xp.asarray(src[gone]), xp.asarray(dst[gone]))
+        for pair in pairs(src[gone], dst[gone], directed):
+            model.pop(pair, None)
+        assert graph.num_edges == len(model)
+        assert graph.has_edges(xp.asarray(src), xp.asarray(dst)).get().tolist() == [
+            p in model for p in pairs(src, dst, directed)
+        ]
+        assert abs(float(ranks.result.sum()) - 1) < 1e-6
+        assert int(reach.result.level[0]) == 0
+        graph.check()
+    operators(graph)
+    graph.updated()
+    graph.insert_vertices(5)
+    graph.delete_vertices([3])
+    graph.compact()
+    graph.check()
+    assert graph.to("cpu").num_edges == sum(3 not in pair for pair in model)
+
+
+def pairs(src, dst, directed):
+    """Edges as a list of tuples, canonical if undirected."""
+    return [(int(u), int(v)) if directed or u <= v else (int(v), int(u)) for u, v in zip(src, dst, strict=True)]
+
+
+def operators(graph: su.Graph) -> None:
+    """Run each operator once in each of its schemes."""
+    xp = graph.device.xp
+    dist = xp.full(graph.num_vertices, 1000, np.int32)
+    dist[0] = 0
+    su.propagate(graph, [0], hop, dist)
+    x = xp.ones(graph.num_vertices, np.float32)
+    for scheme in ("auto", "vertex", "unit"):
+        assert int(su.neighbor_reduce(graph, lambda u, v, w, x: x[v], args=(x,), scheme=scheme).sum()) == len(
+            su.edges(graph).src
+        )
+    total = xp.zeros(graph.num_vertices, np.float64)
+    su.advance(graph, None, lambda u, v, w, x: x[u], total, args=(x,), reduce="sum")
+    assert int(total.sum()) == len(su.edges(graph).src)
+    even = su.filter(graph, None, lambda v: v % 2 == 0)
+    su.advance(graph, even, hop, dist)
+    src, dst, _ = su.edges(graph)
+    su.intersect(graph, src, dst)
+
+
+def main() -> None:
+    """Tour all engines that run on CUDA."""
+    names = sys.argv[1:] or [name for name, engine in su.plugins.engines().items() if "cuda" in engine.devices]
+    for name in names:
+        for weight_dtype, directed in ((None, True), ("float32", False), ("float64", True)):
+            tour(name, weight_dtype, directed)
+            print(name, weight_dtype, "directed" if directed else "undirected", "ok", flush=True)
+    components = su.UnionFind(VERTICES, device="cuda")
+    components.union([0, 1, 5], [1, 2, 6])
+    assert components.num_components == VERTICES - 3
+
+
+if __name__ == "__main__":
+    main()

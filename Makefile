@@ -1,0 +1,58 @@
+# The README's two commands are `make demo` and `make test`.
+# Everything runs in the virtual environment $(VENV), made on first use; PYTHON=... takes another interpreter to make it.
+
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+
+# CuPy for the driver that is here, if one is: `nvidia-smi` names the newest CUDA version that the driver supports.
+CUDA_MAJOR := $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p' | head -1)
+CUDA_EXTRA := $(if $(CUDA_MAJOR),$(if $(filter 12,$(CUDA_MAJOR)),cuda12,cuda13))
+comma := ,
+
+.PHONY: demo test lint format wheel-check compile-cuda gpu-test sanitize bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/suricate demo
+
+test: $(VENV)/.dev
+	$(BIN)/pytest -n 2 -m "not gpu" $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python .ci/typecheck.py
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+wheel-check: $(VENV)/.dev
+	$(BIN)/python .ci/check_wheel.py
+
+compile-cuda: $(VENV)/.dev
+	$(BIN)/python .ci/compile_cuda.py
+
+gpu-test: $(VENV)/.dev
+	$(BIN)/pytest -m gpu $(ARGS)
+
+sanitize: $(VENV)/.dev
+	for tool in memcheck racecheck; do \
+	    compute-sanitizer --tool $$tool --error-exitcode 9 $(BIN)/python .ci/sanitize.py || exit 1; done
+
+bench: $(VENV)/.dev
+	$(BIN)/suricate bench $(ARGS)
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable ".$(if $(CUDA_EXTRA),[$(CUDA_EXTRA)])"
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable ".[dev$(if $(CUDA_EXTRA),$(comma)$(CUDA_EXTRA))]"
+	touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis

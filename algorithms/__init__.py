@@ -1,0 +1,1 @@
+"""Algorithms that come with suricate; each registers through the plugin hooks."""

@@ -1,0 +1,130 @@
+"""Breadth-first search kept current: levels and parents from one source, incremental and decremental.
+
+Follows Meerkat (Concessao et al.): every vertex holds one 64-bit word, ``level << 32 | parent``, and one atomic minimum
+keeps it. The words form the dependence tree; of several possible parents the smallest id wins, so that the answer
+does not depend on the order of events. A deleted tree edge invalidates the subtree below it; what is still valid then
+offers levels to the invalid part, and the search goes on from there. An inserted edge is a first frontier of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithm import Algorithm
+from suricate.errors import VertexRangeError
+
+if TYPE_CHECKING:
+    from suricate.batch import Delta
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+UNREACHED = 0x7FFFFFFFFFFFFFFF
+PARENT = 0xFFFFFFFF
+
+
+class BFSResult(NamedTuple):
+    """``level`` is int32[n], -1 where unreached; ``parent`` is int64[n], -1 where unreached, the source's is itself."""
+
+    level: Array
+    parent: Array
+
+
+def one_further(u, v, w, state):
+    """Offer ``v`` the word "one level below u, by u"."""
+    if state[u] == UNREACHED:
+        return UNREACHED
+    return (((state[u] >> 32) + 1) << 32) | u
+
+
+def is_child(u, v, w, state):
+    """Return 1 if ``u`` is the parent of ``v`` in the dependence tree."""
+    return 1 if (state[v] & PARENT) == u and state[v] != UNREACHED and (state[v] >> 32) > 0 else 0
+
+
+class BFS(Algorithm):
+    """Levels and parents of all vertices reachable from ``source`` along out-edges (all edges if undirected).
+
+    With in-edges a deletion is repaired from the invalidated vertices alone; without, by one pass over all edges.
+    """
+
+    name = "bfs"
+
+    def __init__(self, source: int = 0) -> None:
+        self.source = int(source)
+        self._state: Array = None
+        self._xp: Any = np
+
+    def compute(self, graph: Graph) -> None:
+        """Search from scratch."""
+        if not 0 <= self.source < graph.num_vertices:
+            raise VertexRangeError(f"bfs: source {self.source} is not in [0, {graph.num_vertices})")
+        self._xp = graph.device.xp
+        self._state = self._xp.full(graph.num_vertices, UNREACHED, np.int64)
+        self._state[self.source] = self.source
+        self._search(graph, [self.source])
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Repair what the deletions broke, then search on from what the insertions brought nearer."""
+        from suricate.operators import advance
+
+        self._grow(graph)
+        invalid = self._invalidate(graph, delta)
+        if len(invalid):
+            self._search(graph, self._offer(graph, invalid))
+        inserted = delta.arcs("inserted")
+        if len(inserted.src):
+            self._search(graph, advance(graph, inserted, one_further, self._state))
+
+    @property
+    def result(self) -> BFSResult:
+        """The current levels and parents."""
+        state, xp = self._state, self._xp
+        reached = state != UNREACHED
+        level = xp.where(reached, state >> 32, -1).astype(np.int32)
+        return BFSResult(level, xp.where(reached, state & PARENT, -1))
+
+    def _search(self, graph: Graph, frontier: Array) -> None:
+        from suricate.operators import propagate
+
+        propagate(graph, frontier, one_further, self._state, reduce="min")
+
+    def _grow(self, graph: Graph) -> None:
+        missing = graph.num_vertices - len(self._state)
+        if missing:
+            self._state = self._xp.concatenate([self._state, self._xp.full(missing, UNREACHED, np.int64)])
+
+    def _invalidate(self, graph: Graph, delta: Delta) -> Array:
+        """Reset the subtrees below deleted tree edges; return their vertices."""
+        from suricate.operators import propagate
+
+        xp, state = graph.device.xp, self._state
+        src, dst, _ = delta.arcs("deleted")
+        word = state[dst]
+        roots = dst[((word & PARENT) == src) & (word != UNREACHED) & ((word >> 32) > 0)]
+        if not len(roots):
+            return roots
+        invalid = xp.zeros(graph.num_vertices, np.uint32)
+        invalid[roots] = 1
+        propagate(graph, roots, is_child, invalid, args=(state,), reduce="max")
+        vertices = xp.flatnonzero(invalid).astype(np.uint32)
+        state[vertices] = UNREACHED
+        return vertices
+
+    def _offer(self, graph: Graph, invalid: Array) -> Array:
+        """Offer the valid neighbours' levels to the ``invalid`` vertices; return those that took one."""
+        from suricate.operators import advance, neighbor_reduce
+
+        if not graph.has_in_edges:
+            return advance(graph, None, one_further, self._state, reduce="min")
+        offers = neighbor_reduce(graph, one_further, args=(self._state,), reduce="min", over="in", vertices=invalid)
+        self._state[invalid] = offers
+        return invalid[offers != UNREACHED]
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer breadth-first search."""
+    return [BFS]

@@ -1,0 +1,1 @@
+"""Storage engines that come with suricate; each registers through the plugin hooks."""

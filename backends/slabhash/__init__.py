@@ -1,0 +1,13 @@
+"""One hash table of slabs per vertex, after SlabGraph (Awad et al.) and Meerkat (Concessao et al.); see README.md."""
+
+from __future__ import annotations
+
+from suricate.hookspecs import hookimpl
+
+
+@hookimpl
+def suricate_engines():
+    """Return the engine."""
+    from suricate.backends.slabhash.store import SlabHashStore
+
+    return [SlabHashStore]

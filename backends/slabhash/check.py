@@ -1,0 +1,109 @@
+"""The invariants of ``slabhash``, verified on the CPU over the arrays of a store."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from suricate.backends.slabhash.cpu import KEY_TOMBSTONE
+from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_of, decode
+from suricate.backends.slabhash.layout import ARRIVED, BUMP, FREED, LISTED, PENDING, QUEUED, TAKEN, TOUCHED, WORK, Slabs
+from suricate.store import require
+
+CHAIN_INVARIANTS = (
+    "",
+    "heads and next pointers are slabs below the bump counter",
+    "every slab is reachable once",
+    "every slab knows its owner",
+    "empty slots are at the tail of a chain only",
+    "every destination is below num_vertices",
+    "every key is in the bucket of its hash",
+    "every edge is stored once",
+    "degrees are exact",
+    "a vertex without storage has no edges and one bucket",
+)
+
+
+@njit(cache=True, nogil=True)
+def check_chains(g, num_vertices, reached):
+    """Walk every chain; return the number of an invariant that does not hold and the vertex, else 0 and 0.
+
+    ``reached`` (zeroed bool per slab) receives which slabs were met.
+    """
+    bump = np.int64(g.counters[BUMP])
+    holder = np.zeros(num_vertices, np.int64)  # the last source, plus 1, that had this destination
+    for v in range(num_vertices):
+        edges = 0
+        if g.first_slab[v] == KEY_EMPTY:
+            if g.degree[v] != 0 or g.buckets[v] != 1:
+                return 9, v
+            continue
+        count = decode(g.buckets[v])
+        for k in range(count):
+            slab, tail = np.int64(g.first_slab[v]) + k, False
+            while slab >= 0:
+                if slab >= bump:
+                    return 1, v
+                if reached[slab]:
+                    return 2, v
+                reached[slab] = True
+                if g.owner[slab] != v:
+                    return 3, v
+                for slot in range(g.keys):
+                    word = g.pool[slab * g.words + slot]
+                    if word == KEY_EMPTY:
+                        tail = True
+                        continue
+                    if tail:
+                        return 4, v
+                    if word == KEY_TOMBSTONE:
+                        continue
+                    if word >= num_vertices:
+                        return 5, v
+                    if bucket_of(word, count) != k:
+                        return 6, v
+                    if holder[word] == v + 1:
+                        return 7, v
+                    holder[word] = v + 1
+                    edges += 1
+                after = g.pool[slab * g.words + g.keys]
+                if after != KEY_EMPTY and tail:
+                    return 4, v
+                slab = np.int64(-1) if after == KEY_EMPTY else np.int64(after)
+        if edges != g.degree[v]:
+            return 8, v
+    return 0, 0
+
+
+def verify(slabs: Slabs, num_vertices: int, marked: bool) -> None:
+    """Raise ``CheckFailed`` if an invariant does not hold; the arrays are on the CPU."""
+    counters = slabs.counters.astype(np.int64)
+    bump, listed, taken, freed = (int(counters[at]) for at in (BUMP, LISTED, TAKEN, FREED))
+    require(bump <= slabs.capacity, "the bump counter is within the pool")
+    require(len(slabs.pool) == slabs.capacity * slabs.words, "the pool holds the slabs it is said to")
+    require(slabs.capacity == 0 or slabs.pool.ctypes.data % 128 == 0, "the pool is aligned to 128 bytes")
+    require(not counters[[QUEUED, PENDING, WORK, ARRIVED]].any(), "counters of a batch are zero between batches")
+    require(not (slabs.buckets >> 15).any(), "no vertex is queued between batches")
+    reached = np.zeros(slabs.capacity, bool)
+    broken, vertex = check_chains(slabs, num_vertices, reached)
+    require(broken == 0, f"{CHAIN_INVARIANTS[broken]} (vertex {vertex})")
+    _verify_free(slabs, reached, bump, max(0, listed - taken), freed)
+    left = slabs.free_list[min(taken, listed) : listed]
+    require(len(np.unique(left)) == len(left), "no slab is in the free list twice")
+    require(not reached[left].any() and (not len(left) or left.max() < bump), "the free list holds free slabs")
+    if marked:
+        _verify_stamps(slabs, int(counters[TOUCHED]))
+
+
+def _verify_free(slabs: Slabs, reached: np.ndarray, bump: int, listed: int, freed: int) -> None:
+    require(not (reached & (slabs.owner == KEY_EMPTY)).any(), "a slab in use has an owner")
+    require(bool((slabs.owner[~reached] == KEY_EMPTY).all()), "every slab with an owner is reachable")
+    free = slabs.pool.reshape(-1, slabs.words)[~reached]
+    require(bool((free == KEY_EMPTY).all()), "free slabs are clean")
+    require(int((~reached[:bump]).sum()) == listed + freed, "the counters know the number of free slabs")
+
+
+def _verify_stamps(slabs: Slabs, touched: int) -> None:
+    require(len(slabs.stamp) == len(slabs.touched) == slabs.capacity, "there is a stamp for every slab")
+    stamped = np.flatnonzero(slabs.stamp >> 5 == slabs.epoch)
+    require(np.array_equal(np.sort(slabs.touched[:touched]), stamped), "touched slabs are those stamped")

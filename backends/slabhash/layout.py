@@ -1,0 +1,132 @@
+"""The layout of ``slabhash``, shared by both devices: the geometry of a slab, and the arrays of a store.
+
+A slab is 8, 16 or 32 words of 4 bytes: keys (destinations) first, the index of the next slab of the bucket behind the
+last key, then the weights, aligned to their size. Without weights a slab is the concurrent set of the SlabHash paper,
+with weights its map.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate.devices import Array
+
+SLAB_BYTES = (32, 64, 128)
+
+# Places in the array of counters (uint32[16]).
+BUMP = 0  #: slabs below this index are or were in use
+LISTED = 1  #: length of the list of free slabs
+TAKEN = 2  #: how many of the list were taken again
+FREED = 3  #: free slabs below BUMP that are not in the list (yet)
+WANTED = 4  #: slabs that re-buckets asked for in vain
+TOUCHED = 5  #: length of the list of slabs that were inserted into since the mark
+QUEUED = 6  #: CUDA, within one insertion: vertices to re-bucket
+PENDING = 7  #: CUDA, within one insertion: edges put off until their vertex has more buckets
+WORK = 8  #: CUDA, within one insertion: parts of vertices to move
+ARRIVED, LEFT = 9, 10  #: CUDA: grid-wide barrier
+SPENT = 12  #: CUDA, within one insertion: slabs claimed by re-buckets (64 bits)
+NUM_COUNTERS = 16
+
+# A bucket count is a 16-bit word: 11 bits of mantissa, 4 of exponent; the top bit says that the vertex is queued.
+MANTISSA_BITS = 11
+GROWTH = 1.7  #: a vertex is re-bucketed when it has this many times the edges that its buckets are sized for ...
+GROWTH_ROOM = 1.5  #: ... and gets buckets for this many times its edges
+LONG_CHAIN = (
+    8  #: a chain this many times longer than it should be is re-bucketed whatever the degree: it has tombstones
+)
+FLAG_CHAIN = 3  #: below this many slabs nothing is looked at
+FRESH_BITS = 5  #: a stamp is the epoch of the mark << 5 | 31 - first slot inserted since
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A slab of ``words`` words: keys in ``[0, keys)``, next slab at ``keys``, weights from ``weight_offset`` on.
+
+    ``weight_words`` is the size of a weight in words (0: no weights); ``lanes`` is the number of CUDA lanes that, with
+    16 bytes each, load the keys and the next pointer of a slab.
+    """
+
+    words: int
+    keys: int
+    weight_words: int
+    weight_offset: int
+    lanes: int
+
+
+def geometry(slab_bytes: int, weight_dtype: np.dtype | None) -> Geometry:
+    """Return the geometry of slabs of 32, 64 or 128 bytes for weights of ``weight_dtype`` (None: no weights)."""
+    words = slab_bytes // 4
+    weight_words = 0 if weight_dtype is None else weight_dtype.itemsize // 4
+    keys = (words - 1) // (1 + weight_words)
+    offset = keys + 1 + (keys + 1) % max(1, weight_words)
+    lanes = 1 << (math.ceil((keys + 1) / 4) - 1).bit_length()
+    return Geometry(words, keys, weight_words, offset, lanes)
+
+
+def macros(shape: Geometry) -> dict[str, int]:
+    """Return a geometry as macros for CUDA sources."""
+    return {
+        "SLAB_WORDS": shape.words,
+        "SLAB_KEYS": shape.keys,
+        "SLAB_LANES": shape.lanes,
+        "WEIGHT_WORDS": shape.weight_words,
+        "WEIGHT_OFFSET": shape.weight_offset,
+    }
+
+
+def fitting_slab(mean_degree: float, weight_dtype: np.dtype | None, load_factor: float) -> int:
+    """Return the slab width for an expected degree (0: unknown): one narrow slab, else 64 bytes, 128 for hubs only."""
+    if mean_degree <= 0:
+        return 64
+    if mean_degree <= load_factor * geometry(32, weight_dtype).keys:
+        return 32
+    return 64 if mean_degree <= 8 * load_factor * geometry(64, weight_dtype).keys else 128
+
+
+class Slabs(NamedTuple):
+    """All arrays of a store, and what kernels need to know about them; the same on both devices.
+
+    ``pool`` uint32[capacity * words] (aligned to 128 bytes; what is unused is EMPTY); ``owner`` uint32[capacity], EMPTY
+    for free slabs; per vertex ``first_slab`` uint32 (EMPTY: no storage yet), ``buckets`` uint16 (encoded), ``degree``
+    uint32; ``counters`` uint32[16]; ``free_list`` uint32; ``stamp`` and ``touched`` uint32[capacity], empty until the
+    first mark. ``epoch`` is the number of marks.
+    """
+
+    pool: Array
+    owner: Array
+    first_slab: Array
+    buckets: Array
+    degree: Array
+    counters: Array
+    free_list: Array
+    stamp: Array
+    touched: Array
+    capacity: int
+    epoch: int
+    words: int
+    keys: int
+    weight_words: int
+    weight_offset: int
+
+
+class SlabView(NamedTuple):
+    """Arrays of the view; a part of :class:`Slabs`.
+
+    ``weight`` is the pool in the weight dtype (uint32 if there are no weights); the slot of an edge is the index of its
+    key in ``pool``. ``weight_offset`` is the word of the first weight of a slab.
+    """
+
+    pool: Array
+    weight: Array
+    owner: Array
+    first_slab: Array
+    buckets: Array
+    degree: Array
+    counters: Array
+    words: int
+    keys: int
+    weight_offset: int

@@ -1,0 +1,230 @@
+// Maintenance and traversal of all storage. None of these kernels synchronises with the host.
+#include "slabs.cuh"
+
+__device__ __forceinline__ long long thread_index() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ long long grid_size() { return (long long)gridDim.x * blockDim.x; }
+
+// Warp: sum over the lanes, in every lane.
+__device__ __forceinline__ uint32_t warp_sum(uint32_t x) {
+    for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(WARP, x, d);
+    return x;
+}
+
+// counts[v] += number of edges with source v. A thread per edge; one atomic per distinct source of a warp. Nothing if
+// the guard is set.
+extern "C" __global__ void count_sources(const uint32_t* src, long long n, const uint32_t* guard, uint32_t* counts) {
+    if (guard && *guard) return;
+    for (long long base = warp_index() * 32; base < n; base += warp_count() * 32) {
+        const long long i = base + (threadIdx.x & 31);
+        add_per_vertex(counts, i < n ? src[i] : 0, i < n, 1u);
+    }
+}
+
+// Bucket counts for expected degrees (uint32[n]): codes uint16[n], heads int64[n] (0 for no edges). A thread per vertex.
+extern "C" __global__ void plan_buckets(const uint32_t* expected, long long n, double per_bucket, int hashing,
+                                        unsigned short* codes, long long* heads) {
+    for (long long v = thread_index(); v < n; v += grid_size()) {
+        uint32_t count = hashing ? max(1u, uint32_t(ceil(expected[v] / per_bucket))) : 1u;
+        uint32_t code = bucket_code(count);
+        codes[v] = (unsigned short)code;
+        heads[v] = expected[v] ? bucket_count(code) : 0u;
+    }
+}
+
+// owner[s] = v for the heads of v, which are ends[v] - heads[v] to ends[v]. A thread per vertex with up to 32 heads,
+// else the whole warp.
+extern "C" __global__ void place_heads(const long long* heads, const long long* ends, long long n, uint32_t* owner) {
+    const int lane = threadIdx.x & 31;
+    for (long long base = warp_index() * 32; base < n; base += warp_count() * 32) {
+        const long long v = base + lane;
+        const long long count = v < n ? heads[v] : 0, first = v < n ? ends[v] - count : 0;
+        if (count <= 32)
+            for (long long k = 0; k < count; ++k) owner[first + k] = uint32_t(v);
+        uint32_t large = __ballot_sync(WARP, count > 32);
+        for (; large; large &= large - 1) {
+            const int who = __ffs(large) - 1;
+            const long long many = __shfl_sync(WARP, count, who), start = __shfl_sync(WARP, first, who);
+            for (long long k = lane; k < many; k += 32) owner[start + k] = uint32_t(base + who);
+        }
+    }
+}
+
+// Edges of a batch per bucket: counts is zeroed uint32[bump + vertices]; edges of vertices without storage are counted
+// per vertex, behind the buckets. A thread per edge, one atomic each. Nothing if the guard is set.
+extern "C" __global__ void count_edges(View g, long long bump, const uint32_t* src, const uint32_t* dst, long long n,
+                                       const uint32_t* guard, uint32_t* counts) {
+    if (guard && *guard) return;
+    for (long long i = thread_index(); i < n; i += grid_size()) {
+        uint32_t head = head_of(g, src[i], dst[i]);
+        atomicAdd(counts + (head == EMPTY ? bump + src[i] : (long long)head), 1u);
+    }
+}
+
+// total += slabs that the counted edges need at most beyond what their chains have left. A thread per count; with
+// `fresh` all heads are known to be empty and the pool is not read. One atomic per warp.
+extern "C" __global__ void sum_slabs(View g, long long bump, const uint32_t* counts, long long n, int fresh,
+                                     unsigned long long* total) {
+    for (long long base = warp_index() * 32; base < n; base += warp_count() * 32) {
+        const long long at = base + (threadIdx.x & 31);
+        uint32_t edges = at < n ? counts[at] : 0;
+        if (edges && at < bump) {
+            uint32_t used = 0;
+            if (!fresh) {
+                long long words = at * SLAB_WORDS;
+                for (uint32_t next; (next = g.pool[words + SLAB_KEYS]) != EMPTY;) words = (long long)next * SLAB_WORDS;
+                while (used < SLAB_KEYS && g.pool[words + used] != EMPTY) ++used;
+            }
+            edges -= min(edges, SLAB_KEYS - used);
+        }
+        uint32_t need = warp_sum((edges + SLAB_KEYS - 1) / SLAB_KEYS);
+        if ((threadIdx.x & 31) == 0 && need) atomicAdd(total, (unsigned long long)need);
+    }
+}
+
+// Copy all edges of `old` to the buckets of g: those in slots from before the mark (fresh = 0), or since (fresh = 1).
+// A tile per slab, in address order.
+extern "C" __global__ void __launch_bounds__(256) move_edges(View old, View g, int fresh) {
+    const Tile t;
+    const long long bump = old.counters[BUMP];
+    for (long long base = warp_index() * TILES; base < bump; base += warp_count() * TILES) {
+        const long long slab = base + t.index();
+        uint32_t u = slab < bump ? old.owner[slab] : EMPTY;
+        const bool active = u != EMPTY;
+        if (!active) u = 0;
+        uint32_t split = active && old.epoch ? fresh_from(old, uint32_t(slab)) : SLAB_KEYS;
+        move_slab(old, t, active, uint32_t(slab), fresh ? split : 0, fresh ? SLAB_KEYS : split, g, u, g.first_slab[u],
+                  bucket_count(g.buckets[u]), fresh);
+    }
+}
+
+// Free the storage of distinct vertices (uint32[n]). A warp per vertex, its tiles over the buckets.
+extern "C" __global__ void __launch_bounds__(256) free_vertices(View g, const uint32_t* vertices, long long n) {
+    const Tile t;
+    for (long long i = warp_index(); i < n; i += warp_count()) {
+        const uint32_t v = vertices[i], head = g.first_slab[v];
+        if (head == EMPTY) continue;
+        release_chains(g, t, head, bucket_count(g.buckets[v]));
+        __syncwarp();
+        if ((threadIdx.x & 31) == 0) {
+            g.first_slab[v] = EMPTY;
+            g.buckets[v] = 1;
+            g.degree[v] = 0;
+        }
+    }
+}
+
+// Write the free slabs below the bump counter to `list`, in any order; cursor is a zeroed uint32[1]. A thread per slab,
+// one atomic per warp.
+extern "C" __global__ void list_free(View g, uint32_t* list, uint32_t* cursor) {
+    const long long bump = g.counters[BUMP];
+    const int lane = threadIdx.x & 31;
+    for (long long base = warp_index() * 32; base < bump; base += warp_count() * 32) {
+        const bool free = base + lane < bump && g.owner[base + lane] == EMPTY;
+        const uint32_t who = __ballot_sync(WARP, free);
+        uint32_t at = 0;
+        if (lane == 0 && who) at = atomicAdd(cursor, __popc(who));
+        at = __shfl_sync(WARP, at, 0) + __popc(who & ((1u << lane) - 1u));
+        if (free) list[at] = uint32_t(base + lane);
+    }
+}
+
+// Mask of the parts of a lane's quad that hold an edge, in slots from `from` on.
+__device__ __forceinline__ uint32_t edge_mask(uint4 q, int lane, uint32_t from) {
+    uint32_t mask = uint32_t(q.x < TOMBSTONE && is_key(lane, 0)) | uint32_t(q.y < TOMBSTONE && is_key(lane, 1)) << 1 |
+                    uint32_t(q.z < TOMBSTONE && is_key(lane, 2)) << 2 | uint32_t(q.w < TOMBSTONE && is_key(lane, 3)) << 3;
+    const uint32_t first = lane * 4;
+    return from <= first ? mask : from >= first + 4 ? 0u : mask >> (from - first) << (from - first);
+}
+
+// Exclusive sum of x over the lanes below in groups of WIDTH lanes; `total` is the group's sum. Warp.
+template <int WIDTH>
+__device__ __forceinline__ uint32_t group_scan(uint32_t x, uint32_t& total) {
+    uint32_t sum = x;
+    for (int d = 1; d < WIDTH; d <<= 1) {
+        uint32_t below = __shfl_up_sync(WARP, sum, d, WIDTH);
+        if ((threadIdx.x & (WIDTH - 1)) >= d) sum += below;
+    }
+    total = __shfl_sync(WARP, sum, WIDTH - 1, WIDTH);
+    return sum - x;
+}
+
+// Write the edges of a lane's quad (those in `mask`) from place `at` on; src and weight may be null.
+__device__ __forceinline__ void write_edges(const View& g, uint4 q, uint32_t mask, long long slot, uint32_t u,
+                                            long long at, uint32_t* src, uint32_t* dst, bits_t* weight) {
+    for (; mask; mask &= mask - 1, ++at) {
+        const int c = __ffs(mask) - 1;
+        dst[at] = part_of(q, c);
+        if (src) src[at] = u;
+#if WEIGHT_WORDS
+        weight[at] = *weight_at(g, slot + c);
+#endif
+    }
+}
+
+// Edges of vertices[i] (uint32[n], repeats allowed) to offsets[i] and on. `parts` warps share a vertex, their tiles
+// stride over its buckets; cursor is a zeroed uint32[n] that hands out places, one atomic per warp and round.
+extern "C" __global__ void __launch_bounds__(256)
+gather(View g, const uint32_t* vertices, const long long* offsets, long long n, long long parts, uint32_t* cursor,
+       uint32_t* dst, bits_t* weight) {
+    const Tile t;
+    const int lane = threadIdx.x & 31;
+    for (long long unit = warp_index(); unit < n * parts; unit += warp_count()) {
+        const long long i = unit / parts;
+        const uint32_t u = vertices[i], head = g.first_slab[u];
+        const long long count = head == EMPTY ? 0 : bucket_count(g.buckets[u]);
+        for (long long first = unit % parts * TILES; first < count; first += parts * TILES) {
+            uint32_t slab = first + t.index() < count ? uint32_t(head + first + t.index()) : EMPTY;
+            while (__any_sync(WARP, slab != EMPTY)) {
+                const long long slot = (long long)slab * SLAB_WORDS + t.lane * 4;
+                uint4 q = {EMPTY, EMPTY, EMPTY, EMPTY};
+                if (slab != EMPTY) q = *reinterpret_cast<const uint4*>(g.pool + slot);
+                const uint32_t mask = slab == EMPTY ? 0u : edge_mask(q, t.lane, 0);
+                uint32_t total, at = group_scan<32>(__popc(mask), total), place = 0;
+                if (lane == 0 && total) place = atomicAdd(cursor + i, total);
+                place = __shfl_sync(WARP, place, 0);
+                write_edges(g, q, mask, slot, u, offsets[i] + place + at, nullptr, dst, weight);
+                slab = __shfl_sync(WARP, part_of(q, LINK_PART), t.shift + LINK_LANE);
+            }
+        }
+    }
+}
+
+// All edges, those of vertex v from offsets[v] on. A tile per slab, in address order; cursor is a zeroed uint32 per
+// vertex, one atomic per slab.
+extern "C" __global__ void __launch_bounds__(256)
+gather_all(View g, const long long* offsets, uint32_t* cursor, uint32_t* src, uint32_t* dst, bits_t* weight) {
+    const Tile t;
+    const long long bump = g.counters[BUMP];
+    for (long long base = warp_index() * TILES; base < bump; base += warp_count() * TILES) {
+        const long long slab = base + t.index(), slot = slab * SLAB_WORDS + t.lane * 4;
+        const uint32_t u = slab < bump ? g.owner[slab] : EMPTY;
+        uint4 q = {EMPTY, EMPTY, EMPTY, EMPTY};
+        if (u != EMPTY) q = *reinterpret_cast<const uint4*>(g.pool + slot);
+        const uint32_t mask = u == EMPTY ? 0u : edge_mask(q, t.lane, 0);
+        uint32_t total, at = group_scan<SLAB_LANES>(__popc(mask), total), place = 0;
+        if (t.lane == 0 && total) place = atomicAdd(cursor + u, total);
+        place = __shfl_sync(WARP, place, t.shift);
+        if (mask) write_edges(g, q, mask, slot, u, offsets[u] + place + at, src, dst, weight);
+    }
+}
+
+// Edges inserted since the mark, in any order; cursor is a zeroed uint64[1]. A tile per touched slab, one atomic per
+// warp.
+extern "C" __global__ void __launch_bounds__(256)
+gather_touched(View g, unsigned long long* cursor, uint32_t* src, uint32_t* dst, bits_t* weight) {
+    const Tile t;
+    const int lane = threadIdx.x & 31;
+    const long long touched = g.counters[TOUCHED];
+    for (long long base = warp_index() * TILES; base < touched; base += warp_count() * TILES) {
+        const bool active = base + t.index() < touched;
+        const uint32_t slab = active ? g.touched[base + t.index()] : 0u, u = g.owner[slab];
+        const long long slot = (long long)slab * SLAB_WORDS + t.lane * 4;
+        uint4 q = *reinterpret_cast<const uint4*>(g.pool + slot);
+        const uint32_t mask = active ? edge_mask(q, t.lane, fresh_from(g, slab)) : 0u;
+        uint32_t total, at = group_scan<32>(__popc(mask), total);
+        unsigned long long place = 0;
+        if (lane == 0 && total) place = atomicAdd(cursor, (unsigned long long)total);
+        place = __shfl_sync(WARP, place, 0);
+        write_edges(g, q, mask, slot, u, (long long)place + at, src, dst, weight);
+    }
+}

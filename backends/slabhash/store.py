@@ -1,0 +1,648 @@
+"""The engine ``slabhash``: what is common to both devices. The layout is in ``layout.py``, the reasons in README.md.
+
+Slabs never run out inside a kernel: before every insertion the host makes sure that there are as many as the batch can
+need at most. It knows a lower bound of the free ones (``_room``) and reads the device's counters only when that bound
+does not suffice. Then, in this order: free slabs are listed for reuse, the pool grows geometrically, or the batch is
+counted exactly and the pool grows by what it really needs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from suricate.backends.slabhash.layout import (
+    BUMP,
+    FREED,
+    LISTED,
+    NUM_COUNTERS,
+    SLAB_BYTES,
+    TAKEN,
+    TOUCHED,
+    WANTED,
+    Slabs,
+    SlabView,
+    fitting_slab,
+    geometry,
+    macros,
+)
+from suricate.devices import CPU, Array, Device
+from suricate.errors import CapacityError, DeviceError, ShapeError
+from suricate.store import EMPTY, MAX_VERTICES, Adjacency, EdgeList, Outcome, Store, StoreView, move
+
+HERE = Path(__file__).parent
+MAX_SLABS = MAX_VERTICES  # slab indices share their sentinels with vertex ids
+MAX_EPOCH = 1 << 27
+MIN_SLABS = 64
+Batch = tuple[Array, Array, Array | None]  # src, dst, guard
+SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
+
+
+class SlabHashStore(Store):
+    """One hash table of slabs per vertex. See :class:`suricate.store.Store` for the common arguments.
+
+    Args:
+        slab_bytes: 32, 64, 128, or ``"auto"``: by the mean of the degree hints (64 without hints).
+        load_factor: edges per key slot for which buckets are sized.
+        hashing: False gives every vertex one bucket: denser slabs for traversal, linear search for queries; chains are
+            then never re-bucketed.
+
+    ``memory_limit`` bounds what the store holds between calls; while a pool grows, the old one is there as well.
+
+    Raises:
+        ValueError: an option is out of range, or the hints are not one per vertex.
+        CapacityError: the arrays of the vertices do not fit (degree hints that do not fit are ignored).
+    """
+
+    name: ClassVar[str] = "slabhash"
+    guarded: ClassVar[bool] = True
+    priority: ClassVar[int] = 10
+
+    def __init__(
+        self,
+        num_vertices: int,
+        *,
+        device: Device = CPU,
+        weight_dtype: np.dtype | None = None,
+        degree_hints: Array | None = None,
+        memory_limit: int | None = None,
+        slab_bytes: int | str = "auto",
+        load_factor: float = 0.7,
+        hashing: bool = True,
+    ) -> None:
+        dtype = None if weight_dtype is None else np.dtype(weight_dtype)
+        super().__init__(num_vertices, device=device, weight_dtype=dtype, memory_limit=memory_limit)
+        if slab_bytes not in ("auto", *SLAB_BYTES):
+            raise ValueError(f"slab_bytes must be 32, 64, 128 or 'auto', not {slab_bytes!r}")
+        if not 0 < load_factor <= 16:
+            raise ValueError(f"load_factor must be above 0 and at most 16, not {load_factor!r}")
+        hints = self._hints(degree_hints)
+        if slab_bytes == "auto":
+            slab_bytes = fitting_slab(_mean_degree(hints), dtype, load_factor)
+        self.slab_bytes, self.load_factor, self.hashing = int(slab_bytes), float(load_factor), bool(hashing)
+        self.geometry = geometry(self.slab_bytes, dtype)
+        self.per_bucket = self.load_factor * self.geometry.keys
+        self.kernels = self._make_kernels()
+        self._promised = 0  # edges of reserve() that are still to come
+        self._bound_edges = 0  # upper bound of the edges inserted since the buckets were last sized for all
+        self._marked_arrays = False
+        with self.reserving():
+            self.slabs = self._new_slabs(num_vertices, 0)
+        self._read_counters()
+        if hints is not None:
+            self._try_hints(hints)
+
+    def _make_kernels(self) -> Any:
+        if self.device.is_cuda:
+            from suricate.backends.slabhash.cuda import CudaKernels
+
+            return CudaKernels(self)
+        from suricate.backends.slabhash.cpu import CpuKernels
+
+        return CpuKernels(self)
+
+    def options(self) -> dict[str, Any]:
+        """Return the engine options, with the slab width that was chosen."""
+        return {"slab_bytes": self.slab_bytes, "load_factor": self.load_factor, "hashing": self.hashing}
+
+    # -- memory --------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reserving(self) -> Iterator[None]:
+        """Turn running out of real memory into ``CapacityError``; nothing may be mutated inside."""
+        try:
+            yield
+        except CapacityError:
+            raise
+        except MemoryError as error:
+            raise CapacityError(f"slabhash cannot allocate memory on {self.device}: {error}") from error
+
+    def _bytes(self, capacity: int, vertices: int, listed: int) -> int:
+        per_slab = self.slab_bytes + (12 if self._marked_arrays else 4)
+        return capacity * per_slab + vertices * 10 + 4 * (listed + NUM_COUNTERS)
+
+    def _admit(self, capacity: int, vertices: int, listed: int = 0) -> None:
+        size = self._bytes(capacity, vertices, listed)
+        if self.memory_limit is not None and size > self.memory_limit:
+            raise CapacityError(f"slabhash needs {size} bytes, memory_limit is {self.memory_limit}")
+        if capacity > MAX_SLABS:
+            raise CapacityError(f"slabhash cannot have {capacity} slabs of {self.slab_bytes} bytes: use wider ones")
+        if not self.device.is_cuda and size > _physical_memory():
+            raise CapacityError(f"slabhash needs {size} bytes, the machine has {_physical_memory()}")
+
+    def _filled(self, size: int, alignment: int = 4) -> Array:
+        """Return uint32[size] of EMPTY whose address is a multiple of ``alignment``."""
+        if self.device.is_cuda:
+            return self.device.xp.full(size, EMPTY, np.uint32)  # aligned to 512 bytes by CuPy's memory pool
+        raw = np.empty(4 * size + alignment, np.uint8)
+        start = -raw.ctypes.data % alignment
+        array = raw[start : start + 4 * size].view(np.uint32)
+        array[:] = EMPTY
+        return array
+
+    def _new_slabs(self, vertices: int, capacity: int) -> Slabs:
+        """Return the arrays of an empty store; raises ``CapacityError`` or ``MemoryError``."""
+        self._admit(capacity, vertices)
+        xp, shape = self.device.xp, self.geometry
+        marks = capacity if self._marked_arrays else 0
+        old: Slabs | None = getattr(self, "slabs", None)
+        return Slabs(
+            pool=self._filled(capacity * shape.words, 128),
+            owner=self._filled(capacity),
+            first_slab=self._filled(vertices),
+            buckets=xp.ones(vertices + vertices % 2, np.uint16),  # CUDA flags vertices in words of two
+            degree=xp.zeros(vertices, np.uint32),
+            counters=xp.zeros(NUM_COUNTERS, np.uint32),
+            free_list=xp.zeros(0, np.uint32),
+            stamp=xp.zeros(marks, np.uint32),
+            touched=xp.zeros(marks, np.uint32),
+            capacity=capacity,
+            epoch=0 if old is None else old.epoch,
+            words=shape.words,
+            keys=shape.keys,
+            weight_words=shape.weight_words,
+            weight_offset=shape.weight_offset,
+        )
+
+    def _resized(self, capacity: int) -> Slabs:
+        """Return the present arrays with room for ``capacity`` slabs; raises before anything changed."""
+        slabs, xp = self.slabs, self.device.xp
+        self._admit(capacity, len(slabs.first_slab), len(slabs.free_list))
+        with self.reserving():
+            pool, owner = self._filled(capacity * slabs.words, 128), self._filled(capacity)
+            marks = [xp.zeros(capacity if self._marked_arrays else 0, np.uint32) for _ in range(2)]
+        pool[: len(slabs.pool)] = slabs.pool
+        owner[: slabs.capacity] = slabs.owner
+        for new, old in zip(marks, (slabs.stamp, slabs.touched), strict=True):
+            new[: len(old)] = old
+        return slabs._replace(pool=pool, owner=owner, stamp=marks[0], touched=marks[1], capacity=capacity)
+
+    def _read_counters(self) -> None:
+        """Read the counters of the device (waits for it) and learn the exact number of free slabs."""
+        counters = self.device.to_numpy(self.slabs.counters).astype(np.int64)
+        self._counters = counters
+        self._set_room(counters)
+        if self.device.is_cuda:
+            self.kernels.forget_refresh()
+
+    def _set_room(self, counters: np.ndarray) -> None:
+        listed = max(0, int(counters[LISTED] - counters[TAKEN]))
+        self._room = self.slabs.capacity - int(counters[BUMP]) + listed
+        self._wanted = int(counters[WANTED])
+        self._used = int(counters[BUMP]) - listed - int(counters[FREED])
+
+    def _need_at_most(self, edges: int) -> int:
+        """Return how many slabs any ``edges`` edges can need: each bucket can be full, or each vertex without one."""
+        return self._bound(edges, self.slabs.capacity - self._room + self.num_vertices)
+
+    def _bound(self, edges: int, chains: int) -> int:
+        return min(edges, chains + edges // self.geometry.keys)
+
+    def _make_room(self, src: Array, dst: Array, guard: Array | None) -> int:
+        """Make sure that there are slabs for a batch; return how many it may use, without those for re-buckets."""
+        edges = len(src)
+        need, extra = self._need_at_most(edges), self._extra(edges)
+        if self._room < need + extra and self.device.is_cuda and self.kernels.refresh():
+            need, extra = self._need_at_most(edges), self._extra(edges)
+        if self._room >= need + extra and not self._wanted:
+            return need
+        self._read_counters()
+        need, extra = self._need_at_most(edges), self._extra(edges)
+        space = self.slabs.capacity - int(self._counters[BUMP])
+        if self._room >= need + extra and (not self._wanted or space >= extra):
+            self._forget_wanted()
+            return need
+        if self.device.is_cuda and 2 * edges < self._bound_edges and self._make_loose_room(need + extra):
+            return self._need_at_most(edges)
+        return self._make_exact_room(src, dst, guard)
+
+    def _make_loose_room(self, slabs: int) -> bool:
+        """Get ``slabs`` free slabs, and as many again for the next batches; the counters have just been read."""
+        space = self.slabs.capacity - int(self._counters[BUMP])
+        lacks_space = self._wanted > 0 and space < slabs  # heads do not come from the free list
+        self._forget_wanted()
+        if self._repack(2 * slabs):
+            return True
+        if not lacks_space and self._sweep(slabs):
+            return True
+        return self._grow_or_not(self._room + slabs - space if lacks_space else slabs)
+
+    def _make_exact_room(self, src: Array, dst: Array, guard: Array | None) -> int:
+        """Count the slabs that a batch needs, and get them; the counters have just been read."""
+        need = self.kernels.count_slabs(self.slabs, int(self._counters[BUMP]), src, dst, guard, False)
+        if self._room < need and self._repack(need + self.slabs.capacity // 8):
+            need = self.kernels.count_slabs(self.slabs, int(self._counters[BUMP]), src, dst, guard, False)
+        if not self._sweep(need):
+            share = 4 if self._bound_edges else SLACK  # the first batch is a bulk build: no more than it takes
+            self._grow(need, wanted=need + self.slabs.capacity // share + MIN_SLABS)
+        return need
+
+    def _extra(self, edges: int) -> int:
+        """Return how many slabs to keep for re-buckets in a batch of ``edges`` edges."""
+        if not self.hashing:
+            return 0
+        wanted = 2 * min(self._wanted, self._used + edges)  # refused requests come again, and are counted again
+        ahead = 6 * edges // self.geometry.keys if self.device.is_cuda else 0  # the CPU asks again within the batch
+        return ahead + self.slabs.capacity // 32 + wanted
+
+    def more_quota(self, edges: int, need: int) -> tuple[int, int]:
+        """CPU, inside a batch with ``edges`` edges to go that ``need`` slabs suffice for: get slabs for re-buckets.
+
+        Returns how many there are, -1 for none, and what the edges need now.
+        """
+        self._read_counters()
+        extra = self._extra(edges)
+        if self._repack(self._need_at_most(edges) + extra):
+            need = self._need_at_most(edges)
+            return max(-1, min(extra, self._room - need)), need
+        space = self.slabs.capacity - int(self._counters[BUMP])
+        if space < need + extra and not self._grow_or_not(self._room + need + extra - space):
+            return -1, need
+        self._forget_wanted()
+        return extra, need
+
+    def _forget_wanted(self) -> None:
+        if self._wanted:
+            self.slabs.counters[WANTED] = self._wanted = 0
+
+    def _grow_or_not(self, least: int) -> bool:
+        """Try to grow the pool until ``least`` slabs are free; return whether it did."""
+        try:
+            again = least if self.device.is_cuda else 0
+            self._grow(least, wanted=least + again + self.slabs.capacity // 4)
+        except CapacityError:
+            return False
+        return True
+
+    def _repack(self, spare: int) -> bool:
+        """Where most of the pool is holes, which heads cannot use, move all edges to a new one with ``spare`` slabs."""
+        holes = int(self._counters[BUMP]) - self._used
+        if holes <= self._used + MIN_SLABS:
+            return False
+        try:
+            self._rebuild(self.degrees(), spare=spare)
+        except CapacityError:
+            return False
+        return True
+
+    def _grow(self, minimum: int, wanted: int) -> None:
+        """Grow the pool until ``wanted`` slabs are free, or at least ``minimum``; the room is exact."""
+        capacity, room = self.slabs.capacity, self._room
+        try:
+            self.slabs = self._resized(capacity + max(0, wanted - room))
+        except CapacityError:
+            self.slabs = self._resized(capacity + minimum - room)
+        self._room += self.slabs.capacity - capacity
+
+    def _sweep(self, need: int) -> bool:
+        """List the free slabs for reuse if they are many; return whether there are ``need`` now. The room is exact."""
+        freed, left = int(self._counters[FREED]), max(0, int(self._counters[LISTED] - self._counters[TAKEN]))
+        if freed and (self._room + freed >= need or 8 * freed >= self.slabs.capacity):
+            try:
+                self._admit(self.slabs.capacity, len(self.slabs.first_slab), freed + left)
+                with self.reserving():
+                    free_list = self.device.xp.empty(freed + left, np.uint32)
+            except CapacityError:
+                return self._room >= need
+            self.kernels.list_free(free_list)
+            self.slabs = self.slabs._replace(free_list=free_list)
+            counters = self.slabs.counters
+            counters[LISTED], counters[TAKEN], counters[FREED] = freed + left, 0, 0
+            self._read_counters()
+        return self._room >= need
+
+    def reserve(self, num_edges: int) -> None:
+        """Make room for any ``num_edges`` edges, at their worst; raises ``CapacityError`` now."""
+        self._read_counters()
+        need = self._need_at_most(num_edges) + self._extra(num_edges)
+        if not self._sweep(need):
+            self._grow(need, wanted=need)
+        self._promised = num_edges
+
+    def memory(self) -> dict[str, tuple[int, int]]:
+        """Return ``{part: (bytes used, bytes allocated)}``; on CUDA reading it waits for the device."""
+        self._read_counters()
+        slabs, used = self.slabs, self._used
+        left = max(0, int(self._counters[LISTED] - self._counters[TAKEN]))
+        vertices, allocated = self.num_vertices, len(slabs.first_slab)
+        parts = {
+            "slabs": (used * self.slab_bytes, slabs.pool.nbytes),
+            "owners": (used * 4, slabs.owner.nbytes),
+            "vertices": (vertices * 10, allocated * 10),
+            "free list": (left * 4, slabs.free_list.nbytes),
+            "counters": (slabs.counters.nbytes, slabs.counters.nbytes),
+        }
+        if self._marked_arrays:
+            touched = int(self._counters[TOUCHED])
+            parts["marks"] = (used * 4 + touched * 4, slabs.stamp.nbytes + slabs.touched.nbytes)
+        return parts
+
+    # -- buckets for all vertices --------------------------------------------------------------------------------------
+
+    def _hints(self, hints: Array | None) -> Array | None:
+        if hints is None:
+            return None
+        hints = self.device.xp.asarray(hints).astype(np.int64)
+        if hints.shape != (self.num_vertices,):
+            raise ShapeError(f"degree_hints has shape {hints.shape}, not ({self.num_vertices},)")
+        return self.device.xp.clip(hints, 0, MAX_VERTICES).astype(np.uint32)
+
+    def _try_hints(self, hints: Array) -> None:
+        try:
+            self._rebuild(hints)
+        except CapacityError:
+            return
+
+    def _presize(self, src: Array, dst: Array, guard: Array | None) -> int | None:
+        """Before a batch that is larger than all storage: give every vertex buckets for the edges it will have.
+
+        Returns the slabs that the batch needs at most, or None if nothing was done.
+        """
+        if not self.hashing or len(src) <= (self.slabs.capacity - self._room) * self.geometry.keys:
+            return None
+        try:
+            with self.reserving():
+                expected = self.slabs.degree.copy()
+                self.kernels.count_sources(src, guard, expected)
+            later = max(0, self._promised - len(src))
+            return self._rebuild(expected[: self.num_vertices], (src, dst, guard), later=later)
+        except CapacityError:
+            return None
+
+    def _rebuild(self, expected: Array, batch: Batch | None = None, spare: int = 0, later: int = 0) -> int:
+        """Move all edges to a new pool with buckets for the ``expected`` degrees and room for a batch.
+
+        ``spare`` are slabs and ``later`` edges to keep room for besides. Returns the slabs that the batch may need;
+        raises ``CapacityError`` before anything changed.
+        """
+        self._read_counters()
+        old, xp = self.slabs, self.device.xp
+        stored = self.num_edges if self._used else 0
+        with self.reserving():
+            codes, heads = self.kernels.plan(expected)
+            ends = xp.cumsum(heads)
+            total = int(ends[-1]) if len(ends) else 0
+            first = xp.where(heads > 0, ends - heads, EMPTY).astype(np.uint32)
+            spare += self._bound(later, total + self.num_vertices) + self._extra(later) if later else 0
+            new = self._with_heads(first, codes, total, stored, batch, spare)
+            need = new.capacity - total - spare
+        self.kernels.place_heads(new.owner, heads, ends, total)
+        if stored:
+            self.kernels.move_edges(old, new)
+        new.degree[:] = old.degree
+        self.slabs, self._bound_edges = new, stored
+        self._read_counters()
+        return min(need, self._room) if batch is None or stored else need
+
+    def _with_heads(
+        self,
+        first: Array,
+        codes: Array,
+        total: int,
+        stored: int,
+        batch: Batch | None,
+        spare: int,
+    ) -> Slabs:
+        """Return new arrays with ``total`` heads, and with slabs for ``stored`` edges, a batch, and ``spare``."""
+        plan = self.slabs._replace(first_slab=first, buckets=codes)
+        slack = 0
+        if stored and batch is None:
+            edges = self.edges()
+            overflow = self.kernels.count_slabs(plan, total, edges.src, edges.dst, None, True)
+        elif stored and batch is not None:
+            overflow = (stored + len(batch[0])) // self.geometry.keys  # a bucket of c edges has at most c / keys more
+        elif batch is not None:
+            overflow = self.kernels.count_slabs(plan, total, *batch, True)
+            slack = (total + overflow) // SLACK + MIN_SLABS
+        else:
+            overflow = 0
+        vertices, size = len(self.slabs.first_slab), total + overflow + spare
+        try:
+            new = self._new_slabs(vertices, size + slack)
+        except CapacityError:
+            new = self._new_slabs(vertices, size)
+        new.first_slab[: len(first)] = first
+        new.buckets[: len(codes)] = codes
+        new.counters[BUMP] = total
+        return new
+
+    def compact(self) -> None:
+        """Flush tombstones, give every vertex buckets for its degree, and cut the pool to what that takes."""
+        self._rebuild(self.degrees())
+
+    # -- updates and queries -------------------------------------------------------------------------------------------
+
+    def _weights(self, size: int) -> Array | None:
+        return None if self.weight_dtype is None else self.device.xp.empty(size, self.weight_dtype)
+
+    def _outcome(self, size: int) -> Outcome:
+        """Return the arrays of an outcome: CUDA kernels write every status, those of the CPU only changes."""
+        xp = self.device.xp
+        return Outcome((xp.empty if self.device.is_cuda else xp.zeros)(size, np.uint8), self._weights(size))
+
+    def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
+        """Insert edges; see :meth:`suricate.store.Store.insert`."""
+        edges = len(src)
+        with self.reserving():
+            outcome = self._outcome(edges)
+        if not edges or self._held_back(guard):
+            return outcome
+        need = self._presize(src, dst, guard)
+        if need is None:
+            need = self._make_room(src, dst, guard)
+        kept = max(need, self._need_at_most(self._promised)) if self._promised else need
+        quota = max(0, min(self._room - kept, self._extra(edges)))
+        self.kernels.insert(src, dst, weight, guard, kept, quota, *outcome)
+        self._bound_edges += edges
+        self._promised = max(0, self._promised - edges)
+        self._account(need + quota, edges)
+        return outcome
+
+    def _held_back(self, guard: Array | None) -> bool:
+        return guard is not None and not self.device.is_cuda and bool(guard[0])
+
+    def _account(self, spent: int, edges: int) -> None:
+        """Account for at most ``spent`` slabs that a batch may take."""
+        if not self.device.is_cuda:
+            self._read_counters()
+            return
+        self._room -= spent
+        self.kernels.spend(spent, edges)
+
+    def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
+        """Delete edges; see :meth:`suricate.store.Store.delete`."""
+        with self.reserving():
+            outcome = self._outcome(len(src))
+        if len(src) and not self._held_back(guard):
+            self.kernels.delete(src, dst, guard, *outcome)
+        return outcome
+
+    def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
+        """Return ``(found, weight)``; see :meth:`suricate.store.Store.find`."""
+        with self.reserving():
+            found, weight = self.device.xp.empty(len(src), bool), self._weights(len(src))
+        if len(src):
+            self.kernels.find(src, dst, found, weight)
+        return found, weight
+
+    def degrees(self) -> Array:
+        """Return the exact out-degrees, ``uint32[num_vertices]``; do not write to the array."""
+        return self.slabs.degree[: self.num_vertices]
+
+    # -- vertices ------------------------------------------------------------------------------------------------------
+
+    def delete_vertices(self, vertices: Array) -> None:
+        """Free the out-adjacency of the distinct ``vertices`` (uint32[k]); their slabs are used again."""
+        if len(vertices):
+            self.kernels.free_vertices(vertices)
+            if not self.device.is_cuda:
+                self._read_counters()
+
+    def resize(self, num_vertices: int) -> None:
+        """Grow to ``num_vertices``; the new vertices take no slab until they have edges."""
+        allocated = len(self.slabs.first_slab)
+        if num_vertices > allocated:
+            try:
+                self.slabs = self._more_vertices(max(num_vertices, allocated + allocated // 4))
+            except CapacityError:
+                self.slabs = self._more_vertices(num_vertices)
+        self.num_vertices = num_vertices
+
+    def _more_vertices(self, size: int) -> Slabs:
+        slabs, xp = self.slabs, self.device.xp
+        self._admit(slabs.capacity, size, len(slabs.free_list))
+        with self.reserving():
+            first, buckets = self._filled(size), xp.ones(size + size % 2, np.uint16)
+            degree = xp.zeros(size, np.uint32)
+        for new, old in zip((first, buckets, degree), (slabs.first_slab, slabs.buckets, slabs.degree), strict=True):
+            new[: len(old)] = old
+        return slabs._replace(first_slab=first, buckets=buckets, degree=degree)
+
+    # -- traversal -----------------------------------------------------------------------------------------------------
+
+    def view(self) -> StoreView:
+        """Return the arrays for kernels; see ``cursor.py`` and ``cursor.cuh``."""
+        slabs, n, shape = self.slabs, self.num_vertices, self.geometry
+        data = SlabView(
+            pool=slabs.pool,
+            weight=slabs.pool if self.weight_dtype is None else slabs.pool.view(self.weight_dtype),
+            owner=slabs.owner,
+            first_slab=slabs.first_slab[:n],
+            buckets=slabs.buckets[:n],
+            degree=slabs.degree[:n],
+            counters=slabs.counters,
+            words=shape.words,
+            keys=shape.keys,
+            weight_offset=shape.weight_offset,
+        )
+        return StoreView(
+            data=data,
+            cursor="suricate.backends.slabhash.cursor",
+            header=HERE / "cursor.cuh",
+            num_vertices=n,
+            weight_dtype=self.weight_dtype,
+            constants=macros(shape),
+        )
+
+    def _edge_arrays(self, size: int) -> EdgeList:
+        with self.reserving():
+            xp = self.device.xp
+            return EdgeList(xp.empty(size, np.uint32), xp.empty(size, np.uint32), self._weights(size))
+
+    def adjacency(self, vertices: Array) -> Adjacency:
+        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), compact."""
+        xp = self.device.xp
+        offsets = xp.zeros(len(vertices) + 1, np.int64)
+        xp.cumsum(self.slabs.degree[vertices], dtype=np.int64, out=offsets[1:])
+        _, dst, weight = self._edge_arrays(int(offsets[-1]))
+        if len(dst):
+            self.kernels.gather(vertices, offsets, dst, weight)
+        return Adjacency(offsets, dst, weight)
+
+    def edges(self) -> EdgeList:
+        """Return all edges, ordered by source."""
+        xp = self.device.xp
+        offsets = xp.zeros(self.num_vertices + 1, np.int64)
+        xp.cumsum(self.degrees(), dtype=np.int64, out=offsets[1:])
+        edges = self._edge_arrays(int(offsets[-1]))
+        if len(edges.src):
+            self.kernels.gather_all(offsets, *edges)
+        return edges
+
+    def mark(self) -> None:
+        """Start to remember insertions: 8 bytes per slab from the first mark on."""
+        if not self._marked_arrays:
+            self._marked_arrays = True
+            try:
+                self.slabs = self._resized(self.slabs.capacity)
+            except CapacityError:
+                self._marked_arrays = False
+                raise
+        if self.slabs.epoch + 1 >= MAX_EPOCH:
+            self.slabs.stamp[:] = 0
+            self.slabs = self.slabs._replace(epoch=0)
+        self.slabs = self.slabs._replace(epoch=self.slabs.epoch + 1)
+        self.slabs.counters[TOUCHED] = 0
+
+    def updated(self) -> EdgeList:
+        """Return the edges inserted since :meth:`mark` that are still there; visits only the slabs they went into."""
+        if not self._marked_arrays:
+            return self.edges()
+        self._read_counters()
+        touched = int(self._counters[TOUCHED])
+        edges = self._edge_arrays(touched * self.geometry.keys)
+        count = self.kernels.gather_touched(touched, *edges) if touched else 0
+        weight = None if edges.weight is None else edges.weight[:count].copy()
+        return EdgeList(edges.src[:count].copy(), edges.dst[:count].copy(), weight)
+
+    # -- copies and checks ---------------------------------------------------------------------------------------------
+
+    def copy_to(self, device: Device) -> SlabHashStore:
+        """Return a copy of this store on ``device``: its arrays, as they are."""
+        if device.kind not in self.devices:
+            raise DeviceError(f"engine {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
+        other = type(self)(
+            self.num_vertices,
+            device=device,
+            weight_dtype=self.weight_dtype,
+            memory_limit=self.memory_limit,
+            slab_bytes=self.slab_bytes,
+            load_factor=self.load_factor,
+            hashing=self.hashing,
+        )
+        other._marked_arrays, other._bound_edges = self._marked_arrays, self._bound_edges
+        with self.reserving():
+            arrays = {
+                name: move(part, self.device, device)
+                for name, part in self.slabs._asdict().items()
+                if hasattr(part, "dtype") and name != "pool"
+            }
+            pool = other._filled(len(self.slabs.pool), 128)
+            pool[:] = device.xp.asarray(self.device.to_numpy(self.slabs.pool))
+        other.slabs = self.slabs._replace(pool=pool, **arrays)
+        other._read_counters()
+        return other
+
+    def check(self) -> None:
+        """Verify every invariant of the layout on the CPU; see ``check.py``."""
+        from suricate.backends.slabhash.check import verify
+
+        store = self.copy_to(CPU) if self.device.is_cuda else self
+        verify(store.slabs, self.num_vertices, self._marked_arrays)
+
+
+def _mean_degree(hints: Array | None) -> float:
+    """Return the mean of the hints that are not zero; 0 if there are none."""
+    if hints is None or not len(hints):
+        return 0.0
+    with_edges = int((hints > 0).sum())
+    return float(hints.sum(dtype=np.float64)) / with_edges if with_edges else 0.0
+
+
+def _physical_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,64 @@
+"""What the CPU kernels are built with: their decorator, and three machine operations that Numba has no name for."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+#: compiles a kernel that allocates nothing: without Numba's reference counts, which take five times as long as an edge
+kernel = njit(cache=True, nogil=True, _nrt=False)
+
+
+def _address(context, builder, array_type, array, index):
+    view = context.make_array(array_type)(context, builder, array)
+    return builder.gep(view.data, [index])
+
+
+@intrinsic
+def prefetch(typing_context, array, index):
+    """``prefetch(array, index)``: start to load the cache line of ``array[index]`` (index: int64, not negative)."""
+
+    def codegen(context, builder, signature, arguments):
+        address = _address(context, builder, signature.args[0], *arguments)
+        pointer = builder.bitcast(address, ir.IntType(8).as_pointer())
+        word = ir.IntType(32)
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [pointer.type, word, word, word]),
+            "llvm.prefetch.p0",
+        )
+        builder.call(function, [pointer, word(0), word(3), word(1)])  # read, keep, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
+
+
+@intrinsic
+def match8(typing_context, array, index, value):
+    """``match8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on equal ``value``."""
+
+    def codegen(context, builder, signature, arguments):
+        array_value, at, wanted = arguments
+        vector = ir.VectorType(ir.IntType(32), 8)
+        address = _address(context, builder, signature.args[0], array_value, at)
+        words = builder.load(builder.bitcast(address, vector.as_pointer()))
+        words.align = 32  # slabs are aligned to their size
+        splat = builder.insert_element(ir.Constant(vector, ir.Undefined), wanted, ir.IntType(32)(0))
+        lanes = ir.Constant(vector, [0] * 8)
+        splat = builder.shuffle_vector(splat, ir.Constant(vector, ir.Undefined), lanes)
+        mask = builder.bitcast(builder.icmp_unsigned("==", words, splat), ir.IntType(8))
+        return builder.zext(mask, ir.IntType(64))
+
+    return types.int64(array, types.int64, types.uint32), codegen
+
+
+@intrinsic
+def trailing_zeros(typing_context, value):
+    """``trailing_zeros(value)``: number of zero bits below the lowest one bit of an int64 that is not zero."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen

@@ -1,0 +1,18 @@
+"""The head-to-head matrix: engines x workloads x algorithms, every cell verified before it is timed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from suricate import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+
+@hookimpl
+def suricate_commands() -> list[click.Command]:
+    """Offer ``suricate demo`` and ``suricate bench``."""
+    from suricate.bench.commands import bench, demo
+
+    return [demo, bench]

@@ -1,0 +1,31 @@
+"""The peak that rates are compared with: a large copy on the device, measured in the same run."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import numpy as np
+
+from suricate.bench import constants
+from suricate.devices import Device
+
+
+def copy_bandwidth(device: Device, size: int = constants.COPY_BYTES, repeats: int = constants.COPY_REPEATS) -> float:
+    """Return bytes per second, read plus written, of copying ``size`` bytes on ``device`` (median).
+
+    A copy of less than the memory that is free is taken if ``size`` does not fit.
+    """
+    if device.is_cuda:
+        free, _ = device.xp.cuda.runtime.memGetInfo()
+        size = min(size, free // 4)
+    source = device.xp.zeros(size // 8, np.int64)
+    target = device.xp.empty_like(source)
+    samples = []
+    for _ in range(repeats + 2):
+        device.synchronize()
+        start = time.perf_counter()
+        target[:] = source
+        device.synchronize()
+        samples.append(time.perf_counter() - start)
+    return 2 * source.nbytes / statistics.median(samples[2:])

@@ -1,0 +1,43 @@
+"""Every constant of the benchmarks: sweeps, repeats, limits, tolerances."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SEED = 20041026  #: default seed of graphs, batches and sources
+COLLEGEMSG = Path(__file__).parent / "data" / "CollegeMsg.txt.gz"  #: the temporal graph that ships with the package
+
+# -- sweeps ------------------------------------------------------------------------------------------------------------
+
+BATCHES = tuple(2**k for k in range(10, 23, 2))  #: batch sizes of the operations
+UPDATE_SHARES = (1e-5, 1e-4, 1e-3)  #: batch sizes of the kept-current algorithms, as shares of the number of edges
+DEMO_BATCH = 2**12  #: batch size of the operations in the demo
+DEFAULT_GRAPH = "rmat:16"  #: graph of ``suricate bench`` unless one is named
+EDGE_FACTOR = 16  #: edges per vertex of R-MAT graphs
+DELETE_SHARE = 0.2  #: share of deletions in a batch of the kept-current algorithms
+MAX_GROWTH = 1.1  #: a graph is compacted between repeats when it uses more memory than this, relative to its start
+STREAM_LOADED = 0.9  #: share of a temporal graph that is loaded before the stream of batches starts
+STREAM_BATCHES = 20  #: number of batches that the rest is cut into
+VALUE_DTYPES = ("float32", "float64")  #: dtypes of the vertex array in neighbor_reduce
+
+# -- repeats -----------------------------------------------------------------------------------------------------------
+
+WARMUPS = 2  #: repeats after verification that are not counted
+MIN_REPEATS = 10
+MAX_REPEATS = 1000
+TARGET_ERROR = 0.01  #: stop when the standard error of the median is below this share of it
+NOISY = 0.10  #: noise above this share is flagged
+TIME_LIMIT = 5.0  #: seconds per cell, untimed parts included, after which MIN_REPEATS suffice
+DEMO_TIME_LIMIT = 0.4
+PATIENCE = 10  #: after this many time limits a cell stops even with fewer than MIN_REPEATS
+
+# -- algorithms --------------------------------------------------------------------------------------------------------
+
+PAGERANK = {"damping": 0.85, "tolerance": 1e-6, "max_iterations": 200}
+PAGERANK_EXACT = 1e-13  #: L1 norm of the last step of the oracle's power iteration
+CHECK_EACH_BATCH = 1_000_000  #: graphs with at most this many edges are verified after every batch of a stream
+
+# -- memory bandwidth --------------------------------------------------------------------------------------------------
+
+COPY_BYTES = 2**30  #: size of the device copy that measures the peak
+COPY_REPEATS = 20

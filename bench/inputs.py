@@ -1,0 +1,119 @@
+"""Graphs to measure on: generated from a seed, or read from a file."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suricate.bench import constants
+from suricate.bench.oracle import EdgeModel
+from suricate.errors import UnknownNameError
+
+GENERATORS = {  #: name -> how it is written
+    "rmat": "rmat:SCALE[:EDGE_FACTOR]", "grid": "grid:WIDTHxHEIGHT", "uniform": "uniform:VERTICES:EDGES",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Input:
+    """A list of edges as it came: duplicates, self-loops and order included.
+
+    ``src`` and ``dst`` are uint32[m]; ``weight`` is float32[m], drawn from the seed, uniform in [0.5, 1.5), whatever
+    the file says. ``temporal`` says that the order is that of time. ``sha256`` is the digest of the file, or of the
+    arrays that were generated.
+    """
+
+    name: str
+    num_vertices: int
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray
+    temporal: bool
+    sha256: str
+
+    @cached_property
+    def weighted_model(self) -> EdgeModel:
+        """The set of edges with their weights."""
+        return EdgeModel(self.src, self.dst, self.weight)
+
+    @cached_property
+    def model(self) -> EdgeModel:
+        """The set of edges."""
+        return EdgeModel(self.src, self.dst)
+
+    @cached_property
+    def source(self) -> int:
+        """The source of searches: of the vertices of largest out-degree the middle one (the centre of a grid)."""
+        degrees = np.bincount(self.model.src, minlength=self.num_vertices)
+        largest = np.flatnonzero(degrees == degrees.max())
+        return int(largest[len(largest) // 2])
+
+    def describe(self) -> dict[str, Any]:
+        """Return the facts for the results file."""
+        return {
+            "graph": self.name, "num_vertices": self.num_vertices, "edges_given": len(self.src),
+            "num_edges": len(self.model), "source": self.source, "temporal": self.temporal, "sha256": self.sha256,
+        }  # fmt: skip
+
+
+def load(spec: str, *, seed: int = constants.SEED) -> Input:
+    """Return the graph named by ``spec``.
+
+    Args:
+        spec: ``rmat:SCALE[:EDGE_FACTOR]``, ``grid:WIDTHxHEIGHT``, ``uniform:VERTICES:EDGES``, or a file that
+            ``suricate.io.read`` reads.
+        seed: of the generator and the weights.
+
+    Raises:
+        UnknownNameError: it is neither the name of a generator nor a file.
+        ValueError: the numbers after the generator's name are malformed.
+    """
+    kind, _, rest = spec.partition(":")
+    if Path(spec).is_file():
+        name = Path(spec).name.partition(".")[0]
+        num_vertices, src, dst, temporal, digest = _read(Path(spec))
+    elif kind in GENERATORS and rest:
+        name, temporal = spec, False
+        num_vertices, src, dst = _generate(kind, rest, seed)
+        digest = hashlib.sha256(src.tobytes() + dst.tobytes()).hexdigest()
+    else:
+        raise UnknownNameError(f"{spec!r} is not a file, nor one of {', '.join(GENERATORS.values())}")
+    weight = np.random.default_rng([seed, 1]).uniform(0.5, 1.5, len(src)).astype(np.float32)
+    return Input(name, num_vertices, src, dst, weight, temporal, digest)
+
+
+def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:
+    """Return vertices, sources, destinations, whether they are ordered by time, and the digest of a file."""
+    from suricate import io
+
+    file = io.read(path)
+    src, dst = file.src, file.dst
+    if file.time is not None:
+        order = np.argsort(file.time, kind="stable")
+        src, dst = src[order], dst[order]
+    elif file.directed is False:
+        src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
+    return file.num_vertices, src, dst, file.time is not None, file.sha256
+
+
+def _generate(kind: str, rest: str, seed: int) -> tuple[int, np.ndarray, np.ndarray]:
+    """Return vertices, sources and destinations of a generated graph, its edges distinct and in random order."""
+    from suricate import generators
+
+    numbers = [int(part) for part in rest.replace("x", ":").split(":")]
+    if kind == "rmat" and len(numbers) in (1, 2):
+        scale, factor = (*numbers, constants.EDGE_FACTOR)[:2]
+        edges, num_vertices = generators.rmat(scale, factor, seed=seed), 1 << scale
+    elif kind == "grid" and len(numbers) == 2:
+        edges, num_vertices = generators.grid(*numbers), numbers[0] * numbers[1]
+    elif kind == "uniform" and len(numbers) == 2:
+        edges, num_vertices = generators.uniform(*numbers, seed=seed), numbers[0]
+    else:
+        raise ValueError(f"{kind}:{rest} is not {GENERATORS[kind]}")
+    order = np.random.default_rng([seed, 2]).permutation(len(edges.src))
+    return num_vertices, edges.src[order], edges.dst[order]

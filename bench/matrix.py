@@ -1,0 +1,179 @@
+"""The matrix: which tasks a suite has, and running them one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from suricate.bench import constants, reference
+from suricate.bench.beds import Bed
+from suricate.bench.inputs import Input
+from suricate.bench.operations import OPERATIONS, Build, Churn, Memory
+from suricate.bench.results import Cell
+from suricate.bench.runner import Limits, Measurement, Task, measure
+from suricate.bench.traversals import ORACLES, Current, Propagate, Reduce, Repair, Scratch, Stream, Window
+from suricate.devices import Device
+from suricate.plugins import engines
+
+SUITES = ("operations", "algorithms", "reduce", "all")
+REFERENCES = {"bfs": reference.ScipyBFS, "pagerank": reference.ScipyPageRank}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure.
+
+    Attributes:
+        engines: names; see :func:`engine_names`.
+        device: of the engines' rows.
+        batches: batch sizes of the operations.
+        updates: batch sizes of the kept-current algorithms; None: shares of the graph's edges.
+        pairs: kind of the operations' batches, or None for each operation's own.
+        dummy: whether the store that does nothing is measured, too.
+    """
+
+    engines: tuple[str, ...]
+    device: Device
+    seed: int = constants.SEED
+    batches: tuple[int, ...] = constants.BATCHES
+    updates: tuple[int, ...] | None = None
+    pairs: str | None = None
+    weighted: bool = False
+    checks: str = "eager"
+    options: dict[str, Any] = field(default_factory=dict)
+    dummy: bool = True
+
+    def bed(self, engine: str, data: Input) -> Bed:
+        """Return a bed of ``engine`` on ``data``."""
+        return Bed(engine, data, self.device, options=self.options, **self.shared)
+
+    def dummy_bed(self, data: Input) -> Bed:
+        """Return the bed of the store that does nothing."""
+        return Bed(reference.DummyStore, data, self.device, silent=True, **self.shared)
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """What all beds have in common."""
+        return {"seed": self.seed, "weighted": self.weighted, "checks": self.checks}
+
+    def update_sizes(self, data: Input) -> tuple[int, ...]:
+        """Return the batch sizes of the kept-current algorithms."""
+        if self.updates is not None:
+            return self.updates
+        return tuple(sorted({max(1, int(share * len(data.model))) for share in constants.UPDATE_SHARES}))
+
+
+def engine_names(chosen: tuple[str, ...], device: Device) -> tuple[str, ...]:
+    """Return the ``chosen`` engines, or all that run on ``device``; raises ``UnknownNameError`` for an unknown one."""
+    from suricate.plugins import engine
+
+    if chosen:
+        return tuple(engine(name).name for name in chosen)
+    return tuple(name for name, cls in engines().items() if device.kind in cls.devices)
+
+
+def demo_tasks(plan: Plan, data: Input) -> list[Task]:
+    """Return the demo's tasks, workload by workload, so that the first results need the least compilation."""
+    beds = [plan.bed(name, data) for name in plan.engines]
+    host = beds[0]
+    tasks: list[Task] = [reference.ScipyBuild(host), *(Build(bed) for bed in beds)]
+    for operation in OPERATIONS:
+        tasks += [operation(bed, batch, plan.pairs) for batch in plan.batches for bed in beds]
+    tasks += [Stream(bed) for bed in beds]
+    for algorithm in ORACLES:
+        tasks += [REFERENCES[algorithm](host), *(Scratch(bed, algorithm) for bed in beds)]
+        tasks += [Stream(bed, algorithm) for bed in beds]
+    return tasks
+
+
+def bench_tasks(suite: str, plan: Plan, data: Input) -> list[Task]:
+    """Return the tasks of a suite, engine by engine, so that the memory of one is free before the next.
+
+    Each suite starts with a graph of its own.
+    """
+    suites = SUITES[:-1] if suite == "all" else (suite,)
+    tasks: list[Task] = []
+    for engine in plan.engines:
+        for name in suites:
+            tasks += ENGINE_TASKS[name](plan, plan.bed(engine, data))
+    for name in suites:
+        tasks += REFERENCE_TASKS[name](plan, data)
+    return tasks
+
+
+def _operations(plan: Plan, bed: Bed) -> list[Task]:
+    sweep: list[Task] = [kind(bed, batch, plan.pairs) for kind in OPERATIONS for batch in plan.batches]
+    churned = plan.bed(bed.engine, bed.data)  # a graph of its own: it is not what it was afterwards
+    return [Build(bed), Memory(bed), *sweep, *(Churn(churned, batch) for batch in plan.batches)]
+
+
+def _operation_references(plan: Plan, data: Input) -> list[Task]:
+    tasks: list[Task] = [reference.ScipyBuild(plan.bed(reference.SCIPY, data))]
+    if plan.dummy:
+        bed = plan.dummy_bed(data)
+        tasks += [kind(bed, batch, plan.pairs) for kind in OPERATIONS for batch in plan.batches]
+    return tasks
+
+
+def _algorithms(plan: Plan, bed: Bed) -> list[Task]:
+    tasks: list[Task] = []
+    for algorithm in ORACLES:
+        tasks.append(Scratch(bed, algorithm))
+        for kind in (Current, Repair):
+            tasks += [kind(bed, algorithm, size) for size in plan.update_sizes(bed.data)]
+    if bed.data.temporal:
+        tasks += [kind(bed, algorithm) for kind in (Stream, Window) for algorithm in (None, *ORACLES)]
+    return tasks
+
+
+def _algorithm_references(plan: Plan, data: Input) -> list[Task]:
+    bed = plan.bed(reference.SCIPY, data)
+    return [kind(bed) for kind in REFERENCES.values()]
+
+
+def _reduce(plan: Plan, bed: Bed) -> list[Task]:
+    cases = [(function, dtype) for function in ("sum", "product") for dtype in constants.VALUE_DTYPES]
+    return [*(Reduce(bed, *case) for case in cases), Propagate(bed)]
+
+
+def _reduce_references(plan: Plan, data: Input) -> list[Task]:
+    bed = plan.bed(reference.SCIPY, data)
+    cases = [(function, dtype) for function in ("sum", "product") for dtype in constants.VALUE_DTYPES]
+    return [*(reference.ScipyReduce(bed, *case) for case in cases), reference.ScipyPropagate(bed)]
+
+
+ENGINE_TASKS: dict[str, Callable[[Plan, Bed], list[Task]]] = {
+    "operations": _operations, "algorithms": _algorithms, "reduce": _reduce,
+}  # fmt: skip
+REFERENCE_TASKS: dict[str, Callable[[Plan, Input], list[Task]]] = {
+    "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,
+}  # fmt: skip
+
+
+def run_tasks(
+    tasks: list[tuple[str, Task]],
+    limits: Limits,
+    run: str,
+    *,
+    peak: float | None = None,
+    starting: Callable[[Task], None] = lambda task: None,
+    finished: Callable[[Cell], None] = lambda cell: None,
+) -> list[Cell]:
+    """Measure ``(graph name, task)`` one after the other; return the cells.
+
+    ``starting`` and ``finished`` are told before and after each. A task is forgotten when it is done, and with its last
+    task a bed and its graphs. ``tasks`` is empty afterwards.
+    """
+    cells = []
+    while tasks:
+        graph, task = tasks.pop(0)
+        starting(task)
+        cell = _record(run, graph, task, measure(task, limits), peak)
+        finished(cell)
+        cells.append(cell)
+    return cells
+
+
+def _record(run: str, graph: str, task: Task, found: Measurement, peak: float | None) -> Cell:
+    return Cell.of(run, graph, task, found, None if task.engine == reference.SCIPY else peak)

@@ -1,0 +1,228 @@
+"""One runner for all workloads: verify, warm up, repeat until the median is certain, and say how certain it is.
+
+A repeat is ``prepare`` (untimed: a fresh batch), ``action`` (timed, device work complete), ``restore`` (untimed). The
+first repeats are verified by the task's oracle; only if they pass is anything timed, and the graph is verified once
+more when the timing is over. A task that fails has no time.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from suricate.bench import constants
+from suricate.devices import CPU, Device
+
+
+class Mismatch(Exception):  # noqa: N818 - reads as what it is
+    """A result differs from the oracle's."""
+
+
+class Skipped(Exception):  # noqa: N818 - reads as what it is
+    """A cell cannot be measured; the message says why."""
+
+
+class Task:
+    """One cell of the matrix: what is measured and how it is verified.
+
+    Attributes:
+        workload: name of the workload.
+        engine: name of the engine, or of the reference library.
+        algorithm: name of the algorithm, or None.
+        batch: number of edges of a batch, or None.
+        detail: what distinguishes cells of one workload besides (a dtype, for instance).
+        items: how many edges one action processes; the rate is ``items`` over the median. 0: there is no rate.
+        oracle: what the result is verified against, in words; None: this row is not verified (references).
+        verified_repeats: how many repeats the verification takes.
+        timed: False for a task that measures a quantity other than time, see :meth:`quantity`.
+    """
+
+    workload: str = ""
+    engine: str = ""
+    algorithm: str | None = None
+    batch: int | None = None
+    detail: str = ""
+    items: int = 0
+    oracle: str | None = None
+    verified_repeats: int = 1
+    timed: bool = True
+    device: Device = CPU
+    does: ClassVar[str] = ""  #: what one repeat does, for ``--list``
+
+    def setup(self) -> None:
+        """Build what all repeats share."""
+
+    def prepare(self) -> Any:
+        """Return the input of one repeat, on the device."""
+
+    def action(self, state: Any) -> Any:
+        """Do the work that is timed."""
+        raise NotImplementedError
+
+    def check(self, state: Any, result: Any) -> None:
+        """Raise :class:`Mismatch` unless ``result`` equals the oracle's."""
+
+    def restore(self, state: Any, result: Any) -> None:
+        """Bring the graph back to its size before the repeat."""
+
+    def finish(self) -> None:
+        """Verify the state that the timed repeats left behind."""
+
+    def abandon(self) -> None:
+        """Throw away shared state after a failure."""
+
+    def traffic(self) -> int | None:
+        """Return the least number of bytes one action has to move, where it is known."""
+        return None
+
+    def extra(self) -> dict[str, Any]:
+        """Return further facts for the record."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How often a task is repeated."""
+
+    min_repeats: int = constants.MIN_REPEATS
+    max_repeats: int = constants.MAX_REPEATS
+    time_limit: float = constants.TIME_LIMIT
+    warmups: int = constants.WARMUPS
+    target_error: float = constants.TARGET_ERROR
+
+    def enough(self, samples: list[float], elapsed: float) -> bool:
+        """Return whether to stop after ``samples`` that took ``elapsed`` seconds, untimed parts included."""
+        if len(samples) >= self.max_repeats or elapsed >= constants.PATIENCE * self.time_limit:
+            return bool(samples)
+        if len(samples) < self.min_repeats:
+            return False
+        return elapsed >= self.time_limit or Timing.of(samples).error <= self.target_error
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of the repeats: robust statistics."""
+
+    median: float
+    minimum: float
+    maximum: float
+    quartile1: float
+    quartile3: float
+    deviation: float  #: see :meth:`of`
+    repeats: int
+
+    @classmethod
+    def of(cls, samples: list[float]) -> Timing:
+        """Return the statistics of one or more samples.
+
+        The deviation is the standard deviation, if the noise is normal: 1.4826 x the median absolute deviation, or the
+        distance of the quartiles / 1.349 if that is more.
+        """
+        median = statistics.median(samples)
+        quartiles = statistics.quantiles(samples, n=4, method="inclusive") if len(samples) > 1 else [median] * 3
+        spread = 1.4826 * statistics.median(abs(sample - median) for sample in samples)
+        deviation = max(spread, (quartiles[2] - quartiles[0]) / 1.349)
+        return cls(median, min(samples), max(samples), quartiles[0], quartiles[2], deviation, len(samples))
+
+    @property
+    def noise(self) -> float:
+        """Deviation as a share of the median."""
+        return self.deviation / self.median if self.median else 0.0
+
+    @property
+    def error(self) -> float:
+        """Standard error of the median (1.2533 x deviation / sqrt(repeats)) as a share of it."""
+        return 1.2533 * self.noise / self.repeats**0.5
+
+
+@dataclass
+class Measurement:
+    """What the runner found out about a task.
+
+    Attributes:
+        status: ``"ok"``, ``"FAIL"`` (differs from the oracle), ``"ERROR"`` (raised) or ``"skip"``.
+        reason: why it is not ok.
+        timing: statistics of the timed repeats; None unless ok.
+        first: seconds of the first action, compilation included; None unless ok.
+        compile: ``first`` less the median, at least 0: compilation and other work that is done once.
+    """
+
+    status: str
+    reason: str = ""
+    timing: Timing | None = None
+    first: float | None = None
+    compile: float | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether this makes the whole run fail."""
+        return self.status in ("FAIL", "ERROR")
+
+
+def measure(task: Task, limits: Limits, clock: Callable[[], float] = time.perf_counter) -> Measurement:
+    """Verify ``task``, then time it; a mismatch or an exception is reported, not raised."""
+    try:
+        task.setup()
+        first = _verify(task, clock)
+        timing = _repeat(task, limits, clock) if task.timed else None
+        task.finish()
+    except Skipped as reason:
+        return Measurement("skip", str(reason))
+    except Mismatch as reason:
+        task.abandon()
+        return Measurement("FAIL", str(reason))
+    except Exception as error:  # an engine may raise anything; the other cells still count
+        task.abandon()
+        return Measurement("ERROR", f"{type(error).__name__}: {' '.join(str(error).split())}")
+    compiling = None if timing is None else max(0.0, first - timing.median)
+    return Measurement("ok", "", timing, first if task.timed else None, compiling)
+
+
+def _verify(task: Task, clock: Callable[[], float]) -> float:
+    """Run the verified repeats; return the seconds of the first action."""
+    first = 0.0
+    for repeat in range(task.verified_repeats):
+        state = task.prepare()
+        seconds, result = timed(task, state, clock)
+        first = seconds if repeat == 0 else first
+        task.check(state, result)
+        task.restore(state, result)
+    return first
+
+
+def _repeat(task: Task, limits: Limits, clock: Callable[[], float]) -> Timing:
+    samples: list[float] = []
+    for _ in range(limits.warmups):
+        once(task, clock)
+    collecting = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        start = clock()
+        while not limits.enough(samples, clock() - start):
+            samples.append(once(task, clock))
+    finally:
+        if collecting:
+            gc.enable()
+    return Timing.of(samples)
+
+
+def once(task: Task, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Run one repeat; return the seconds of its action."""
+    state = task.prepare()
+    seconds, result = timed(task, state, clock)
+    task.restore(state, result)
+    return seconds
+
+
+def timed(task: Task, state: Any, clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
+    """Run the action of one repeat on an idle device until its work is complete; return its seconds and its result."""
+    task.device.synchronize()
+    start = clock()
+    result = task.action(state)
+    task.device.synchronize()
+    return clock() - start, result

@@ -1,0 +1,89 @@
+"""suricate: dynamic graphs on GPUs and CPUs.
+
+>>> import suricate as su
+>>> g = su.Graph(num_vertices=4, device="cpu")
+>>> delta = g.insert_edges([0, 1], [1, 2])
+>>> g.num_edges
+2
+
+Importing the package loads neither Numba nor CuPy; that happens when a graph needs them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from suricate import errors
+
+__version__ = "0.1.0"
+
+_HOME = {  # public name -> module that defines it; imported on first use
+    "Algorithm": "suricate.algorithm",
+    "Batch": "suricate.batch",
+    "Delta": "suricate.batch",
+    "Device": "suricate.devices",
+    "EdgeFunction": "suricate.edgefn",
+    "EdgeList": "suricate.store",
+    "Frontier": "suricate.frontier",
+    "Graph": "suricate.graph",
+    "Requirements": "suricate.algorithm",
+    "Store": "suricate.store",
+    "Tracker": "suricate.tracker",
+    "UnionFind": "suricate.unionfind",
+    "advance": "suricate.operators",
+    "edges": "suricate.operators",
+    "filter": "suricate.operators",
+    "generators": "suricate.generators",
+    "hookimpl": "suricate.plugins",
+    "intersect": "suricate.operators",
+    "io": "suricate.io",
+    "neighbor_reduce": "suricate.operators",
+    "plugins": "suricate.plugins",
+    "propagate": "suricate.operators",
+    "read": "suricate.io",
+    "write": "suricate.io",
+}
+
+__all__ = ["__version__", "errors", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'suricate' has no attribute {name!r}")
+    module = importlib.import_module(home)
+    value = module if home == f"suricate.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from suricate import generators as generators
+    from suricate import io as io
+    from suricate import plugins as plugins
+    from suricate.algorithm import Algorithm as Algorithm
+    from suricate.algorithm import Requirements as Requirements
+    from suricate.batch import Batch as Batch
+    from suricate.batch import Delta as Delta
+    from suricate.devices import Device as Device
+    from suricate.edgefn import EdgeFunction as EdgeFunction
+    from suricate.frontier import Frontier as Frontier
+    from suricate.graph import Graph as Graph
+    from suricate.io import read as read
+    from suricate.io import write as write
+    from suricate.operators import advance as advance
+    from suricate.operators import edges as edges
+    from suricate.operators import filter as filter
+    from suricate.operators import intersect as intersect
+    from suricate.operators import neighbor_reduce as neighbor_reduce
+    from suricate.operators import propagate as propagate
+    from suricate.plugins import hookimpl as hookimpl
+    from suricate.store import EdgeList as EdgeList
+    from suricate.store import Store as Store
+    from suricate.tracker import Tracker as Tracker
+    from suricate.unionfind import UnionFind as UnionFind

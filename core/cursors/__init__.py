@@ -1,0 +1,40 @@
+"""Cursors: how kernels walk a store, the same idea in Numba and in CUDA C++.
+
+An engine names, in its :class:`suricate.store.StoreView`, one Python module and one CUDA header. Operators are
+templates over what these define; it is the only way in which they touch storage. ``g`` is the view's NamedTuple (Numba)
+or the struct ``View`` generated from it (CUDA); ``u`` a vertex; a *unit* is an independent part of a vertex's storage (a
+bucket, a block); a *slot* the place of one edge.
+
+Numba module (all functions ``@njit``, integers in and out):
+
+====================  =============================================================================================
+``degree(g, u)``      number of out-edges
+``units(g, u)``       number of storage units of ``u``
+``first(g, u, k)``    cursor at the first span of slots of unit ``k``, or -1
+``begin(g, c)``       first slot of the span under cursor ``c``
+``end(g, c)``         one past its last slot
+``following(g, c)``   cursor at the unit's next span, or -1
+``key(g, i)``         destination in slot ``i``; not below ``TOMBSTONE`` if the slot holds no edge
+``weight(g, i)``      weight in slot ``i`` (only called on weighted stores)
+``find(g, u, v)``     slot of edge ``(u, v)``, or -1
+====================  =============================================================================================
+
+CUDA header (``__device__ __forceinline__``; the struct ``View``, the macros of ``StoreView.constants``, ``WEIGHTED``
+(0 or 1) and the type ``weight_t`` are defined before it is included; ``suricate.cuh`` is available):
+
+=================================================  =================================================================
+``uint32_t degree(g, u)``                          as above
+``uint32_t units(g, u)``                           as above
+``for_unit<LANES>(g, u, k, lane, f)``              ``LANES`` threads (power of two, at most 32, aligned in the warp)
+                                                   share unit ``k``; calls ``f(v, slot)`` once per edge in some thread
+``for_neighbors<LANES>(g, u, lane, f)``            the same for all units of ``u``
+``weight_t weight(g, slot)``                       as above
+``long long find(g, u, v)``                        as above, by one thread
+``SCAN_LANES``, ``segments(g)``,                   macro: lanes that share a segment (0: the engine cannot scan), number
+``segment_owner(g, s)``, ``for_segment(g, s,       of storage segments in address order; the vertex that owns segment
+lane, f)``                                         ``s`` (``EMPTY`` if none); calls ``f(v, slot)`` once per edge in it
+=================================================  =================================================================
+
+The threads that share a unit, a vertex or a segment call these functions together, with equal arguments but ``lane``;
+``f`` may diverge between them, so it must not use warp-wide primitives.
+"""

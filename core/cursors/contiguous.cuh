@@ -1,0 +1,55 @@
+// Cursor over stores that keep each adjacency in one contiguous range without holes: the CUDA twin of contiguous.py.
+// View: long long* begin, *end (per vertex); uint32_t* dst; weight_t* weight (per slot); long long ascending.
+#pragma once
+#include "suricate.cuh"
+
+#define SCAN_LANES 0              // slots do not know their owner: no scan in address order
+#define CONTIGUOUS_UNIT 512       // slots per unit; splits hubs into parts of equal work
+
+__device__ __forceinline__ uint32_t degree(const View& g, uint32_t u) { return uint32_t(g.end[u] - g.begin[u]); }
+
+__device__ __forceinline__ uint32_t units(const View& g, uint32_t u) {
+    return (degree(g, u) + CONTIGUOUS_UNIT - 1) / CONTIGUOUS_UNIT;
+}
+
+__device__ __forceinline__ weight_t weight(const View& g, long long slot) { return g.weight[slot]; }
+
+// LANES threads stride over [lo, hi): consecutive lanes read consecutive slots.
+template <int LANES, class F>
+__device__ __forceinline__ void for_range(const View& g, long long lo, long long hi, int lane, F&& f) {
+    long long i = lo + lane;
+    for (; i + 3 * LANES < hi; i += 4 * LANES) {  // four loads in flight
+        uint32_t v0 = g.dst[i], v1 = g.dst[i + LANES], v2 = g.dst[i + 2 * LANES], v3 = g.dst[i + 3 * LANES];
+        f(v0, i);
+        f(v1, i + LANES);
+        f(v2, i + 2 * LANES);
+        f(v3, i + 3 * LANES);
+    }
+    for (; i < hi; i += LANES) f(g.dst[i], i);
+}
+
+template <int LANES, class F>
+__device__ __forceinline__ void for_unit(const View& g, uint32_t u, uint32_t k, int lane, F&& f) {
+    long long lo = g.begin[u] + (long long)k * CONTIGUOUS_UNIT, hi = g.end[u];
+    for_range<LANES>(g, lo, min(hi, lo + CONTIGUOUS_UNIT), lane, f);
+}
+
+template <int LANES, class F>
+__device__ __forceinline__ void for_neighbors(const View& g, uint32_t u, int lane, F&& f) {
+    for_range<LANES>(g, g.begin[u], g.end[u], lane, f);
+}
+
+// Slot of edge (u, v) or -1; binary search where adjacencies are ascending.
+__device__ __forceinline__ long long find(const View& g, uint32_t u, uint32_t v) {
+    long long lo = g.begin[u], hi = g.end[u];
+    if (!g.ascending) {
+        for (long long i = lo; i < hi; ++i)
+            if (g.dst[i] == v) return i;
+        return -1;
+    }
+    while (lo < hi) {
+        long long mid = (lo + hi) >> 1;
+        if (g.dst[mid] < v) lo = mid + 1; else hi = mid;
+    }
+    return lo < g.end[u] && g.dst[lo] == v ? lo : -1;
+}

@@ -1,0 +1,96 @@
+"""Where a graph lives: the CPU (NumPy arrays, Numba loops) or one CUDA device (CuPy arrays, CUDA C++ kernels).
+
+The device is decided once, when a graph is built, and stays visible as ``graph.device``. Nothing here imports CuPy
+until a CUDA device is really used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from suricate.errors import DeviceError
+
+Array = Any  #: a ``numpy.ndarray`` on the CPU, a ``cupy.ndarray`` on CUDA
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device: ``kind`` is ``"cpu"`` or ``"cuda"``, ``index`` the CUDA ordinal (0 on the CPU)."""
+
+    kind: str
+    index: int = 0
+
+    def __str__(self) -> str:
+        return "cpu" if self.kind == "cpu" else f"cuda:{self.index}"
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether this is a CUDA device."""
+        return self.kind == "cuda"
+
+    @property
+    def xp(self) -> ModuleType:
+        """The array module: NumPy or CuPy."""
+        if not self.is_cuda:
+            return np
+        import cupy
+
+        return cupy
+
+    def synchronize(self) -> None:
+        """Wait until all work queued on the current stream is done (nothing to do on the CPU)."""
+        if self.is_cuda:
+            self.xp.cuda.get_current_stream().synchronize()
+
+    def to_numpy(self, array: Array) -> np.ndarray:
+        """Copy ``array`` of this device to a NumPy array (no copy on the CPU)."""
+        return array.get() if self.is_cuda else np.asarray(array)
+
+
+CPU = Device("cpu")
+
+
+@cache
+def cuda_device_count() -> int:
+    """Return the number of CUDA devices the driver offers; 0 where there is no driver."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return 0
+    return count.value
+
+
+def resolve_device(spec: str | Device = "auto") -> Device:
+    """Return the device named by ``spec``: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
+
+    ``"auto"`` is the first CUDA device where there is a driver, a device and CuPy, else the CPU.
+
+    Raises:
+        DeviceError: the name is unknown, or a CUDA device was asked for that is not there.
+    """
+    if isinstance(spec, Device):
+        spec = str(spec)
+    if spec == "auto":
+        has_cuda = cuda_device_count() > 0 and importlib.util.find_spec("cupy") is not None
+        return Device("cuda") if has_cuda else CPU
+    if spec == "cpu":
+        return CPU
+    kind, _, index = spec.partition(":")
+    if kind != "cuda" or not (index.isdigit() or spec == "cuda"):
+        raise DeviceError(f"unknown device {spec!r}: use 'auto', 'cpu', 'cuda' or 'cuda:N'")
+    wanted = int(index or 0)
+    if wanted >= cuda_device_count():
+        raise DeviceError(f"device {spec!r} is not there: the CUDA driver offers {cuda_device_count()} device(s)")
+    if importlib.util.find_spec("cupy") is None:
+        raise DeviceError("CUDA needs CuPy: pip install 'suricate[cuda13]' (or 'suricate[cuda12]')")
+    return Device("cuda", wanted)

@@ -1,0 +1,106 @@
+"""Find the syntax tree of a Python function: its file, its lines, and which of the lambdas on a line it is."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import NoReturn
+
+from suricate.errors import EdgeFunctionError
+
+FunctionNode = ast.FunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function with its syntax tree and the file it is in."""
+
+    function: FunctionType
+    node: FunctionNode
+    file: str
+    lines: tuple[str, ...]
+
+    def fail(self, node: ast.AST, message: str) -> NoReturn:
+        """Raise ``EdgeFunctionError`` with file, line, ``message`` and the source line of ``node``."""
+        line = getattr(node, "lineno", self.node.lineno)
+        raise EdgeFunctionError(f"{self.file}:{line}: {message}\n    {self.lines[line - 1].strip()}")
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """The statements without the docstring; a lambda is one ``return``."""
+        if isinstance(self.node, ast.Lambda):
+            return [ast.copy_location(ast.Return(self.node.body), self.node.body)]
+        body = self.node.body
+        has_docstring = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+        return body[1:] if has_docstring else body
+
+    def parameters(self) -> list[str]:
+        """Return the names of the parameters; only plain positional ones are allowed."""
+        spec = self.node.args
+        if spec.vararg or spec.kwarg or spec.kwonlyargs:
+            self.fail(
+                self.node, "an edge function takes plain positional parameters: no *args, **kwargs or keyword-only ones"
+            )
+        return [parameter.arg for parameter in (*spec.posonlyargs, *spec.args)]
+
+
+def find_source(function: FunctionType) -> Source:
+    """Return the source of ``function``.
+
+    Raises:
+        EdgeFunctionError: there is no source file, it has changed, or several lambdas share the line and cannot be
+            told apart.
+    """
+    code = function.__code__
+    where = f"{code.co_filename}:{code.co_firstlineno}"
+    lines = tuple(linecache.getlines(code.co_filename, function.__globals__))
+    if not lines:
+        raise EdgeFunctionError(
+            f"{where}: the source of {code.co_name} is not available, it was typed into an interpreter, passed to "
+            "python -c or made by exec: put the function into a file (a notebook cell will do)"
+        )
+    found = [node for node in _functions(lines) if _matches(node, code)]
+    if len(found) > 1:
+        found = [node for node in found if isinstance(node, ast.Lambda) and _extent(node.body) == _code_extent(code)]
+    if not found or _parameter_names(found[0]) != code.co_varnames[: code.co_argcount]:
+        raise EdgeFunctionError(
+            f"{where}: {code.co_name} is not there any more: the file has changed since it was loaded"
+        )
+    if len(found) > 1:
+        raise EdgeFunctionError(f"{where}: several lambdas share this line: give each a line of its own, or use def")
+    return Source(function, found[0], code.co_filename, lines)
+
+
+@lru_cache(maxsize=32)
+def _functions(lines: tuple[str, ...]) -> tuple[FunctionNode, ...]:
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError:  # the file was edited while the program runs
+        return ()
+    return tuple(node for node in ast.walk(tree) if isinstance(node, FunctionNode))
+
+
+def _matches(node: FunctionNode, code: CodeType) -> bool:
+    if isinstance(node, ast.Lambda):
+        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
+    first = node.decorator_list[0] if node.decorator_list else node
+    return node.name == code.co_name and first.lineno == code.co_firstlineno
+
+
+def _parameter_names(node: FunctionNode) -> tuple[str, ...]:
+    return tuple(parameter.arg for parameter in (*node.args.posonlyargs, *node.args.args))
+
+
+def _extent(node: ast.expr) -> tuple[int | None, ...]:
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
+def _code_extent(code: CodeType) -> tuple[int | None, ...]:
+    """Return first line and column, last line and column of the expression that ``code`` evaluates."""
+    spans = [span for span in code.co_positions() if None not in span and (span[0], span[2]) != (span[1], span[3])]
+    begins = [(line, column) for line, _, column, _ in spans]
+    ends = [(line, column) for _, line, _, column in spans]
+    return (*min(begins), *max(ends)) if spans else ()

@@ -1,0 +1,123 @@
+"""The frontier: the set of vertices an operator starts from, and the set it returns (Meerkat's ``Frontier``).
+
+A frontier that an operator returns on CUDA does not know its size yet: the kernel counted on the device. The next
+operator takes :attr:`Frontier.buffer` and :attr:`Frontier.device_count` and needs no host read; ``len()`` and
+:attr:`Frontier.vertices` read the count, once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.arrays import as_ids, checked_ids, on_device, range_message
+from suricate.devices import Array, Device
+from suricate.errors import DeviceError, VertexRangeError
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+class Frontier:
+    """A set of vertices on a device.
+
+    Args:
+        device: where the arrays live.
+        vertices: ``uint32[capacity]``, distinct ids first; not copied.
+        count: how many of ``vertices`` belong to the set: an int, a ``uint32[1]`` array on the device that is read
+            only when the host asks, or None for all of them.
+    """
+
+    __slots__ = ("_buffer", "_capacity", "_count", "_device_count", "device", "is_all")
+
+    def __init__(self, device: Device, vertices: Array, count: Array | int | None = None) -> None:
+        self.device = device
+        self.is_all = False  #: whether this was made by :meth:`all`: operators then need no list of vertices
+        self._buffer: Array | None = vertices
+        self._capacity = len(vertices)
+        self._count: int | None = None
+        self._device_count: Array | None = None
+        if count is None:
+            self._count = self._capacity
+        elif isinstance(count, int | np.integer):
+            self._count = int(count)
+        else:
+            self._device_count = count
+
+    @classmethod
+    def all(cls, graph: Graph) -> Frontier:
+        """Return the frontier of all vertices of ``graph``; its array is only made when asked for."""
+        frontier = cls.__new__(cls)
+        frontier.device, frontier.is_all = graph.device, True
+        frontier._buffer = None
+        frontier._capacity = frontier._count = graph.num_vertices
+        frontier._device_count = None
+        return frontier
+
+    @classmethod
+    def from_vertices(cls, graph: Graph, vertices: Any) -> Frontier:
+        """Return the frontier of ``vertices`` (ids in any order, repeats allowed), held in ascending order.
+
+        Args:
+            graph: gives the device and the range of ids.
+            vertices: integers, one-dimensional: a list, a NumPy array, or an array on the graph's device.
+
+        Raises:
+            VertexRangeError: an id is negative or not below ``graph.num_vertices``.
+            DTypeError, ShapeError, DeviceError: not integers, not one-dimensional, on another device.
+        """
+        device, array = graph.device, as_ids(vertices, "vertices")
+        if isinstance(array, np.ndarray):
+            distinct = np.unique(checked_ids(array, graph.num_vertices, "vertices"))
+            return cls(device, device.xp.asarray(distinct))
+        if not device.is_cuda:
+            raise DeviceError("vertices are on a CUDA device, the graph is on the CPU: pass a NumPy array")
+        if not len(array):
+            return cls(device, device.xp.empty(0, np.uint32))
+        ordered = device.xp.sort(on_device(array, device, "vertices"))
+        ends = ordered[:: max(1, len(ordered) - 1)].tolist()  # the least and the greatest, in one read
+        if ends[0] < 0 or ends[-1] >= graph.num_vertices:
+            wrong = ends[0] if ends[0] < 0 else ends[-1]
+            raise VertexRangeError(range_message("vertices", int((array == wrong).argmax()), wrong, graph.num_vertices))
+        is_first = device.xp.ones(len(ordered), bool)
+        is_first[1:] = ordered[1:] != ordered[:-1]
+        return cls(device, ordered[is_first].astype(np.uint32))
+
+    @property
+    def capacity(self) -> int:
+        """Length of :attr:`buffer`: an upper bound of the number of vertices, known without a host read."""
+        return self._capacity
+
+    @property
+    def known_count(self) -> int | None:
+        """Number of vertices, or None while only the device knows it."""
+        return self._count
+
+    @property
+    def buffer(self) -> Array:
+        """The vertices, ``uint32[capacity]``; only the first :attr:`device_count` of them belong to the set."""
+        if self._buffer is None:
+            self._buffer = self.device.xp.arange(self._capacity, dtype=np.uint32)
+        return self._buffer
+
+    @property
+    def device_count(self) -> Array:
+        """Number of vertices as a ``uint32[1]`` array on the device; no host read."""
+        if self._device_count is None:
+            self._device_count = self.device.xp.full(1, self._count, np.uint32)
+        return self._device_count
+
+    @property
+    def vertices(self) -> Array:
+        """The vertices, ``uint32[len(self)]``; reads the count from the device if it is not known yet."""
+        return self.buffer[: len(self)]
+
+    def __len__(self) -> int:
+        if self._count is None:
+            self._count = int(self.device.to_numpy(self._device_count)[0])
+        return self._count
+
+    def __repr__(self) -> str:
+        size = "size still on the device" if self._count is None else f"{self._count} vertices"
+        return f"<Frontier: {size}, {self.device}>"

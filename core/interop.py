@@ -1,0 +1,226 @@
+"""Graphs from and to the formats of other libraries: COO, CSR, SciPy, NetworkX, pandas, PyTorch Geometric.
+
+``Graph.from_x(...)`` and ``graph.to_x()`` call these. Every ``from_`` function takes the options of ``Graph`` as
+further keyword arguments. ``weight_dtype`` is by default that of the weights given, or the next one that a graph
+can have, and None without weights. Libraries that are not needed are not imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.arrays import as_array, as_ids, range_message
+from suricate.batch import both_directions
+from suricate.devices import Array
+from suricate.errors import DTypeError, ShapeError, SuricateError, VertexRangeError
+from suricate.store import MAX_VERTICES, Adjacency
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+class MissingLibraryError(SuricateError, ImportError):
+    """A library that is needed for this conversion is not installed."""
+
+
+def from_coo(
+    cls: type[Graph], src: Any, dst: Any, weight: Any = None, *, num_vertices: int | None = None, **options: Any
+) -> Graph:
+    """Return a graph of the edges ``(src[i], dst[i])``; of duplicates the last weight wins.
+
+    Args:
+        cls: ``Graph``.
+        src: ids, ``n``.
+        dst: ids, ``n``.
+        weight: ``n`` numbers, one for all, or None.
+        num_vertices: by default one more than the largest id.
+        options: options of ``Graph``.
+
+    Raises:
+        VertexRangeError, DTypeError, ShapeError, WeightError: the arrays are bad, as for ``Graph.insert_edges``.
+    """
+    src, dst = as_ids(src, "src"), as_ids(dst, "dst")
+    if weight is not None:
+        weight = as_array(weight, "weight")
+        options.setdefault("weight_dtype", weight_dtype_of(weight.dtype))
+    if num_vertices is None:
+        num_vertices = 1 + max(_largest(src, "src"), _largest(dst, "dst"))
+    graph = cls(num_vertices, **options)
+    graph.insert_edges(src, dst, weight)
+    return graph
+
+
+def from_csr(cls: type[Graph], offsets: Any, dst: Any, weight: Any = None, **options: Any) -> Graph:
+    """Return a graph of compressed rows: vertex ``u`` has edges to ``dst[offsets[u]:offsets[u + 1]]``.
+
+    ``offsets`` has ``num_vertices + 1`` entries. Raises as :func:`from_coo` does.
+    """
+    offsets, dst = as_ids(offsets, "offsets"), as_ids(dst, "dst")
+    if not len(offsets):
+        raise ShapeError("offsets is empty: pass num_vertices + 1 entries, the first of them 0")
+    xp = _module(offsets)
+    offsets = offsets.astype(np.int64)
+    counts = offsets[1:] - offsets[:-1]
+    if int(offsets[0]) != 0 or int(offsets[-1]) != len(dst) or bool((counts < 0).any()):
+        raise ShapeError(f"offsets must ascend from 0 to the number of edges ({len(dst)})")
+    src = xp.searchsorted(offsets, xp.arange(len(dst)), side="right") - 1
+    return from_coo(cls, src, dst, weight, num_vertices=len(offsets) - 1, **options)
+
+
+def from_scipy_sparse(cls: type[Graph], matrix: Any, **options: Any) -> Graph:
+    """Return a graph with an edge ``(row, column)`` for every stored entry, explicit zeros included.
+
+    The weights are the values; a bool matrix, or ``weight_dtype=None``, gives an unweighted graph. With
+    ``directed=False`` the matrix should be symmetric: of two values that differ, the one below the diagonal is taken.
+
+    Raises:
+        ShapeError: the matrix is not square.
+    """
+    rows, columns = matrix.shape
+    if rows != columns:
+        raise ShapeError(f"the matrix has shape {matrix.shape}: an adjacency matrix is square")
+    entries = matrix.tocsr().tocoo()  # sums duplicates; row-major, so that what is below the diagonal comes last
+    src, dst = entries.row, entries.col
+    if "weight_dtype" not in options:
+        options["weight_dtype"] = None if entries.dtype.kind == "b" else weight_dtype_of(entries.dtype)
+    weight = None if options["weight_dtype"] is None else entries.data
+    return from_coo(cls, src, dst, weight, num_vertices=rows, **options)
+
+
+def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **options: Any) -> Graph:
+    """Return a copy of a NetworkX graph, directed if that is.
+
+    Nodes that are exactly the integers ``0 .. n - 1`` keep them as ids; any others are numbered in the order of
+    ``graph.nodes``. Parallel edges become one; the last weight wins.
+
+    Args:
+        cls: ``Graph``.
+        graph: any NetworkX graph.
+        weight: edge attribute that holds the weights (1 where an edge lacks it), or None.
+        options: options of ``Graph``.
+    """
+    nodes = list(graph.nodes)
+    number = {node: i for i, node in enumerate(nodes)}
+    if all(type(node) is int and 0 <= node < len(nodes) for node in nodes):
+        number = {node: node for node in nodes}
+    ends = np.array([(number[u], number[v]) for u, v in graph.edges()], np.int64).reshape(-1, 2)
+    weights = None if weight is None else [w for _, _, w in graph.edges(data=weight, default=1)]
+    options.setdefault("directed", graph.is_directed())
+    return from_coo(cls, ends[:, 0], ends[:, 1], weights, num_vertices=len(nodes), **options)
+
+
+def from_pandas_edgelist(
+    cls: type[Graph],
+    frame: Any,
+    source: str = "source",
+    target: str = "target",
+    weight: str | None = None,
+    **options: Any,
+) -> Graph:
+    """Return a graph of the rows of a data frame; ``source``, ``target`` and ``weight`` name its columns."""
+    missing = [column for column in (source, target, weight) if column is not None and column not in frame.columns]
+    if missing:
+        columns = ", ".join(map(str, frame.columns))
+        raise ShapeError(f"the data frame has no column {missing[0]!r}; it has: {columns}")
+    weights = None if weight is None else frame[weight].to_numpy()
+    return from_coo(cls, frame[source].to_numpy(), frame[target].to_numpy(), weights, **options)
+
+
+def from_edge_index(cls: type[Graph], edge_index: Any, num_vertices: int, weight: Any = None, **options: Any) -> Graph:
+    """Return a graph of a PyTorch Geometric ``edge_index`` (integers, ``[2, edges]``).
+
+    Raises:
+        ShapeError: another shape.
+    """
+    index = as_array(edge_index, "edge_index")
+    if index.ndim != 2 or index.shape[0] != 2:
+        raise ShapeError(f"edge_index has shape {index.shape}: it must be [2, edges]")
+    return from_coo(cls, index[0], index[1], weight, num_vertices=num_vertices, **options)
+
+
+def to_csr(graph: Graph) -> Adjacency:
+    """Return ``(offsets int64[num_vertices + 1], dst uint32[arcs], weight)``, rows ordered by destination."""
+    with graph.current_device():
+        graph.synchronize()
+        xp = graph.device.xp
+        src, dst, weight = graph.store("out").edges()
+        order = xp.argsort((src.astype(np.uint64) << np.uint64(32)) | dst)
+        offsets = xp.searchsorted(src, xp.arange(graph.num_vertices + 1)).astype(np.int64)
+        return Adjacency(offsets, dst[order], None if weight is None else weight[order])
+
+
+def to_scipy_sparse(graph: Graph) -> Any:
+    """Return the adjacency matrix as ``scipy.sparse.csr_array``: the weights, or ones (float64)."""
+    import scipy.sparse
+
+    rows = to_csr(graph)
+    to_numpy = graph.device.to_numpy
+    data = np.ones(len(rows.dst)) if rows.weight is None else to_numpy(rows.weight)
+    parts: Any = (data, to_numpy(rows.dst).astype(np.int64), to_numpy(rows.offsets))
+    return scipy.sparse.csr_array(parts, shape=(graph.num_vertices,) * 2)
+
+
+def to_networkx(graph: Graph) -> Any:
+    """Return a ``networkx.Graph`` or ``DiGraph``; weights are the edge attribute ``weight``."""
+    networkx = _library("networkx", "networkx")
+    result = networkx.DiGraph() if graph.directed else networkx.Graph()
+    result.add_nodes_from(range(graph.num_vertices))
+    parts = [graph.device.to_numpy(part).tolist() for part in graph.edges() if part is not None]
+    if len(parts) == 2:
+        result.add_edges_from(zip(*parts, strict=True))
+    else:
+        result.add_weighted_edges_from(zip(*parts, strict=True))
+    return result
+
+
+def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "target", weight: str = "weight") -> Any:
+    """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted."""
+    pandas = _library("pandas", "pandas")
+    parts = (None if part is None else graph.device.to_numpy(part) for part in graph.edges())
+    named = zip((source, target, weight), parts, strict=True)
+    return pandas.DataFrame({column: part for column, part in named if part is not None})
+
+
+def to_edge_index(graph: Graph) -> tuple[Array, Array | None]:
+    """Return ``(int64[2, arcs], weights or None)`` on the graph's device, both directions of undirected edges."""
+    with graph.current_device():
+        xp = graph.device.xp
+        edges = graph.edges()
+        src, dst, weight = edges if graph.directed else both_directions(xp, edges)
+        return xp.stack((src, dst)).astype(np.int64), weight
+
+
+def weight_dtype_of(dtype: Any) -> np.dtype:
+    """Return the dtype of graph weights that holds values of ``dtype``.
+
+    64-bit integers become int32 (the insertion refuses values beyond its range).
+    """
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        return np.dtype(np.float32 if dtype.itemsize <= 4 else np.float64)
+    if dtype.kind in "iu":
+        return np.dtype(np.uint32 if dtype == np.uint32 else np.int32)
+    raise DTypeError(f"weights have dtype {dtype}: they must be numbers")
+
+
+def _largest(ids: Array, argument: str) -> int:
+    if not len(ids):
+        return -1
+    largest = int(ids.max())
+    if largest >= MAX_VERTICES:
+        raise VertexRangeError(range_message(argument, int(ids.argmax()), largest, MAX_VERTICES))
+    return largest
+
+
+def _module(array: Array) -> Any:
+    return np if isinstance(array, np.ndarray) else importlib.import_module("cupy")
+
+
+def _library(name: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingLibraryError(f"this needs {name}: pip install 'suricate[{extra}]'") from error

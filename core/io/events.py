@@ -1,0 +1,246 @@
+"""Streams of events: files that list insertions, deletions and weight changes, step by step.
+
+Two kinds are read, by their letters:
+
+* ``I u v [t]`` and ``D u v [t]`` with ``# window NAME`` ahead of every step;
+* ``+ u v [w]``, ``- u v`` and ``= u v w`` (new weight) with ``@ NAME VERTICES EDGES`` at the end of every step.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from suricate.errors import FileFormatError
+from suricate.io import files
+from suricate.io.formats import Layout, Line, lines_of
+from suricate.store import EdgeList, edge_keys
+
+if TYPE_CHECKING:
+    from suricate.batch import Batch
+    from suricate.io.tokenizer import Rows, Tokenizer
+
+INSERT, DELETE, REWEIGHT = (ord(letter) for letter in "+-=")  #: values of ``EventStep.op``
+
+_INSERTION = re.compile(rb"^[ \t]*[I+][ \t].*", re.MULTILINE)
+_WINDOW = re.compile(rb"^#[ \t]*window[ \t]+(\S+)[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+_SNAPSHOT = re.compile(rb"^@[ \t]+(\S+)[ \t]+(\d+)[ \t]+(\d+)[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class EventStep:
+    """The events of one step, in file order.
+
+    Attributes:
+        label: the name of the window or snapshot, ``""`` if it has none.
+        op: uint8[n], :data:`INSERT`, :data:`DELETE` or :data:`REWEIGHT`.
+        src, dst: uint32[n].
+        weight: int32, uint32 or float64 [n] (0 for deletions), or None.
+        time: int64[n], or None.
+        num_vertices, num_edges: what the file says about the graph after the step (vertices that have edges), or None.
+    """
+
+    label: str
+    op: np.ndarray
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray | None = None
+    time: np.ndarray | None = None
+    num_vertices: int | None = None
+    num_edges: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    @cached_property
+    def _last(self) -> np.ndarray:
+        """bool[n]: whether an event is the last one of its edge in this step."""
+        keys = edge_keys(self.src, self.dst)[::-1]
+        last = np.zeros(len(keys), bool)
+        last[len(keys) - 1 - np.unique(keys, return_index=True)[1]] = True
+        return last
+
+    def _select(self, ops: Sequence[int], weighted: bool) -> EdgeList:
+        chosen = np.isin(self.op, ops) & self._last
+        weight = self.weight[chosen] if weighted and self.weight is not None else None
+        return EdgeList(self.src[chosen], self.dst[chosen], weight)
+
+    @property
+    def deletions(self) -> EdgeList:
+        """Edges to delete, without weights. Of several events of an edge in a step only the last counts."""
+        return self._select([DELETE], weighted=False)
+
+    @property
+    def insertions(self) -> EdgeList:
+        """Edges to insert."""
+        return self._select([INSERT], weighted=True)
+
+    @property
+    def reweights(self) -> EdgeList:
+        """Edges to give a new weight."""
+        return self._select([REWEIGHT], weighted=True)
+
+    def batch(self, *, weighted: bool = True) -> Batch:
+        """Return the step as a ``Batch``: deletions, then insertions and, if ``weighted``, new weights.
+
+        Applied deletions first it leads to the same graph as the events one by one.
+        """
+        from suricate.batch import Batch
+
+        weighted = weighted and self.weight is not None
+        insert = self._select([INSERT, REWEIGHT] if weighted else [INSERT], weighted)
+        return Batch(insert=insert, delete=self.deletions)
+
+
+@dataclass(frozen=True)
+class EventStream(Sequence[EventStep]):
+    """The steps of a file of events.
+
+    Attributes:
+        steps: the steps, in order.
+        num_vertices: largest id + 1 over all steps.
+        path: where they came from.
+    """
+
+    steps: tuple[EventStep, ...]
+    num_vertices: int
+    path: Path
+
+    @overload
+    def __getitem__(self, index: int) -> EventStep: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[EventStep, ...]: ...
+    def __getitem__(self, index: int | slice) -> EventStep | tuple[EventStep, ...]:
+        return self.steps[index]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hex SHA-256 of the uncompressed file; reads the file again, once."""
+        return files.sha256(self.path)
+
+    def batches(self, *, weighted: bool = True) -> Iterator[Batch]:
+        """Yield the steps as batches (see :meth:`EventStep.batch`)."""
+        return (step.batch(weighted=weighted) for step in self.steps)
+
+
+def read_events(path: str | os.PathLike[str], *, progress: files.Progress | None = None) -> EventStream:
+    """Read a file of events, plain or compressed; ids are used as they are, counted from 0.
+
+    Args:
+        path: the file.
+        progress: called with (bytes of the file consumed, bytes of the file) after every chunk.
+
+    Raises:
+        OSError: the file is missing or cannot be read.
+        FileFormatError: the file is malformed, or ends inside a step; has the number of the line.
+    """
+    from suricate.io.tokenizer import Tokenizer
+
+    with files.ByteSource(path, progress) as source:
+        chunks = source.chunks()
+        head = b""
+        for chunk in chunks:
+            head += chunk
+            if _INSERTION.search(chunk):
+                break
+        layout, marker = _layout(source.path, head)
+        reader = _StepReader(Tokenizer(source.path, layout), layout, marker)
+        for chunk in itertools.chain([head], chunks):
+            reader.feed(chunk)
+        return reader.finish(source.path)
+
+
+def _layout(path: Path, head: bytes) -> tuple[Layout, re.Pattern[bytes]]:
+    """Return the layout and what marks a step; ``head`` reaches to the first insertion, which shows the columns."""
+    lines = (line for line in lines_of(head) if line.text and not line.text.startswith(b"#"))
+    first = next(lines, Line(1, b"I", 0))
+    if first.text[:1] not in b"ID+-=@":
+        raise FileFormatError(path, first.number, "no event: a line must start with I or D, or with +, - or =")
+    if first.text[:1] in b"ID":
+        fields = ["src", "dst"] if len(first.text.split()) == 3 else ["src", "dst", "time"]
+        return Layout("events", {"I": fields, "D": fields}, comments=b"#"), _WINDOW
+    insertion = _INSERTION.search(head)
+    edge = ["src", "dst", "weight"] if insertion and len(insertion[0].split()) > 3 else ["src", "dst"]
+    return Layout("events", {"+": edge, "-": ["src", "dst"], "=": ["src", "dst", "weight"]}, comments=b"#"), _SNAPSHOT
+
+
+class _StepReader:
+    """Cuts chunks at the marks of steps and collects the columns of each step."""
+
+    def __init__(self, tokenizer: Tokenizer, layout: Layout, marker: re.Pattern[bytes]) -> None:
+        self._tokenizer, self._marker, self._lines = tokenizer, marker, 0
+        fields = {name for record in layout.records.values() for name in record}
+        dtypes = {"op": np.uint8, "src": np.uint32, "dst": np.uint32, "weight": np.float64, "time": np.int64}
+        self._dtypes = {name: dtype for name, dtype in dtypes.items() if name == "op" or name in fields}
+        self._label, self._parts = "", self._empty()
+        self._steps: list[EventStep] = []
+
+    def _empty(self) -> dict[str, list[np.ndarray]]:
+        return {name: [np.empty(0, dtype)] for name, dtype in self._dtypes.items()}
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next chunk of whole lines."""
+        at = 0
+        for mark in self._marker.finditer(chunk):
+            self._parse(chunk[at : mark.start()])
+            if self._marker is _WINDOW:
+                self._close(self._label)
+                self._label = mark[1].decode("utf-8", "replace")
+            else:
+                self._close(mark[1].decode("utf-8", "replace"), int(mark[2]), int(mark[3]))
+            self._lines += 1
+            at = mark.end()
+        self._parse(chunk[at:])
+
+    def _parse(self, piece: bytes) -> None:
+        rows: Rows = self._tokenizer.parse(piece, self._lines)
+        self._lines += piece.count(b"\n")
+        for name, parts in self._parts.items():
+            parts.append(getattr(rows, name).astype(self._dtypes[name]))
+
+    def _close(self, label: str, num_vertices: int | None = None, num_edges: int | None = None) -> None:
+        columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
+        self._parts = self._empty()
+        if not label and not len(columns["op"]):
+            return  # nothing ahead of the first window
+        op = columns["op"]
+        op[op == ord("I")], op[op == ord("D")] = INSERT, DELETE
+        if "weight" in columns:
+            columns["weight"] = np.where(op == DELETE, 0.0, columns["weight"])
+        self._steps.append(EventStep(label=label, **columns, num_vertices=num_vertices, num_edges=num_edges))
+
+    def finish(self, path: Path) -> EventStream:
+        """Return the stream."""
+        rest = sum(map(len, self._parts["op"]))
+        if self._marker is _SNAPSHOT and self._steps and rest:
+            raise FileFormatError(
+                path, self._lines, "the file ends inside a step: the last '@ NAME VERTICES EDGES' is missing"
+            )
+        if self._marker is _WINDOW or rest:
+            self._close(self._label)
+        highest = [max(int(step.src.max()), int(step.dst.max())) for step in self._steps if len(step)]
+        steps = self._with_weight_dtype() if self._tokenizer.plain_weights else self._steps
+        return EventStream(tuple(steps), 1 + max(highest, default=-1), path)
+
+    def _with_weight_dtype(self) -> list[EventStep]:
+        """Return the steps with integer weights where all of them fit."""
+        weights = [step.weight for step in self._steps if step.weight is not None and len(step)]
+        low, high = (fn(map(fn, weights), default=0) for fn in (min, max))
+        for dtype in (np.int32, np.uint32):
+            if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
+                return [
+                    step if step.weight is None else replace(step, weight=step.weight.astype(dtype))
+                    for step in self._steps
+                ]
+        return self._steps

@@ -1,0 +1,197 @@
+"""Files as bytes: plain or compressed input in chunks of whole lines, and output that replaces a file at once."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from suricate.errors import FileFormatError
+
+CHUNK = 1 << 20  #: bytes that are read, decompressed and parsed at a time
+MAX_LINE = 1 << 20  #: a longer line means that the file is not an edge list
+
+Progress = Callable[[int, int], object]  #: called with (bytes of the file consumed, bytes of the file)
+
+_MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
+
+
+class _Gunzip:
+    """A gzip decompressor with the interface of those of ``lzma`` and ``bz2``."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._stream.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._stream.unconsumed_tail
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
+
+
+def _decompressor(kind: str) -> Any:
+    if kind == ".gz":
+        return _Gunzip()
+    if kind == ".xz":
+        import lzma
+
+        return lzma.LZMADecompressor()
+    import bz2
+
+    return bz2.BZ2Decompressor()
+
+
+def split_suffix(path: Path) -> tuple[str, str]:
+    """Return the file's extension without compression and that of the compression, as in ``(".txt", ".gz")``."""
+    compression = path.suffix.lower() if path.suffix.lower() in _MAGIC else ""
+    return (Path(path.stem) if compression else path).suffix.lower(), compression
+
+
+class ByteSource:
+    """The uncompressed bytes of a file, in order; compression (gzip, xz, bzip2) is recognised by the first bytes.
+
+    ``lines`` counts the complete lines handed out by :meth:`chunks`; memory stays bounded whatever the file's size.
+
+    Raises:
+        OSError: the file is missing or cannot be read.
+        FileFormatError: compressed data is damaged or ends too early, or a line is longer than :data:`MAX_LINE`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+        self.path = Path(path)
+        self.lines = 0
+        self._progress = progress
+        self._raw: IO[bytes] = open(self.path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
+        try:
+            self._size = os.fstat(self._raw.fileno()).st_size
+            self._kind = self._compression()
+        except BaseException:
+            self._raw.close()
+            raise
+
+    def __enter__(self) -> ByteSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._raw.close()
+
+    def _compression(self) -> str:
+        magic = self._raw.read(6)
+        self._raw.seek(0)
+        kind = next((kind for kind, start in _MAGIC.items() if magic.startswith(start)), "")
+        promised = split_suffix(self.path)[1]
+        if promised and promised != kind:
+            raise FileFormatError(self.path, 1, f"the name ends in {promised}, but the file is not of that format")
+        return kind
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the uncompressed bytes in pieces of at most :data:`CHUNK` bytes."""
+        for piece in self._inflated() if self._kind else iter(lambda: self._raw.read(CHUNK), b""):
+            yield piece
+            self._report()
+        self._report()
+
+    def _report(self) -> None:
+        if self._progress is not None:
+            self._progress(self._raw.tell(), self._size)
+
+    def _inflated(self) -> Iterator[bytes]:
+        stream, data = _decompressor(self._kind), b""
+        while True:
+            if stream.eof:  # another member may follow, or zeros that pad a tape block
+                data = (stream.unused_data or self._raw.read(CHUNK)).lstrip(b"\0")
+                if not data:
+                    return
+                stream = _decompressor(self._kind)
+            elif stream.needs_input and not data:
+                data = self._raw.read(CHUNK)
+                if not data:
+                    raise FileFormatError(self.path, self.lines + 1, f"the {self._kind[1:]} data ends too early")
+            try:
+                piece = stream.decompress(data, CHUNK)
+            except Exception as error:  # zlib.error, lzma.LZMAError, OSError: lzma must not be imported to name it
+                reason = f"the {self._kind[1:]} data is damaged ({error})"
+                raise FileFormatError(self.path, self.lines + 1, reason) from error
+            data = b""
+            if piece:
+                yield piece
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the bytes in chunks that end with a line; only the last chunk may lack its newline."""
+        carry = b""
+        for number, piece in enumerate(self.pieces()):
+            if number == 0:
+                piece = piece.removeprefix(b"\xef\xbb\xbf")
+            cut = piece.rfind(b"\n") + 1
+            if cut:
+                chunk = carry + piece[:cut]
+                carry = piece[cut:]
+                yield chunk
+                self.lines += chunk.count(b"\n")
+            else:
+                carry += piece
+            if len(carry) > MAX_LINE:
+                raise FileFormatError(
+                    self.path, self.lines + 1, f"not a text file: a line of more than {MAX_LINE} bytes"
+                )
+        if carry:
+            yield carry
+
+
+def sha256(path: Path) -> str:
+    """Return the hex SHA-256 of the uncompressed bytes of a file."""
+    digest = hashlib.sha256()
+    with ByteSource(path) as source:
+        for piece in source.pieces():
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _compressed(raw: IO[bytes], kind: str) -> Any:
+    # fast presets: a graph file is written once and is large; no name and no time, so equal graphs give equal files
+    if kind == ".gz":
+        import gzip
+
+        return gzip.GzipFile(filename="", mode="wb", compresslevel=3, fileobj=raw, mtime=0)
+    if kind == ".xz":
+        import lzma
+
+        return lzma.LZMAFile(raw, "wb", preset=1)
+    import bz2
+
+    return bz2.BZ2File(raw, "wb")
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes the place of ``path`` only when the block ends well.
+
+    Compresses where the name ends in ``.gz``, ``.xz`` or ``.bz2``. On an error the old file, if any, is untouched.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    kind = split_suffix(path)[1]
+    try:
+        with open(temporary, "wb") as raw:
+            if kind:
+                with _compressed(raw, kind) as stream:
+                    yield stream
+            else:
+                yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

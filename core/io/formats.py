@@ -1,0 +1,328 @@
+"""What the lines of a file are: formats, their headers, and how an unknown file is recognised.
+
+A :class:`Layout` is all that the tokenizer needs to know. It is made from the *head* of a file: its first chunk, which
+reaches at least to the first line that is no comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from suricate.errors import FileFormatError, UnknownNameError
+from suricate.io.files import split_suffix
+
+FORMATS = ("snap", "temporal", "mtx", "gr", "csv")  #: formats of :func:`suricate.read` and :func:`suricate.write`
+
+BY_SUFFIX = {".mtx": "mtx", ".gr": "gr", ".csv": "csv", ".tsv": "csv"}
+_ROLES = ("src", "dst", "weight", "time")
+_COLUMN_NAMES = {
+    "src": ("src", "source", "u", "from", "fromnodeid", "src_id", "source_id"),
+    "dst": ("dst", "target", "v", "to", "tonodeid", "dst_id", "target_id", "destination", "dest"),
+    "weight": ("weight", "w", "wgt", "value", "rating"),
+    "time": ("time", "timestamp", "t", "unixtime", "unixts"),
+}
+_UNIX_TIME = 10**8  # a third column of integers from here on is a time, not a weight
+_ANY_COMMENT, _TEXT_COMMENT, _CSV_COMMENT, _MTX_COMMENT, _GR_COMMENT = r"[#%]|c(\s|$)", "[#%]", "#", "%", r"c(\s|$)"
+_NO_COMMENT = r"\Z"
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+#: the column of a role, by its name in the header or its position from 0
+Columns = Mapping[str, str | int]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a line of a file is.
+
+    Attributes:
+        format: one of :data:`FORMATS`, or ``"events"``.
+        records: the fields (``"src"``, ``"dst"``, ``"weight"``, ``"time"``, ``"-"`` to skip) of a line by its first
+            letter; the letter is ``""`` where lines have none.
+        comments: first bytes of lines to skip.
+        delimiter: what separates columns; None: blanks and tabs.
+        first_id: the least id of the file; ids are counted from 0 after reading.
+        text_ids: ids are text, not numbers.
+        header_bytes, header_lines: length of the header, which is not for the tokenizer.
+        counts_line: line of the header that declares the counts.
+        num_vertices: (sources, destinations) declared by the header, or None if it binds nothing.
+        least_vertices: number of vertices that the file has at least.
+        num_edges: number of edges declared by the header, or None.
+        whole_weights: weights are integers. directed: hint of the header, or None.
+    """
+
+    format: str
+    records: Mapping[str, Sequence[str]]
+    comments: bytes = b""
+    delimiter: str | None = None
+    first_id: int = 0
+    text_ids: bool = False
+    header_bytes: int = 0
+    header_lines: int = 0
+    counts_line: int = 0
+    num_vertices: tuple[int, int] | None = None
+    least_vertices: int = 0
+    num_edges: int | None = None
+    whole_weights: bool = False
+    directed: bool | None = None
+    fields: Sequence[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", next(iter(self.records.values())))
+
+
+class Line(NamedTuple):
+    """A line of the head: its number from 1, its text without the newline, and where the next line starts."""
+
+    number: int
+    text: bytes
+    end: int
+
+
+def lines_of(head: bytes) -> Iterator[Line]:
+    """Yield the lines of ``head``, stripped of blanks at both ends."""
+    at, number = 0, 0
+    while at < len(head):
+        newline = head.find(b"\n", at)
+        end = len(head) if newline < 0 else newline + 1
+        number += 1
+        yield Line(number, head[at:end].strip(), end)
+        at = end
+
+
+def _body(head: bytes, comment: str) -> Iterator[Line]:
+    """Yield the lines that are neither blank nor comments, by a regular expression for the start of a comment."""
+    pattern = re.compile(comment.encode())
+    return (line for line in lines_of(head) if line.text and not pattern.match(line.text))
+
+
+def has_body(head: bytes) -> bool:
+    """Return whether ``head`` has a line that is a comment in no format."""
+    return any(True for _ in _body(head, _ANY_COMMENT))
+
+
+def detect(path: Path, head: bytes) -> str:
+    """Return the format of a file by its extension, else by its first lines."""
+    by_suffix = BY_SUFFIX.get(split_suffix(path)[0])
+    if by_suffix:
+        return by_suffix
+    if head.startswith(b"%%MatrixMarket"):
+        return "mtx"
+    body = [line.text for line, _ in zip(_body(head, _ANY_COMMENT), range(64), strict=False)]
+    if not body:
+        return "snap"
+    if re.match(rb"p\s+\w+\s+\d+\s+\d+$", body[0]):
+        return "gr"
+    if re.match(rb"[ID+=-]\s+\d+\s+\d+(\s|$)", body[0]):
+        raise FileFormatError(path, None, "this is a stream of events: read it with suricate.io.read_events")
+    first = re.split(rb"[,;\t |]\s*", body[0])
+    if re.search(rb"[,;|]", body[0]) or any(token.lower().decode("latin1") in _COLUMN_NAMES["src"] for token in first):
+        return "csv"
+    return "temporal" if _looks_temporal(path, head, body) else "snap"
+
+
+def _looks_temporal(path: Path, head: bytes, body: list[bytes]) -> bool:
+    rows = [line.split() for line in body]
+    if len(rows[0]) != 3:
+        return False
+    named = _named_columns(head)
+    if named:
+        return "time" in named
+    third = [row[2] for row in rows if len(row) == 3]
+    return "temporal" in path.name or all(token.isdigit() and int(token) >= _UNIX_TIME for token in third)
+
+
+def _named_columns(head: bytes) -> list[str]:
+    """Return the roles that the last comment ahead of the edges names, as in ``# src dst time``; [] if it does not."""
+    roles: list[str] = []
+    for line in lines_of(head):
+        if not line.text.startswith((b"#", b"%")):
+            break
+        names = line.text.lstrip(b"#% ").decode("latin1").lower().split()
+        found = [next((role for role in _ROLES if name in _COLUMN_NAMES[role]), "-") for name in names]
+        roles = found if {"src", "dst"} <= set(found) and len(set(found)) == len(found) else []
+    return roles
+
+
+def make_layout(
+    path: Path,
+    head: bytes,
+    format: str | None,
+    *,
+    columns: Columns | None,
+    delimiter: str | None,
+    first_id: int | None,
+    text_ids: bool | None,
+) -> Layout:
+    """Return the layout of the file that starts with ``head``.
+
+    ``text_ids`` None means: if the ids of the first line are not numbers. The other arguments are those of ``read``.
+
+    Raises:
+        FileFormatError: the header is malformed. UnknownNameError: there is no such format or column.
+    """
+    format = detect(path, head) if format is None else format
+    if format not in FORMATS:
+        raise UnknownNameError(f"unknown format {format!r}: there are {', '.join(FORMATS)}")
+    if format in ("mtx", "gr"):
+        if columns is not None or delimiter is not None or first_id not in (None, 1):
+            raise ValueError(f"format {format!r} fixes its columns, its delimiter and first_id=1")
+        return _mtx_layout(path, head) if format == "mtx" else _gr_layout(path, head)
+    if format == "csv":
+        layout = _csv_layout(path, head, columns, delimiter)
+    else:
+        layout = _text_layout(path, head, format, columns)
+    return replace(
+        layout, first_id=first_id or 0, text_ids=_ids_are_text(layout, head) if text_ids is None else text_ids
+    )
+
+
+def _ids_are_text(layout: Layout, head: bytes) -> bool:
+    line = next(_body(head[layout.header_bytes :], _TEXT_COMMENT if layout.comments else _NO_COMMENT), None)
+    if line is None:
+        return False
+    tokens = split_columns(line.text, layout.delimiter)
+    places = [place for place, name in enumerate(layout.fields) if name in ("src", "dst") and place < len(tokens)]
+    return not all(re.fullmatch(rb"-?\d+", tokens[place]) for place in places)
+
+
+def split_columns(line: bytes, delimiter: str | None) -> list[bytes]:
+    """Return the columns of one line, without quotes around them."""
+    if delimiter is None:
+        return line.split()
+    sign = re.escape(delimiter.encode())
+    tokens = re.findall(rb'\s*("(?:[^"]|"")*"|[^' + sign + rb"]*)\s*(?:" + sign + rb"|$)", line)
+    tokens = tokens[:-1] if len(tokens) > 1 and not line.endswith(delimiter.encode()) else tokens
+    return [token.strip().removeprefix(b'"').removesuffix(b'"') for token in tokens]
+
+
+def _place_columns(path: Path, count: int, names: Sequence[str] | None, columns: Columns, line: int) -> list[str]:
+    """Return the field of each of ``count`` columns; ``columns`` tells the place of the roles by name or position."""
+    fields = ["-"] * count
+    for role, place in columns.items():
+        if role not in _ROLES:
+            raise UnknownNameError(f"unknown column role {role!r}: there are {', '.join(_ROLES)}")
+        if isinstance(place, str):
+            if names is None or place not in names:
+                known = "the file has no header" if names is None else f"there are {', '.join(names)}"
+                raise UnknownNameError(f"{path} has no column {place!r}: {known}")
+            place = names.index(place)
+        if not 0 <= place < count:
+            raise FileFormatError(path, line, f"there is no column {place} for {role}: the line has {count}")
+        fields[place] = role
+    missing = [role for role in ("src", "dst") if role not in fields]
+    if missing:
+        raise FileFormatError(path, line, f"no column for {' and '.join(missing)}; name them with columns={{...}}")
+    return fields
+
+
+def _text_layout(path: Path, head: bytes, format: str, columns: Columns | None) -> Layout:
+    first = next(_body(head, _TEXT_COMMENT), None)
+    count = len(first.text.split()) if first else 2
+    number = first.number if first else 1
+    if columns is not None:
+        fields = _place_columns(path, count, None, columns, number)
+    elif format == "temporal":
+        fields = ["src", "dst", "weight", "time"] if count == 4 else ["src", "dst", "time"]
+    else:
+        fields = ["src", "dst", "weight", "time"][: max(count, 2)]
+    if first and count > len(fields):
+        raise FileFormatError(path, number, f"{count} columns; say which is which with columns={{'src': 0, ...}}")
+    comments = b" ".join(
+        line.text.lower() for line, _ in zip(lines_of(head), range(16), strict=False) if line.text[:1] in b"#%"
+    )
+    nodes = re.search(rb"nodes:?\s*(\d+)", comments)
+    directed = False if b"undirected" in comments else True if b"directed" in comments else None
+    return Layout(format, {"": fields}, comments=b"#%", directed=directed, least_vertices=int(nodes[1]) if nodes else 0)
+
+
+def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str | None) -> Layout:
+    header = next(_body(head, _CSV_COMMENT), None)
+    if header is None:
+        return Layout("csv", {"": ["src", "dst"]}, comments=b"#", delimiter=delimiter or ",")
+    if delimiter is None:
+        counts = {sign: header.text.count(sign.encode()) for sign in ",;\t|"}
+        delimiter = max(counts, key=lambda sign: counts[sign])
+        delimiter = delimiter if counts[delimiter] else None
+    tokens = split_columns(header.text, delimiter)
+    if all(_NUMBER.fullmatch(token) for token in tokens):  # no header: the columns come in the usual order
+        skipped = _start_of(head, header.number)
+        usual = columns or {role: place for place, role in enumerate(_ROLES[: len(tokens)])}
+        fields = _place_columns(path, len(tokens), None, usual, header.number)
+        return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=skipped, header_lines=header.number - 1)
+    names = [token.decode("utf-8", "replace") for token in tokens]
+    if columns is None:
+        columns = {}
+        lower = [name.lower() for name in names]
+        for role in _ROLES:
+            known = next((name for name in _COLUMN_NAMES[role] if name in lower), None)
+            if known is not None:
+                columns[role] = lower.index(known)
+    fields = _place_columns(path, len(names), names, columns, header.number)
+    return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=header.end, header_lines=header.number)
+
+
+def _start_of(head: bytes, number: int) -> int:
+    """Return where line ``number`` starts."""
+    return next((line.end for line in lines_of(head) if line.number == number - 1), 0)
+
+
+def _mtx_layout(path: Path, head: bytes) -> Layout:
+    banner = next(lines_of(head), Line(1, b"", 0)).text.lower().split()
+    if len(banner) != 5 or banner[0] != b"%%matrixmarket" or banner[1] != b"matrix":
+        raise FileFormatError(path, 1, "the first line must be '%%MatrixMarket matrix coordinate FIELD SYMMETRY'")
+    shape, values, symmetry = (word.decode("latin1") for word in banner[2:])
+    for word, allowed in (
+        (shape, ("coordinate",)),
+        (values, ("pattern", "real", "integer")),
+        (symmetry, ("general", "symmetric")),
+    ):
+        if word not in allowed:
+            raise FileFormatError(path, 1, f"{word!r} matrices are not read here, only {' or '.join(allowed)} ones")
+    sizes = next(_body(head, _MTX_COMMENT), None)
+    if sizes is None:
+        raise FileFormatError(path, head.count(b"\n") + 1, "the line 'ROWS COLUMNS ENTRIES' is missing")
+    tokens = sizes.text.split()
+    if len(tokens) != 3 or not all(token.isdigit() for token in tokens):
+        raise FileFormatError(path, sizes.number, "expected 'ROWS COLUMNS ENTRIES'")
+    rows, cols, entries = map(int, tokens)
+    return Layout(
+        "mtx",
+        {"": ["src", "dst"] if values == "pattern" else ["src", "dst", "weight"]},
+        comments=b"%",
+        first_id=1,
+        header_bytes=sizes.end,
+        header_lines=sizes.number,
+        counts_line=sizes.number,
+        num_vertices=(rows, cols),
+        least_vertices=max(rows, cols),
+        num_edges=entries,
+        whole_weights=values == "integer",
+        directed=symmetry == "general",
+    )
+
+
+def _gr_layout(path: Path, head: bytes) -> Layout:
+    problem = next(_body(head, _GR_COMMENT), None)
+    if problem is None:
+        raise FileFormatError(path, head.count(b"\n") + 1, "the line 'p sp VERTICES ARCS' is missing")
+    match = re.fullmatch(rb"p\s+sp\s+(\d+)\s+(\d+)", problem.text)
+    if match is None:
+        raise FileFormatError(path, problem.number, "expected 'p sp VERTICES ARCS' ahead of the arcs")
+    vertices, arcs = int(match[1]), int(match[2])
+    return Layout(
+        "gr",
+        {"a": ["src", "dst", "weight"]},
+        comments=b"c",
+        first_id=1,
+        header_bytes=problem.end,
+        header_lines=problem.number,
+        counts_line=problem.number,
+        num_vertices=(vertices, vertices),
+        least_vertices=vertices,
+        num_edges=arcs,
+        directed=True,
+    )

@@ -1,0 +1,234 @@
+"""``write``: edges to a file in one of the text formats; the file appears only when it is complete."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suricate.errors import ShapeError, UnknownNameError, VertexRangeError, WeightError
+from suricate.io import files
+from suricate.io.formats import BY_SUFFIX, FORMATS
+from suricate.store import MAX_VERTICES
+
+_ROWS = 1 << 17  # edges formatted at a time
+
+
+@dataclass(frozen=True)
+class _Edges:
+    """What is written, as host arrays."""
+
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray | None
+    time: np.ndarray | None
+    num_vertices: int
+    directed: bool
+    labels: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+
+def write(
+    edges: Any,
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    num_vertices: int | None = None,
+    directed: bool | None = None,
+    labels: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> Path:
+    """Write edges to ``path``, compressed if the name ends in ``.gz``, ``.xz`` or ``.bz2``; return the path.
+
+    The file is written beside its place and moved there when complete: an error leaves an old file as it was.
+
+    Args:
+        edges: a ``Graph``, an ``EdgeFile``, an ``EdgeList`` or ``(src, dst[, weight])`` of ids, on any device.
+        path: the file.
+        format: one of ``suricate.io.FORMATS``; None: by the extension, else ``"temporal"`` if there are times,
+            ``"snap"`` if not.
+        num_vertices: number of vertices; None: what ``edges`` knows, else the largest id + 1.
+        directed: whether edges are arcs, not both directions at once; None: what ``edges`` knows, else True.
+        labels: write the original ids of an ``EdgeFile`` that was read with ``relabel`` (not for ``.mtx`` and ``.gr``).
+        progress: called with (edges written, edges).
+
+    An undirected graph has each edge once in the file, except in ``.gr``, which has arcs. ``.gr`` needs whole weights;
+    without weights it gets ones. Decimals are the shortest that give the same number again.
+
+    Raises:
+        OSError: the file cannot be written.
+        UnknownNameError: there is no such format.
+        VertexRangeError, WeightError, ShapeError: the edges cannot be written in this format.
+    """
+    path = Path(path)
+    content = _gather(edges, num_vertices, directed)
+    if format is None:
+        by_content = "snap" if content.time is None else "temporal"
+        format = BY_SUFFIX.get(files.split_suffix(path)[0], by_content)
+    if format not in FORMATS:
+        raise UnknownNameError(f"unknown format {format!r}: there are {', '.join(FORMATS)}")
+    if labels and (content.labels is None or format in ("mtx", "gr")):
+        raise ValueError("labels=True needs edges that were read with relabel, and a format other than mtx and gr")
+    _WRITERS[format](content if labels else replace(content, labels=None), path, progress)
+    return path
+
+
+def _gather(edges: Any, num_vertices: int | None, directed: bool | None) -> _Edges:
+    if callable(getattr(edges, "edges", None)):  # a Graph
+        known_vertices, known_directed, edges = edges.num_vertices, edges.directed, edges.edges()
+    else:
+        known_vertices, known_directed = getattr(edges, "num_vertices", None), getattr(edges, "directed", None)
+    if hasattr(edges, "src"):
+        src, dst, weight = edges.src, edges.dst, edges.weight
+    else:
+        src, dst, weight = edges if len(edges) == 3 else (*edges, None)
+    src, dst = _host(src), _host(dst)
+    weight, time = (None if part is None else _host(part) for part in (weight, getattr(edges, "time", None)))
+    if any(part is not None and part.shape != (len(src),) for part in (src, dst, weight, time)):
+        raise ShapeError("edges need arrays of one dimension and of the same length")
+    _check_weights(weight)
+    highest = max(_highest(src), _highest(dst))
+    count = known_vertices if num_vertices is None else num_vertices
+    count = highest + 1 if count is None else count
+    if highest >= min(count, MAX_VERTICES):
+        raise VertexRangeError(f"id {highest} is not below num_vertices={min(count, MAX_VERTICES)}")
+    known_directed = known_directed is not False if directed is None else directed
+    return _Edges(src, dst, weight, time, count, known_directed, getattr(edges, "labels", None))
+
+
+def _highest(ids: np.ndarray) -> int:
+    if not len(ids):
+        return -1
+    if ids.dtype.kind not in "iu" or ids.min() < 0:
+        raise VertexRangeError("vertex ids are integers from 0")
+    return int(ids.max())
+
+
+def _check_weights(weight: np.ndarray | None) -> None:
+    if weight is None or not len(weight):
+        return
+    if weight.dtype.kind not in "iuf" or not np.isfinite(weight).all():
+        raise WeightError("weights must be finite numbers")
+    if weight.dtype.kind == "u" and weight.max() >= 2**63:
+        raise WeightError("whole weights must be below 2**63")
+
+
+def _host(values: Any) -> np.ndarray:
+    return values.get() if hasattr(values, "__cuda_array_interface__") else np.asarray(values)
+
+
+# -- one function per format -------------------------------------------------------------------------------------------
+
+
+def _write_snap(edges: _Edges, path: Path, progress: Any) -> None:
+    columns, names = _columns(edges, quote=False)
+    kind = "Directed" if edges.directed else "Undirected"
+    nodes = "" if edges.labels is not None else f"# Nodes: {edges.num_vertices} Edges: {len(edges)}\n"
+    _write_lines(path, f"# {kind} graph\n{nodes}# {' '.join(names)}\n", b"", b" ", columns, len(edges), progress)
+
+
+def _write_temporal(edges: _Edges, path: Path, progress: Any) -> None:
+    if edges.time is None:
+        raise ShapeError("format 'temporal' needs times: an EdgeFile that has them")
+    _write_snap(edges, path, progress)
+
+
+def _write_csv(edges: _Edges, path: Path, progress: Any) -> None:
+    columns, names = _columns(edges, quote=True)
+    separator = "\t" if files.split_suffix(path)[0] == ".tsv" else ","
+    _write_lines(path, separator.join(names) + "\n", b"", separator.encode(), columns, len(edges), progress)
+
+
+def _write_mtx(edges: _Edges, path: Path, progress: Any) -> None:
+    field = "pattern"
+    if edges.weight is not None:
+        field = "integer" if edges.weight.dtype.kind in "iu" else "real"
+    symmetry = "general" if edges.directed else "symmetric"
+    header = f"%%MatrixMarket matrix coordinate {field} {symmetry}\n"
+    header += f"{edges.num_vertices} {edges.num_vertices} {len(edges)}\n"
+    src, dst = edges.src, edges.dst
+    if not edges.directed:  # a symmetric matrix lists its lower triangle
+        src, dst = np.maximum(src, dst), np.minimum(src, dst)
+    columns = [_shifted(src), _shifted(dst), *([] if edges.weight is None else [_numbers(edges.weight)])]
+    _write_lines(path, header, b"", b" ", columns, len(edges), progress)
+
+
+def _write_gr(edges: _Edges, path: Path, progress: Any) -> None:
+    weight = np.ones(len(edges), np.int32) if edges.weight is None else edges.weight
+    if weight.dtype.kind == "f":
+        if not (np.all(weight == np.floor(weight)) and np.all(np.abs(weight) < 2**53)):
+            raise WeightError("format 'gr' has whole weights only")
+        weight = weight.astype(np.int64)
+    src, dst = edges.src, edges.dst
+    if not edges.directed:
+        back = np.flatnonzero(src != dst)
+        src, dst = np.concatenate((src, dst[back])), np.concatenate((dst, src[back]))
+        weight = np.concatenate((weight, weight[back]))
+    header = f"p sp {edges.num_vertices} {len(src)}\n"
+    _write_lines(path, header, b"a ", b" ", [_shifted(src), _shifted(dst), _numbers(weight)], len(src), progress)
+
+
+_WRITERS = {
+    "snap": _write_snap, "temporal": _write_temporal, "csv": _write_csv, "mtx": _write_mtx, "gr": _write_gr,
+}  # fmt: skip
+
+# -- columns and lines -------------------------------------------------------------------------------------------------
+
+Column = Callable[[slice], np.ndarray]  # the integers or bytes of some rows: made chunk by chunk
+
+
+def _columns(edges: _Edges, *, quote: bool) -> tuple[list[Column], list[str]]:
+    if edges.labels is None:
+        columns, names = [_numbers(edges.src), _numbers(edges.dst)], ["src", "dst"]
+    else:
+        texts = _label_texts(edges.labels, quote)
+        columns, names = [lambda rows: texts[edges.src[rows]], lambda rows: texts[edges.dst[rows]]], ["src", "dst"]
+    for name, values in (("weight", edges.weight), ("time", edges.time)):
+        if values is not None:
+            columns.append(_numbers(values))
+            names.append(name)
+    return columns, names
+
+
+def _numbers(values: np.ndarray) -> Column:
+    if values.dtype.kind in "iu":
+        return lambda rows: values[rows]
+    return lambda rows: values[rows].astype("S32")  # shortest decimals that give the same number again
+
+
+def _shifted(ids: np.ndarray) -> Column:
+    return lambda rows: ids[rows].astype(np.int64) + 1
+
+
+def _label_texts(labels: np.ndarray, quote: bool) -> np.ndarray:
+    """Return labels as bytes; in CSV those with a delimiter or a quote inside are quoted."""
+    if labels.dtype.kind in "iu":
+        return labels.astype("S20")
+    texts = [str(label) for label in labels]
+    if quote:
+        texts = [
+            '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',\t"') else text for text in texts
+        ]
+    elif any(set(text) & set(" \t") or text.startswith(("#", "%")) for text in texts):
+        raise ValueError("a label with blanks or a comment sign fits into CSV only")
+    return np.array([text.encode("utf-8", "surrogateescape") for text in texts], "S")
+
+
+def _write_lines(
+    path: Path, header: str, prefix: bytes, separator: bytes, columns: list[Column], count: int, progress: Any
+) -> None:
+    from suricate.io.formatter import format_chunk
+
+    with files.replacing(path) as out:
+        out.write(header.encode())
+        for begin in range(0, count, _ROWS):
+            rows = slice(begin, min(begin + _ROWS, count))
+            out.write(format_chunk(prefix, separator, [column(rows) for column in columns]))
+            if progress is not None:
+                progress(rows.stop, count)

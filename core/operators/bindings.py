@@ -1,0 +1,33 @@
+"""The names that a CPU template takes from its surroundings.
+
+A template (``cpu_*.py``) is an ordinary module: it imports these names and its functions run as they stand, over a
+contiguous view and the edge function below. For any other combination ``suricate.operators.cpu`` writes a module in
+which the import of this file is replaced by the cursor of an engine, the user's edge function and a reduction.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from suricate.cursors.contiguous import begin, degree, end, find, first, following, key, units, weight
+
+__all__ = [
+    "begin", "cast", "combine", "degree", "edge", "end", "find", "first", "following", "identity", "key", "units",
+    "weight",
+]  # fmt: skip
+
+identity = 0.0  #: what a reduction starts from
+cast = np.float64  #: the type of the values that are reduced
+
+
+@njit
+def edge(u, v, w, *args):
+    """Return the value of edge ``(u, v)``: the user's edge function (predicates take ``v`` alone)."""
+    return w
+
+
+@njit
+def combine(old, new):
+    """Return the reduction of two values."""
+    return old + new

@@ -1,0 +1,110 @@
+"""What the operators share on both devices: a call's typed edge function and values, and the scratch of a graph."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from suricate.devices import Array
+
+if TYPE_CHECKING:
+    from suricate.edgefn import TypedFunction
+    from suricate.graph import Graph
+    from suricate.workspace import Workspace
+
+Operator = TypeVar("Operator", bound=Callable[..., Any])
+
+REDUCTIONS = ("sum", "min", "max", "or")
+OUT_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))
+
+LAST_STEP = 2**32 - 1  #: stamps are uint32
+MAX_STEPS = 2**31 - 1  #: of one propagation
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A validated call: the edge function for the types of its arguments, the arguments, the reduction."""
+
+    function: TypedFunction
+    values: tuple[Any, ...]
+    reduce: str
+
+    @property
+    def result(self) -> np.dtype:
+        """Type of what the edge function returns."""
+        assert self.function.result is not None
+        return self.function.result
+
+
+def identity_of(reduce: str, dtype: np.dtype) -> Any:
+    """Return the neutral value of a reduction as a scalar of ``dtype``: 0, or the largest or smallest value."""
+    if reduce in ("sum", "or"):
+        return dtype.type(0)
+    if dtype.kind == "f":
+        return dtype.type(np.inf if reduce == "min" else -np.inf)
+    limits = np.iinfo(dtype)
+    return dtype.type(limits.max if reduce == "min" else limits.min)
+
+
+class Scratch:
+    """Per graph: the stamps that keep a frontier free of duplicates.
+
+    ``stamp`` is ``uint32[num_vertices]``. Every step of every operator has a number of its own, so that old stamps
+    never count; they are cleared only when the numbers run out.
+    """
+
+    def __init__(self) -> None:
+        self.stamp: Array = None
+        self._last = 0
+
+    def steps(self, count: int) -> int:
+        """Return the first of ``count`` fresh numbers, none of which is 0."""
+        if self._last + count > LAST_STEP:
+            self.stamp.fill(0)
+            self._last = 0
+        first = self._last + 1
+        self._last += count
+        return first
+
+    def give_back(self, next_step: int) -> None:
+        """Return the numbers from ``next_step`` on, which were not used after all."""
+        self._last = next_step - 1
+
+
+_scratch: WeakKeyDictionary[Workspace, Scratch] = WeakKeyDictionary()
+
+
+def scratch_of(graph: Graph) -> Scratch:
+    """Return the scratch of ``graph``, its stamps as long as the graph has vertices."""
+    workspace = graph.workspace
+    scratch = _scratch.get(workspace)
+    if scratch is None:
+        scratch = _scratch[workspace] = Scratch()
+    scratch.stamp = workspace.array("operators.stamp", graph.num_vertices, np.uint32)
+    return scratch
+
+
+def driver_of(graph: Graph) -> ModuleType:
+    """Return the module that runs operators on the graph's device."""
+    return importlib.import_module("suricate.operators.cuda" if graph.device.is_cuda else "suricate.operators.cpu")
+
+
+def on_graph_device(operator: Operator) -> Operator:
+    """Run an operator with the CUDA device of its graph, the first argument, current."""
+
+    @wraps(operator)
+    def call(graph: Graph, *args: Any, **kwargs: Any) -> Any:
+        device = graph.device
+        if not device.is_cuda or device.xp.cuda.runtime.getDevice() == device.index:
+            return operator(graph, *args, **kwargs)
+        with graph.current_device():
+            return operator(graph, *args, **kwargs)
+
+    return call  # type: ignore[return-value]

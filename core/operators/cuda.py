@@ -1,0 +1,374 @@
+"""Operators on CUDA: programs made of a kernel template, an engine's cursor and an edge function, and their launches.
+
+Nothing here waits for the device, except ``propagate``, which reads the number of steps at its end. Assembling a
+program needs no CuPy (see :func:`programs`).
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from suricate.cuda import Program, c_type, view_prelude, view_struct
+from suricate.devices import Array, Device
+from suricate.edgefn import argument_of, compile_function
+from suricate.errors import RequirementError
+from suricate.frontier import Frontier
+from suricate.operators.call import REDUCTIONS, Call, identity_of, scratch_of
+from suricate.store import EdgeList, StoreView
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.workspace import Workspace
+
+HERE = Path(__file__).parent
+
+BLOCK = 256  # threads per block, in all kernels but propagate
+PUSH_TILES = BLOCK // 4  # vertices that a block of push_vertices serves at a time
+PAIR_TILES = BLOCK // 8  # pairs that a block of intersect_pairs serves
+PROPAGATE_BLOCK = 1024  # one block per multiprocessor: a barrier gets dearer with every block
+BLOCKS_PER_SM = 8  # of BLOCK threads: what a multiprocessor can hold
+
+NULL = np.uint64(0)
+
+# -- operators ---------------------------------------------------------------------------------------------------------
+
+
+def neighbor_reduce(graph: Graph, call: Call, vertices: Array | None, out: Array, over: str, scheme: str) -> None:
+    """Fill ``out`` (see ``suricate.operators.neighbor_reduce``)."""
+    walk = _walk_of(graph.view(over))
+    if scheme == "auto":
+        scheme = "scan" if walk.can_scan and vertices is None else "vertex"
+    _demand_scan(walk, scheme)
+    if not len(out):
+        return
+    kernels = _kernels("neighbor_reduce.cu", walk, call, out.dtype, over)
+    bound, ids, count = np.uint32(walk.num_vertices), NULL if vertices is None else vertices, np.int64(len(out))
+    if scheme == "vertex":
+        arguments = (walk.packed, bound, ids, count, out, *call.values)
+        kernels["reduce_vertices"]((_blocks(len(out), BLOCK),), (BLOCK,), arguments)
+        return
+    out.fill(identity_of(call.reduce, out.dtype))
+    grid = (_fill(graph.device),)
+    if scheme == "scan":
+        kernels["reduce_segments"](grid, (BLOCK,), (walk.packed, bound, out, *call.values))
+        return
+    parts = graph.device.xp.empty(len(out), np.int64)
+    kernels["count_units"](grid, (BLOCK,), (walk.packed, bound, ids, count, parts))
+    kernels["reduce_units"](grid, (BLOCK,), (walk.packed, ids, count, parts.cumsum(), out, *call.values))
+
+
+def advance(graph: Graph, call: Call, frontier: Frontier, out: Array, scheme: str) -> Frontier:
+    """Push once along the out-edges of ``frontier``; return what changed."""
+    walk = _walk_of(graph.view("out"))
+    if scheme == "auto":
+        whole = frontier.is_all and frontier.capacity == walk.num_vertices
+        scheme = "scan" if walk.can_scan and whole else "vertex"
+    _demand_scan(walk, scheme)
+    if not frontier.capacity or frontier.known_count == 0:
+        return Frontier(graph.device, graph.device.xp.empty(0, np.uint32))
+    kernels, scratch, counters = _kernels("advance.cu", walk, call, out.dtype), scratch_of(graph), _counters_of(graph)
+    count, hub_total = counters.take()
+    queue = graph.device.xp.empty(walk.num_vertices, np.uint32)
+    bound = np.uint32(walk.num_vertices)
+    target = (out, scratch.stamp, np.uint32(scratch.steps(1)), queue, count)
+    if scheme == "scan":
+        arguments = (walk.packed, bound, *target, *call.values)
+        kernels["push_segments"]((_fill(graph.device),), (BLOCK,), arguments)
+        return Frontier(graph.device, queue, count)
+    hubs = (*_hub_arrays(graph), hub_total)
+    start = _start(frontier)
+    grid = (min(_blocks(frontier.known_count or frontier.capacity, PUSH_TILES), _fill(graph.device)),)
+    kernels["push_vertices"](grid, (BLOCK,), (walk.packed, bound, *start, *target, *hubs, *call.values))
+    kernels["push_hub_units"]((_fill(graph.device),), (BLOCK,), (walk.packed, bound, *target, *hubs, *call.values))
+    return Frontier(graph.device, queue, count)
+
+
+def advance_edges(graph: Graph, call: Call, edges: EdgeList, out: Array) -> Frontier:
+    """Apply the edge function to exactly ``edges``; return what changed."""
+    if not len(edges.src):
+        return Frontier(graph.device, graph.device.xp.empty(0, np.uint32))
+    walk, scratch = _walk_of(graph.view("out")), scratch_of(graph)
+    count, _ = _counters_of(graph).take()
+    queue = graph.device.xp.empty(min(walk.num_vertices, len(edges.dst)), np.uint32)
+    arguments = (
+        np.uint32(walk.num_vertices), edges.src, edges.dst, NULL if edges.weight is None else edges.weight,
+        np.int64(len(edges.src)), out, scratch.stamp, np.uint32(scratch.steps(1)), queue, count, *call.values,
+    )  # fmt: skip
+    grid = (min(_blocks(len(edges.src), BLOCK), _fill(graph.device)),)
+    _kernels("advance.cu", walk, call, out.dtype)["push_edges"](grid, (BLOCK,), arguments)
+    return Frontier(graph.device, queue, count)
+
+
+def propagate(graph: Graph, call: Call, frontier: Frontier, out: Array, max_steps: int) -> int:
+    """Push until nothing changes; return the number of steps."""
+    if not frontier.capacity or frontier.known_count == 0 or max_steps == 0:
+        return 0
+    if not has_cooperative_launch(graph.device.index):
+        return _propagate_by_host(graph, call, frontier, out, max_steps)
+    walk, scratch, workspace = _walk_of(graph.view("out")), scratch_of(graph), graph.workspace
+    kernel = _kernels("propagate.cu", walk, call, out.dtype)["propagate"]
+    first = scratch.steps(max_steps)
+    queues = [workspace.array(f"operators.queue{i}", walk.num_vertices, np.uint32) for i in range(2)]
+    state = workspace.array("operators.state", 16, np.uint32)
+    state.data.memset_async(0, state.nbytes)
+    arguments = (
+        walk.packed, np.uint32(walk.num_vertices), *_start(frontier), out, scratch.stamp, np.uint32(first),
+        np.uint32(max_steps), *queues, *_hub_arrays(graph), state, *call.values,
+    )  # fmt: skip
+    kernel((_multiprocessors(graph.device.index),), (PROPAGATE_BLOCK,), arguments)
+    steps = int(graph.device.to_numpy(state)[1])
+    scratch.give_back(first + steps)
+    return steps
+
+
+def _propagate_by_host(graph: Graph, call: Call, frontier: Frontier, out: Array, max_steps: int) -> int:
+    """Propagate with one host read per step, where cooperative launches are not supported."""
+    steps = 0
+    while steps < max_steps and len(frontier):
+        frontier = advance(graph, call, frontier, out, "vertex")
+        steps += 1
+    return steps
+
+
+def select(graph: Graph, call: Call, frontier: Frontier) -> Frontier:
+    """Return the vertices of ``frontier`` that pass the predicate."""
+    size = frontier.known_count if frontier.known_count is not None else frontier.capacity
+    kept = graph.device.xp.empty(size, np.uint32)
+    if not size:
+        return Frontier(graph.device, kept)
+    count, _ = _counters_of(graph).take()
+    grid = (min(_blocks(size, BLOCK), _fill(graph.device)),)
+    arguments = (np.uint32(graph.num_vertices), *_start(frontier), kept, count, *call.values)
+    _kernels("filter.cu", None, call, np.dtype(np.int32))["select_vertices"](grid, (BLOCK,), arguments)
+    return Frontier(graph.device, kept, count)
+
+
+def intersect(graph: Graph, call: Call, left: Array, right: Array, out: Array) -> None:
+    """Fill ``out`` with one sum per pair."""
+    if not len(out):
+        return
+    walk = _walk_of(graph.view("out"))
+    arguments = (walk.packed, np.uint32(walk.num_vertices), left, right, np.int64(len(out)), out, *call.values)
+    kernel = _kernels("intersect.cu", walk, call, out.dtype)["intersect_pairs"]
+    kernel((_blocks(len(out), PAIR_TILES),), (BLOCK,), arguments)
+
+
+# -- launches ----------------------------------------------------------------------------------------------------------
+
+
+def _start(frontier: Frontier) -> tuple[Any, Any, np.uint32]:
+    """Return a frontier as kernels take it: ids or null, their number on the device or null, their number if known."""
+    if frontier.is_all:
+        return NULL, NULL, np.uint32(frontier.capacity)
+    known = frontier.known_count
+    return frontier.buffer, frontier.device_count if known is None else NULL, np.uint32(known or 0)
+
+
+def _blocks(items: int, per_block: int) -> int:
+    return -(-items // per_block)
+
+
+def _fill(device: Device) -> int:
+    """Return how many blocks of ``BLOCK`` threads fill the device."""
+    return BLOCKS_PER_SM * _multiprocessors(device.index)
+
+
+@cache
+def _multiprocessors(index: int) -> int:
+    import cupy
+
+    return cupy.cuda.Device(index).attributes["MultiProcessorCount"]
+
+
+@cache
+def has_cooperative_launch(index: int) -> bool:
+    """Return whether CUDA device ``index`` can run ``propagate`` as one launch; without it the host steps."""
+    import cupy
+
+    return bool(cupy.cuda.Device(index).attributes["CooperativeLaunch"])
+
+
+def _hub_arrays(graph: Graph) -> tuple[Array, Array]:
+    workspace, size = graph.workspace, graph.num_vertices
+    return workspace.array("operators.hubs", size, np.uint32), workspace.array("operators.hub_base", size, np.int64)
+
+
+def _demand_scan(walk: _Walk, scheme: str) -> None:
+    if scheme == "scan" and not walk.can_scan:
+        raise RequirementError(
+            "scheme 'scan': the storage of this engine does not know its owners; use 'vertex' or 'auto'"
+        )
+
+
+class _Counters:
+    """Zeroed counters on the device, handed out one pair per launch, so that no launch has to clear its own."""
+
+    SIZE = 2048
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._next = self.SIZE
+
+    def take(self) -> tuple[Array, Array]:
+        """Return a ``uint32[1]`` and a ``uint64[1]``, both zero; nobody else gets them."""
+        if self._next == self.SIZE:
+            self._counts = self._device.xp.zeros(self.SIZE, np.uint32)
+            self._totals = self._device.xp.zeros(self.SIZE, np.uint64)
+            self._next = 0
+        at = self._next
+        self._next += 1
+        return self._counts[at : at + 1], self._totals[at : at + 1]
+
+
+_counters: WeakKeyDictionary[Workspace, _Counters] = WeakKeyDictionary()
+
+
+def _counters_of(graph: Graph) -> _Counters:
+    counters = _counters.get(graph.workspace)
+    if counters is None:
+        counters = _counters[graph.workspace] = _Counters(graph.device)
+    return counters
+
+
+# -- views -------------------------------------------------------------------------------------------------------------
+
+
+class _Walk:
+    """What launches need of a view: worked out once per view."""
+
+    def __init__(self, view: StoreView) -> None:
+        self.num_vertices = view.num_vertices
+        self.header = view.header
+        self.prelude = view_prelude(view)
+        self.can_scan = _can_scan(view.header)
+        self._view = weakref.ref(view)
+
+    @property
+    def packed(self) -> np.void:
+        """The struct ``View`` of the kernels."""
+        if not hasattr(self, "_packed"):
+            view = self._view()
+            assert view is not None
+            self._packed = view_struct(view.data).pack(view.data)
+        return self._packed
+
+
+_walks: dict[int, tuple[weakref.ref[StoreView], _Walk]] = {}
+
+
+def _walk_of(view: StoreView) -> _Walk:
+    key = id(view)
+    held = _walks.get(key)
+    if held is not None and held[0]() is view:
+        return held[1]
+    walk = _Walk(view)
+    _walks[key] = weakref.ref(view, lambda _: _walks.pop(key, None)), walk
+    return walk
+
+
+@cache
+def _can_scan(header: Path) -> bool:
+    """Return whether a cursor header can scan: one that cannot says ``#define SCAN_LANES 0``."""
+    return re.search(r"^\s*#\s*define\s+SCAN_LANES\s+0\b", header.read_text(), re.MULTILINE) is None
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+
+class _Kernels(dict):
+    """The compiled kernels of a program by name, each looked up once."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def __missing__(self, name: str) -> Any:
+        kernel = self[name] = self.program.kernel(name)
+        return kernel
+
+
+_compiled: dict[tuple, _Kernels] = {}
+
+
+def _kernels(template: str, walk: _Walk | None, call: Call, dtype: np.dtype, over: str = "out") -> _Kernels:
+    key = (template, walk and walk.prelude, call.function.key, call.reduce, dtype, over)
+    kernels = _compiled.get(key)
+    if kernels is None:
+        kernels = _compiled[key] = _Kernels(_program(template, walk, call, dtype, over))
+    return kernels
+
+
+def _program(template: str, walk: _Walk | None, call: Call, dtype: np.dtype, over: str = "out") -> Program:
+    """Return a template over the cursor of ``walk`` (None: it walks nothing), with an edge function and a reduction."""
+    function = call.function
+    types = [c_type(argument.dtype) + ("*" if argument.kind == "array" else "") for argument in function.arguments]
+    macros = {
+        "REDUCE": REDUCTIONS.index(call.reduce),
+        "OVER_IN": int(over == "in"),
+        "PARAMS": "".join(f", {kind} a{i}" for i, kind in enumerate(types)),
+        "ARGS": "".join(f", a{i}" for i in range(len(types))),
+    }
+    lines = [f"#define {name} {value}" for name, value in macros.items()]
+    lines.append(f"typedef {c_type(dtype)} out_t;")
+    if walk is not None:
+        lines.append(walk.prelude)
+    lines.append(function.cuda_source("edge_fn"))
+    include = (HERE,) if walk is None else (HERE, walk.header.parent)
+    return Program(HERE / template, "\n".join(lines), include=include, cooperative=template == "propagate.cu")
+
+
+def programs(view: StoreView) -> list[Program]:
+    """Return one program or more of every template over ``view``, to be compiled without a GPU."""
+    walk = _Walk(view)
+    f32, f64, i32, u32, i64, u64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))
+
+    def sample(
+        template: str,
+        fn: Any,
+        reduce: str,
+        dtype: np.dtype,
+        over: str = "out",
+        leading: tuple[str, ...] = ("u", "v", "w"),
+    ) -> Program:
+        arguments = (argument_of(np.empty(0, dtype)), argument_of(1))
+        function = compile_function(fn, arguments, weight_dtype=view.weight_dtype, leading=leading)
+        return _program(template, walk if template != "filter.cu" else None, Call(function, (), reduce), dtype, over)
+
+    def scaled(u, v, w, x, factor):
+        return w * x[v] * factor
+
+    def plus(u, v, w, x, step):
+        return x[u] + step
+
+    def above(v, x, limit):
+        return x[v] > limit
+
+    def value(u, v, x, values, offset):
+        return values[x] + offset
+
+    floats = [
+        sample("neighbor_reduce.cu", scaled, "sum", f64),
+        sample("neighbor_reduce.cu", scaled, "max", f64, over="in"),
+    ]
+    if view.weight_dtype != f64:
+        floats.append(sample("neighbor_reduce.cu", scaled, "sum", f32 if view.weight_dtype in (None, f32) else f64))
+    return [
+        *floats,
+        *(
+            sample("neighbor_reduce.cu", plus, reduce, dtype)
+            for reduce, dtype in (("min", i32), ("sum", i64), ("max", u64))
+        ),
+        *(sample("advance.cu", plus, "min", dtype) for dtype in (f32, f64, i32, u32, i64, u64)),
+        *(sample("advance.cu", plus, reduce, dtype) for reduce, dtype in (("max", f32), ("max", f64), ("sum", f64))),
+        *(sample("advance.cu", plus, reduce, dtype) for reduce, dtype in (("sum", i64), ("or", i64), ("or", u32))),
+        *(sample("propagate.cu", plus, "min", dtype) for dtype in (i32, i64, f32)),
+        sample("propagate.cu", plus, "max", u64),
+        sample("filter.cu", above, "sum", i64, leading=("v",)),
+        sample("intersect.cu", value, "sum", i64, leading=("u", "v", "x")),
+    ]

@@ -1,0 +1,144 @@
+// neighbor_reduce: one value per vertex from its neighbours. OVER_IN is 1 if the view holds in-edges: its vertex is then the
+// edge function's v. Types: vertices uint32[count] or null for all, out out_t[count].
+#include "operators.cuh"
+
+#define BLOCK 256
+#define TILE 4     // lanes for a vertex of the class below
+#define TINY 8     // up to this degree a thread serves a vertex
+#define SMALL 64   // up to this degree a tile does
+#define WIDE 2048  // up to this degree a warp, above it the whole block
+
+#if OVER_IN
+#define EDGE(u, v, w) out_t(edge_fn(v, u, w ARGS))
+#else
+#define EDGE(u, v, w) out_t(edge_fn(u, v, w ARGS))
+#endif
+
+// The reduction over all neighbours of u, in each of the LANES threads of the calling tile.
+template <int LANES>
+__device__ __forceinline__ out_t reduce_neighbors(const View& g, uint32_t u, int lane PARAMS) {
+    out_t total = identity();
+    for_neighbors<LANES>(g, u, lane, [&](uint32_t v, long long slot) {
+        total = combine(total, EDGE(u, v, WEIGHT(g, slot)));
+    });
+    return tile_reduce<LANES>(total);
+}
+
+// Scheme "vertex": a block serves BLOCK vertices. Each thread serves its own if the degree is tiny; the others are sorted by
+// degree class into lists in shared memory, which tiles, warps and the whole block work off in turn. `out` is written once,
+// without atomics, and the order of additions depends on the graph alone.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long long count, out_t* out PARAMS) {
+    constexpr int WARPS = BLOCK / 32;
+    __shared__ uint32_t vertex[BLOCK];
+    __shared__ out_t result[BLOCK];
+    __shared__ out_t partial[WARPS];
+    __shared__ uint8_t list[3][BLOCK];  // positions in the block, per class: small, wide, huge
+    __shared__ uint32_t length[3];
+    const uint32_t me = threadIdx.x, warp = me / 32, lane = me % 32;
+    const long long i = (long long)blockIdx.x * BLOCK + me;
+
+    if (me < 3) length[me] = 0;
+    __syncthreads();
+    const uint32_t u = i >= count ? EMPTY : vertices ? vertices[i] : uint32_t(i);
+    const uint32_t neighbors = u < num_vertices ? degree(g, u) : 0;
+    vertex[me] = u;
+    out_t mine = identity();
+    if (neighbors > TINY) {
+        const int kind = neighbors <= SMALL ? 0 : neighbors <= WIDE ? 1 : 2;
+        list[kind][atomicAdd(&length[kind], 1u)] = uint8_t(me);
+    } else if (neighbors > 0) {
+        mine = reduce_neighbors<1>(g, u, 0 ARGS);
+    }
+    __syncthreads();
+
+    for (uint32_t j = me / TILE; j < length[0]; j += BLOCK / TILE) {
+        const uint32_t at = list[0][j];
+        const out_t total = reduce_neighbors<TILE>(g, vertex[at], me % TILE ARGS);
+        if (me % TILE == 0) result[at] = total;
+    }
+    for (uint32_t j = warp; j < length[1]; j += WARPS) {
+        const uint32_t at = list[1][j];
+        const out_t total = reduce_neighbors<32>(g, vertex[at], lane ARGS);
+        if (lane == 0) result[at] = total;
+    }
+    for (uint32_t j = 0; j < length[2]; ++j) {  // the same for all threads: the barriers below are safe
+        const uint32_t at = list[2][j], hub = vertex[at], parts = units(g, hub);
+        out_t total = identity();
+        for (uint32_t k = me / UNIT_LANES; k < parts; k += BLOCK / UNIT_LANES) {
+            for_unit<UNIT_LANES>(g, hub, k, me % UNIT_LANES, [&](uint32_t v, long long slot) {
+                total = combine(total, EDGE(hub, v, WEIGHT(g, slot)));
+            });
+        }
+        __syncwarp();
+        total = tile_reduce<32>(total);
+        if (lane == 0) partial[warp] = total;
+        __syncthreads();
+        if (me == 0) {
+            for (int k = 1; k < WARPS; ++k) total = combine(total, partial[k]);
+            result[at] = total;
+        }
+        __syncthreads();  // partial is free again
+    }
+    __syncthreads();
+    if (i < count) out[i] = neighbors > TINY ? result[me] : mine;
+}
+
+// Scheme "unit", first half: the number of storage units of each vertex, int64[count]; the host sums it up.
+extern "C" __global__ void
+count_units(View g, uint32_t num_vertices, const uint32_t* vertices, long long count, long long* parts) {
+    for (long long i = thread_id(); i < count; i += thread_count()) {
+        const uint32_t u = vertices ? vertices[i] : uint32_t(i);
+        parts[i] = u < num_vertices ? units(g, u) : 0;
+    }
+}
+
+// Scheme "unit", second half: `ends` is the inclusive sum of `parts`. Each tile takes an equal run of (vertex, unit) pairs
+// and adds to `out`, which holds the identity, with one atomic per vertex of its run.
+extern "C" __global__ void
+reduce_units(View g, const uint32_t* vertices, long long count, const long long* ends, out_t* out PARAMS) {
+    const long long total_units = ends[count - 1], tiles = thread_count() / UNIT_LANES;
+    const long long share = (total_units + tiles - 1) / tiles;
+    long long item = thread_id() / UNIT_LANES * share;
+    const long long stop = min(total_units, item + share);
+    const int lane = threadIdx.x % UNIT_LANES;
+    if (item >= stop) return;
+
+    long long i = 0;  // the first vertex whose units end behind `item`
+    for (long long high = count - 1; i < high;) {
+        const long long middle = (i + high) / 2;
+        if (ends[middle] <= item) i = middle + 1; else high = middle;
+    }
+    for (; item < stop; ++i) {
+        const long long end = min(stop, ends[i]), first = i > 0 ? ends[i - 1] : 0;
+        if (item >= end) continue;  // a vertex without units
+        const uint32_t u = vertices ? vertices[i] : uint32_t(i);
+        out_t total = identity();
+        for (; item < end; ++item) {
+            for_unit<UNIT_LANES>(g, u, uint32_t(item - first), lane, [&](uint32_t v, long long slot) {
+                total = combine(total, EDGE(u, v, WEIGHT(g, slot)));
+            });
+        }
+        total = tile_reduce<UNIT_LANES>(total);
+        if (lane == 0 && wins(identity(), total)) atomic_combine(out + i, total);
+    }
+}
+
+#if SCAN_LANES > 0
+// Scheme "scan": the engine's segments in address order, SCAN_LANES threads per segment, one atomic per segment into its
+// owner. `out` holds the identity.
+extern "C" __global__ void reduce_segments(View g, uint32_t num_vertices, out_t* out PARAMS) {
+    const int lane = threadIdx.x % SCAN_LANES;
+    const long long all = segments(g), tiles = thread_count() / SCAN_LANES;
+    for (long long s = thread_id() / SCAN_LANES; s < all; s += tiles) {
+        const uint32_t u = segment_owner(g, s);
+        if (u >= num_vertices) continue;  // nobody's segment; the same for the whole tile
+        out_t total = identity();
+        for_segment(g, s, lane, [&](uint32_t v, long long slot) {
+            total = combine(total, EDGE(u, v, WEIGHT(g, slot)));
+        });
+        total = tile_reduce<SCAN_LANES>(total);
+        if (lane == 0 && wins(identity(), total)) atomic_combine(out + u, total);
+    }
+}
+#endif

@@ -1,0 +1,281 @@
+"""The store protocol: what a storage engine implements.
+
+A *store* is one directed out-adjacency on one device. Three methods are required (:meth:`Store.insert`,
+:meth:`Store.delete`, :meth:`Store.edges`); every other method has a generic fallback, and
+:meth:`Store.capabilities` says which of them an engine brings itself. Input reaches a store validated,
+contiguous and on its device: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` (or None on an unweighted store).
+
+Vertices are ids in ``[0, num_vertices)``, and ``num_vertices`` is at most :data:`MAX_VERTICES`: the two top ids are the
+sentinels :data:`EMPTY` and :data:`TOMBSTONE`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from suricate.devices import CPU, Array, Device
+from suricate.errors import CheckFailed, DeviceError
+
+EMPTY = 0xFFFFFFFF  #: a slot that never held an edge
+TOMBSTONE = 0xFFFFFFFE  #: a slot whose edge was deleted
+MAX_VERTICES = TOMBSTONE  #: ids are below this
+
+UNCHANGED, NEW, REPLACED = 0, 1, 2  #: status of an edge of an insertion batch
+REMOVED = 1  #: status of an edge of a deletion batch (``UNCHANGED``: it was not there)
+
+WEIGHT_DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "int32", "uint32"))
+
+
+class EdgeList(NamedTuple):
+    """Edges as parallel arrays: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` or None."""
+
+    src: Array
+    dst: Array
+    weight: Array | None = None
+
+
+class Outcome(NamedTuple):
+    """What a batch did: ``status`` is ``uint8[n]``, one per input edge.
+
+    ``weight`` is None on an unweighted store, else ``weight_dtype[n]``: the weight *before* the batch where ``status``
+    is ``REPLACED`` or ``REMOVED``, unspecified elsewhere.
+    """
+
+    status: Array
+    weight: Array | None = None
+
+
+class Adjacency(NamedTuple):
+    """Out-edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``; ``offsets`` is ``int64[k + 1]``."""
+
+    offsets: Array
+    dst: Array
+    weight: Array | None = None
+
+
+@dataclass(frozen=True)
+class StoreView:
+    """The plain arrays of a store, handed to kernels; valid until the store changes.
+
+    Attributes:
+        data: a NamedTuple *instance* of arrays and ints whose class is defined at the top level of a module. Numba
+            takes it as it is; for CUDA a struct ``View`` with the same field names is made of it (array -> pointer,
+            int -> ``long long``).
+        cursor: name of the module that holds the Numba cursor functions (see ``suricate.cursors``).
+        header: the ``.cuh`` file with the same functions for CUDA.
+        constants: integers that the header sees as macros (slab width, for instance).
+        weight_dtype: dtype of the weights, None if there are none.
+        num_vertices: number of vertices.
+    """
+
+    data: Any
+    cursor: str
+    header: Path
+    num_vertices: int
+    weight_dtype: np.dtype | None = None
+    constants: Mapping[str, int] = field(default_factory=dict)
+
+
+class Store(ABC):
+    """Base class of all engines: the protocol, with fallbacks for everything that is not required.
+
+    Args:
+        num_vertices: number of vertices, at most :data:`MAX_VERTICES`.
+        device: where the arrays live.
+        weight_dtype: one of :data:`WEIGHT_DTYPES`, or None for an unweighted store.
+        degree_hints: expected out-degree per vertex (``int[num_vertices]``, host or device), or None. Only a hint.
+        memory_limit: upper bound in bytes on what the store may allocate, or None.
+
+    Engine options are further keyword arguments of the subclass.
+    """
+
+    name: ClassVar[str]
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+    #: whether :meth:`insert` and :meth:`delete` honour ``guard``; where not, the graph checks every batch eagerly
+    guarded: ClassVar[bool] = False
+    #: of the engines that run on a device, the one of highest priority is the default
+    priority: ClassVar[int] = 0
+
+    def __init__(
+        self,
+        num_vertices: int,
+        *,
+        device: Device = CPU,
+        weight_dtype: np.dtype | None = None,
+        degree_hints: Array | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        self.num_vertices = num_vertices
+        self.device = device
+        self.weight_dtype = weight_dtype
+        self.memory_limit = memory_limit
+        self._marked: EdgeList | None = None
+
+    # -- required ------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
+        """Insert edges with set semantics; return per edge ``NEW``, ``REPLACED`` or ``UNCHANGED``.
+
+        An edge that is there takes the new weight (``REPLACED`` if that differs, else ``UNCHANGED``). Of the
+        duplicates of an edge inside the batch at most one reports a change, and the weight of the LAST one wins. On a
+        weighted store that last one carries the status; on an unweighted one any of them may.
+
+        Memory is reserved before anything is written: on ``CapacityError`` nothing has changed. ``guard``, if given,
+        is a device ``uint32[1]``: if it is not zero when the kernels run they change nothing and report ``UNCHANGED``.
+        No synchronisation of host and device in the steady state.
+        """
+
+    @abstractmethod
+    def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
+        """Delete edges; return ``REMOVED`` for each that was there, once per edge however often it is in the batch."""
+
+    @abstractmethod
+    def edges(self) -> EdgeList:
+        """Return all edges, ordered by source (any order within a source), in arrays of their own."""
+
+    # -- optional: generic fallbacks -----------------------------------------------------------------------------------
+
+    def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
+        """Return ``(found, weight)``: ``bool[n]``, and the weights (unspecified where not found) or None."""
+        edges, xp = self.edges(), self.device.xp
+        keys = edge_keys(edges.src, edges.dst)
+        order = xp.argsort(keys)
+        keys, wanted = keys[order], edge_keys(src, dst)
+        if not len(keys):
+            return xp.zeros(len(src), bool), None if edges.weight is None else xp.zeros(len(src), self.weight_dtype)
+        at = xp.minimum(xp.searchsorted(keys, wanted), len(keys) - 1)
+        return keys[at] == wanted, None if edges.weight is None else edges.weight[order[at]]
+
+    def degrees(self) -> Array:
+        """Return the exact out-degrees, ``uint32[num_vertices]``; do not write to the array."""
+        return self.device.xp.bincount(self.edges().src, minlength=self.num_vertices).astype(np.uint32)
+
+    @property
+    def num_edges(self) -> int:
+        """Exact number of edges; on CUDA reading it waits for the device."""
+        return int(self.degrees().sum(dtype=np.int64))
+
+    def delete_vertices(self, vertices: Array) -> None:
+        """Free the out-adjacency of the distinct ``vertices`` (uint32[k]) for reuse; edges into them are left alone."""
+        offsets, dst, _ = self.adjacency(vertices)
+        self.delete(self.device.xp.repeat(vertices, self.device.to_numpy(offsets[1:] - offsets[:-1]).tolist()), dst)
+
+    def resize(self, num_vertices: int) -> None:
+        """Grow to ``num_vertices``; the new vertices have no edges. Edges are not copied."""
+        self.num_vertices = num_vertices
+
+    def adjacency(self, vertices: Array) -> Adjacency:
+        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), compact."""
+        edges, xp = self.edges(), self.device.xp
+        begin = xp.searchsorted(edges.src, vertices, side="left")
+        end = xp.searchsorted(edges.src, vertices, side="right")
+        offsets = xp.zeros(len(vertices) + 1, np.int64)
+        xp.cumsum(end - begin, out=offsets[1:])
+        at = xp.arange(int(offsets[-1]))
+        owner = xp.searchsorted(offsets, at, side="right") - 1
+        at += (begin - offsets[:-1])[owner]
+        return Adjacency(offsets, edges.dst[at], None if edges.weight is None else edges.weight[at])
+
+    def mark(self) -> None:
+        """Start to remember insertions; forgets those before."""
+        self._marked = self.edges()
+
+    def updated(self) -> EdgeList:
+        """Return the edges inserted since :meth:`mark` that are still there.
+
+        An edge that was there at the mark, was deleted and came back may be left out. Without a mark: all edges.
+        """
+        edges = self.edges()
+        if self._marked is None:
+            return edges
+        xp = self.device.xp
+        fresh = ~xp.isin(edge_keys(edges.src, edges.dst), edge_keys(self._marked.src, self._marked.dst))
+        return EdgeList(edges.src[fresh], edges.dst[fresh], None if edges.weight is None else edges.weight[fresh])
+
+    def view(self) -> StoreView:
+        """Return the arrays that kernels walk. The fallback makes a CSR snapshot of :meth:`edges`."""
+        from suricate.cursors.contiguous import contiguous_view
+
+        edges, xp = self.edges(), self.device.xp
+        offsets = xp.searchsorted(edges.src, xp.arange(self.num_vertices + 1)).astype(np.int64)
+        return contiguous_view(offsets[:-1], offsets[1:], edges.dst, edges.weight)
+
+    def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback
+        """Make sure that inserting any ``num_edges`` edges will not run out of memory; raises ``CapacityError`` now."""
+
+    def compact(self) -> None:  # noqa: B027 - doing nothing is the fallback
+        """Flush tombstones and repack; the edges stay as they are."""
+
+    def memory(self) -> dict[str, tuple[int, int]]:
+        """Return ``{part: (bytes used, bytes allocated)}``."""
+        size = sum(part.nbytes for part in self.edges() if part is not None)
+        return {"edges": (size, size)}
+
+    def copy_to(self, device: Device) -> Store:
+        """Return a copy of this store on ``device``; the fallback inserts the edges into an empty store."""
+        if device.kind not in self.devices:
+            raise DeviceError(f"engine {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
+        other = type(self)(
+            self.num_vertices,
+            device=device,
+            weight_dtype=self.weight_dtype,
+            memory_limit=self.memory_limit,
+            **self.options(),
+        )
+        other.insert(*(None if part is None else move(part, self.device, device) for part in self.edges()))
+        return other
+
+    def options(self) -> dict[str, Any]:
+        """Return the engine options this store was built with, as keyword arguments."""
+        return {}
+
+    def check(self) -> None:
+        """Verify every structural invariant on the CPU; the fallback checks the edges and degrees.
+
+        Raises:
+            CheckFailed: naming the invariant that does not hold.
+        """
+        src, dst, _ = self.edges()
+        src, dst = self.device.to_numpy(src), self.device.to_numpy(dst)
+        require(bool(np.all(src[:-1] <= src[1:])), "edges() is ordered by source")
+        require(len(np.unique(edge_keys(src, dst))) == len(src), "every edge is stored once")
+        require(not len(src) or max(src.max(), dst.max()) < self.num_vertices, "every id is below num_vertices")
+        degrees = self.device.to_numpy(self.degrees())
+        require(np.array_equal(degrees, np.bincount(src, minlength=self.num_vertices)), "degrees() counts the edges")
+
+    # -- which is which ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def capabilities(cls) -> dict[str, str]:
+        """Return ``{operation: "native" | "fallback"}`` for every operation of the protocol."""
+        return {op: "native" if getattr(cls, op) is not getattr(Store, op) else "fallback" for op in OPERATIONS}
+
+
+OPERATIONS = (
+    "insert", "delete", "edges", "find", "degrees", "delete_vertices", "resize", "adjacency", "mark", "updated", "view",
+    "reserve", "compact", "memory", "copy_to", "check",
+)  # fmt: skip
+
+
+def edge_keys(src: Array, dst: Array) -> Array:
+    """Return ``uint64[n]`` keys ``src << 32 | dst``, ordered by source, then destination."""
+    return (src.astype(np.uint64) << np.uint64(32)) | dst.astype(np.uint64)
+
+
+def move(array: Array, source: Device, target: Device) -> Array:
+    """Return a copy of ``array`` (of device ``source``) on ``target``."""
+    host = source.to_numpy(array)
+    return target.xp.array(host)
+
+
+def require(holds: bool, invariant: str) -> None:
+    """Raise ``CheckFailed`` naming ``invariant`` unless ``holds``."""
+    if not holds:
+        raise CheckFailed(f"invariant does not hold: {invariant}")

@@ -1,0 +1,144 @@
+"""Trackers: algorithms bound to a graph, current after every batch."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from suricate.algorithm import Algorithm
+from suricate.batch import Delta
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+@dataclass
+class UpdateCounts:
+    """What a tracker has done so far.
+
+    Attributes:
+        computed: computations from scratch, the first one included.
+        updated: updates by a delta.
+        skipped: deltas that changed nothing, for which nothing was done.
+        failed: updates that raised.
+    """
+
+    computed: int = 0
+    updated: int = 0
+    skipped: int = 0
+    failed: int = 0
+
+
+class Tracker:
+    """The result of one algorithm on one graph, never stale; made by ``Graph.track``.
+
+    The graph calls :meth:`Algorithm.update` within every call that changed something. If that raises, the change of the
+    graph stands and the error reaches the caller of the change; the tracker is then stale, and the next access to
+    :attr:`result` computes from scratch. The graph holds its trackers weakly: one that is dropped, closed or left as a
+    context manager costs nothing more.
+
+    Attributes:
+        graph: the graph.
+        algorithm: the ``Algorithm`` instance.
+        updates: an :class:`UpdateCounts`.
+        version: the graph's version that the result belongs to.
+        stale: whether the last update failed.
+        closed: whether the tracker was closed; its last result stays.
+    """
+
+    def __init__(self, graph: Graph, algorithm: Any, params: dict[str, Any]) -> None:
+        self.graph = graph
+        self.algorithm = make_algorithm(graph, algorithm, params)
+        self.updates = UpdateCounts()
+        self.stale, self.closed = True, False
+        self.version = graph.version
+        self.refresh()
+
+    @property
+    def name(self) -> str:
+        """Name of the algorithm."""
+        return self.algorithm.name
+
+    @property
+    def result(self) -> Any:
+        """The algorithm's result for the graph as it is now (or was when the tracker was closed)."""
+        if self.stale:
+            self.refresh()
+        return self.algorithm.result
+
+    def refresh(self) -> None:
+        """Compute from scratch."""
+        graph = self.graph
+        graph.synchronize()
+        with graph.current_device():
+            self.stale = True
+            self.algorithm.compute(graph)
+        self.updates.computed += 1
+        self.stale, self.version = False, graph.version
+
+    def close(self) -> None:
+        """Stop following the graph; the last result stays."""
+        self.closed = True
+
+    def advance(self, delta: Delta) -> None:
+        """Follow one change of the graph (called by the graph)."""
+        if self.stale:  # the next access computes from scratch anyway
+            return
+        if delta.is_empty:
+            self.updates.skipped += 1
+        else:
+            self.stale = True
+            try:
+                self.algorithm.update(self.graph, delta)
+            except Exception:
+                self.updates.failed += 1
+                raise
+            self.updates.updated += 1
+            self.stale = False
+        self.version = self.graph.version
+
+    def __enter__(self) -> Tracker:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "stale" if self.stale else "current"
+        return f"<Tracker: {self.name}, {state}, version {self.version}, {self.updates}>"
+
+
+def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algorithm:
+    """Return an instance of ``algorithm`` (a name or a class) that can run on ``graph``.
+
+    Raises:
+        UnknownNameError: no algorithm of this name is installed.
+        RequirementError: the graph lacks what the algorithm needs.
+    """
+    if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
+        from suricate import plugins
+
+        algorithm = plugins.algorithm(algorithm)
+    algorithm.demand(graph)
+    return algorithm(**params)
+
+
+def advance_all(trackers: list[weakref.ref[Tracker]], delta: Delta) -> list[weakref.ref[Tracker]]:
+    """Bring all living trackers up to date and return them.
+
+    If updates raise, the others are still brought up to date; then the first error is raised, with a note.
+    """
+    living = [(ref, tracker) for ref in trackers if (tracker := ref()) is not None and not tracker.closed]
+    errors: list[Exception] = []
+    for _, tracker in living:
+        try:
+            tracker.advance(delta)
+        except Exception as error:
+            error.add_note(
+                f"in the update of tracker {tracker.name!r}; the graph holds the change, the result is stale"
+            )
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return [ref for ref, _ in living]

@@ -1,0 +1,40 @@
+"""Scratch memory that operators keep between calls.
+
+A level of BFS takes a few microseconds; allocating and clearing its queues every time would cost more than that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suricate.devices import Array, Device
+
+
+class Workspace:
+    """Named scratch arrays on one device, kept and grown."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._arrays: dict[tuple[str, Any], Array] = {}
+
+    def array(self, name: str, size: int, dtype: Any) -> Array:
+        """Return the scratch array ``name`` as ``dtype[size]``.
+
+        It keeps what was last written to it under this name and dtype, except after growth, which makes it zero.
+        Growth is geometric. Two live uses of one name overlap.
+        """
+        held = self._arrays.get((name, dtype))
+        if held is None or len(held) < size:
+            held = self._grow(name, size, dtype)
+        return held if len(held) == size else held[:size]
+
+    def _grow(self, name: str, size: int, dtype: Any) -> Array:
+        key = np.dtype(dtype)
+        held = self._arrays.get((name, key))  # may be held under another spelling of the dtype
+        if held is None or len(held) < size:
+            doubled = 0 if held is None else 2 * len(held)
+            held = self.device.xp.zeros(max(size, doubled, 1), key)
+        self._arrays[name, dtype] = self._arrays[name, key] = held
+        return held

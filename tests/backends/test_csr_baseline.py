@@ -1,0 +1,127 @@
+"""Sorted CSR: the conformance kit, and what only this engine promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from suricate.backends.csr_baseline.store import CsrStore
+from suricate.devices import Device
+from suricate.errors import CapacityError, CheckFailed
+from suricate.testing import StoreConformance
+
+
+class TestConformance(StoreConformance):
+    engine = CsrStore
+    cuda_marks = (pytest.mark.gpu,)
+
+
+def filled(device: Device, num_vertices: int = 50, edges: int = 400, **options) -> CsrStore:
+    store = CsrStore(num_vertices, device=device, **options)
+    rng = np.random.default_rng(7)
+    src, dst = (device.xp.asarray(rng.integers(0, num_vertices, edges).astype(np.uint32)) for _ in range(2))
+    weight = None if store.weight_dtype is None else device.xp.asarray(rng.random(edges).astype(store.weight_dtype))
+    store.insert(src, dst, weight)
+    return store
+
+
+def address(array) -> int:
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+
+
+def test_view_is_csr_in_order(device: Device) -> None:
+    store = filled(device)
+    src, dst, _ = (None if part is None else device.to_numpy(part) for part in store.edges())
+    order = np.lexsort((dst, src))
+    assert np.array_equal(order, np.arange(len(src)))
+    view = store.view()
+    assert view.data.ascending == 1
+    begin, end = device.to_numpy(view.data.begin), device.to_numpy(view.data.end)
+    assert np.array_equal(end - begin, np.bincount(src, minlength=50))
+    assert np.array_equal(begin[1:], end[:-1])
+
+
+def test_reserved_arrays_are_swapped(device: Device) -> None:
+    store = filled(device)
+    count = store.num_edges
+    store.reserve(1000)
+    held = {len(store.dst), len(store.spare.dst)}
+    assert held == {count + 1000}
+    one = device.xp.zeros(1, np.uint32)
+    first = address(store.dst)
+    for _ in range(2):
+        store.insert(one, one)
+        store.delete(one, one)
+        store.insert(one, one)
+        store.check()
+    assert {len(store.dst), len(store.spare.dst)} == held
+    assert first in (address(store.dst), address(store.spare.dst))
+    store.compact()
+    assert store.spare is None
+    assert len(store.dst) == store.num_edges
+    store.check()
+
+
+def test_memory_never_exceeds_the_limit_even_while_it_rebuilds(device: Device) -> None:
+    limit = 2 * (8 * 51 + 4 * 300)
+    store = CsrStore(50, device=device, memory_limit=limit)
+    ids = np.arange(2500, dtype=np.uint32)
+    src, dst = device.xp.asarray(ids // 50), device.xp.asarray(ids % 50)
+    store.insert(src[:300], dst[:300])
+    version = store.dst
+    with pytest.raises(CapacityError):
+        store.insert(src[250:350], dst[250:350])
+    assert store.dst is version
+    assert store.num_edges == 300
+    store.insert(src[200:300], dst[200:300])  # all there: nothing more is needed, though the host's bound says so
+    store.delete(src[:100], dst[:100])  # a deletion is never refused
+    store.insert(src[300:400], dst[300:400])
+    assert store.num_edges == 300
+    with pytest.raises(CapacityError):
+        store.resize(1000)
+    assert store.num_vertices == 50
+    store.check()
+
+
+def test_growth_of_vertices_keeps_the_arrays_of_edges(device: Device) -> None:
+    store = filled(device, weight_dtype="float32")
+    dst, weight = store.dst, store.weight
+    store.resize(500)
+    assert store.dst is dst
+    assert store.weight is weight
+    store.check()
+
+
+@pytest.mark.parametrize(
+    ("damage", "invariant"),
+    [
+        (lambda s: s.offsets.__setitem__(3, 10**6), "monotone"),
+        (lambda s: s.dst.__setitem__(slice(0, 2), s.dst[1]), "ascending"),
+        (lambda s: s.dst.__setitem__(int(s.offsets[1]) - 1, 77), "below num_vertices"),
+        (lambda s: setattr(s, "dst", s.dst[:5]), "hold all edges"),
+    ],
+)
+def test_check_finds_damage(device: Device, damage, invariant: str) -> None:
+    store = filled(device)
+    store.check()
+    damage(store)
+    with pytest.raises(CheckFailed, match=invariant):
+        store.check()
+
+
+def test_many_batches_without_waiting(device: Device) -> None:
+    """The host's bound of the edge count is an upper bound however far the device lags behind."""
+    store = CsrStore(200, device=device, weight_dtype="float64")
+    rng, model = np.random.default_rng(3), {}
+    for _ in range(40):
+        src, dst = (rng.integers(0, 200, 500).astype(np.uint32) for _ in range(2))
+        weight = rng.random(500)
+        store.insert(*(device.xp.asarray(part) for part in (src, dst, weight)))
+        store.delete(*(device.xp.asarray(part[:200]) for part in (src, dst)))
+        gone = set(zip(src[:200].tolist(), dst[:200].tolist(), strict=True))
+        pairs = zip(src.tolist(), dst.tolist(), strict=True)
+        model = {**model, **dict(zip(pairs, weight.tolist(), strict=True))}
+        model = {edge: w for edge, w in model.items() if edge not in gone}
+    store.check()
+    src, dst, weight = (device.to_numpy(part).tolist() for part in store.edges())
+    assert dict(zip(zip(src, dst, strict=True), weight, strict=True)) == model

@@ -1,0 +1,210 @@
+"""The matrix on a tiny graph: right engines pass, broken ones fail, and how batches come about."""
+
+import numpy as np
+import pytest
+
+from suricate.bench import inputs, matrix, operations, traversals
+from suricate.bench.beds import Batches, Bed, Housekeeper
+from suricate.bench.oracle import keys_of
+from suricate.bench.runner import Limits, Skipped, measure
+from suricate.devices import CPU, resolve_device
+
+QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return inputs.load("uniform:40:300", seed=1)
+
+
+def bed_of(engine, data, device=CPU, **options):
+    return Bed(engine, data, device, seed=9, **options)
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["uniform", "existing", "mixed"])
+def test_batches(data, kind):
+    batches = Batches(bed_of("any", data), 64, "test", weighted=True)
+    first, second = batches.draw(kind), batches.draw(kind)
+    known = data.model.contains(first.keys)
+    assert len(first.keys) == len(first.edges.weight) == 64
+    assert not np.array_equal(first.keys, second.keys)  # fresh
+    assert known.all() == (kind == "existing")
+    if kind == "existing":
+        assert len(np.unique(first.keys)) == 64
+    if kind == "mixed":
+        assert known.sum() >= 32
+    again = Batches(bed_of("other", data), 64, "test", weighted=True).draw(kind)
+    assert np.array_equal(first.keys, again.keys)  # the same for every engine
+    assert np.array_equal(first.weight, again.weight)
+
+
+def test_more_existing_edges_than_there_are(data):
+    with pytest.raises(Skipped):
+        Batches(bed_of("any", data), 10_000, "test").draw("existing")
+
+
+# -- operations --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("pairs", [None, "uniform", "existing", "mixed"])
+@pytest.mark.parametrize("kind", operations.OPERATIONS)
+def test_operations_verify_a_right_engine_and_leave_the_graph_as_it_was(data, broken_engines, kind, pairs, weighted):
+    bed = bed_of("tutorial", data, weighted=weighted)
+    found = measure(kind(bed, 32, pairs), QUICK)
+    assert (found.status, found.reason) == ("ok", "")
+    assert found.timing.repeats == 2
+    edges = bed.graph().edges()
+    assert np.array_equal(np.sort(keys_of(edges.src, edges.dst)), data.model.keys)
+
+
+def test_operations_on_every_engine_and_device(data, engine, device):
+    bed = bed_of(engine, data, device)
+    tasks = [operations.Build(bed), operations.Memory(bed), *(kind(bed, 32) for kind in operations.OPERATIONS)]
+    tasks += [operations.Churn(bed, 32)]
+    for task in tasks:
+        found = measure(task, QUICK)
+        assert (task.workload, found.status, found.reason) == (task.workload, "ok", "")
+    assert tasks[1].extra()["bytes_per_edge"] > 0
+
+
+def test_the_limit_of_growth_stays_that_of_the_start(data, broken_engines):
+    bed = bed_of("tutorial", data)
+    first = operations.Insert(bed, 32)
+    first.setup()
+    limit = first.housekeeper.limit
+    first.graph.insert_edges([0] * 40, range(40))
+    second = operations.Delete(bed, 32)
+    second.setup()
+    assert second.housekeeper.limit == limit
+
+
+def test_a_bloated_graph_is_compacted_between_repeats(data):
+    class Bloated:
+        used, log = 100, ()
+
+        def memory_usage(self):
+            return self
+
+        def compact(self):
+            self.used, self.log = 100, (*self.log, "compact")
+
+        def reserve(self, size):
+            self.log = (*self.log, size)
+
+    graph = Bloated()
+    keeper = Housekeeper(graph)
+    for graph.used in (100, 109, 111, 109):
+        keeper.tidy(32)
+    assert graph.log == ("compact", 32)
+
+
+@pytest.mark.parametrize(
+    ("engine", "kind", "status"),
+    [
+        ("forgetful", operations.Build, "FAIL"),
+        ("forgetful", operations.Insert, "FAIL"),
+        ("gullible", operations.Query, "FAIL"),
+        ("raising", operations.Delete, "ERROR"),
+        ("raising", operations.Query, "ok"),
+    ],
+)
+def test_broken_engines_fail_and_have_no_time(data, broken_engines, engine, kind, status):
+    bed = bed_of(engine, data)
+    found = measure(kind(bed) if kind is operations.Build else kind(bed, 32), QUICK)
+    assert found.status == status
+    assert (found.timing is None) == (status != "ok")
+    assert bool(found.reason) == (status != "ok")
+
+
+def test_a_graph_that_is_wrong_only_after_the_timing_has_no_time_either(data, broken_engines):
+    class Spoiling(operations.Query):
+        def action(self, batch):
+            found = super().action(batch)
+            self.graph.delete_edges(self.bed.data.src[:1], self.bed.data.dst[:1])
+            return found
+
+    found = measure(Spoiling(bed_of("tutorial", data), 32), QUICK)
+    assert found.status == "FAIL"
+    assert found.timing is None
+
+
+def test_the_dummy_is_measured_but_not_verified(data):
+    bed = matrix.Plan((), CPU).dummy_bed(data)
+    for kind in operations.OPERATIONS:
+        task = kind(bed, 32)
+        assert measure(task, QUICK).timing is not None
+        assert task.oracle is None
+        assert task.engine == "dummy"
+
+
+# -- algorithms and operators ------------------------------------------------------------------------------------------
+
+
+def test_algorithms_and_operators_on_every_engine_and_device(data, engine, device):
+    bed = bed_of(engine, data, device)
+    tasks = [kind(bed, name, 20) for name in traversals.ORACLES for kind in (traversals.Current, traversals.Repair)]
+    tasks += [traversals.Scratch(bed, name) for name in traversals.ORACLES]
+    tasks += [traversals.Reduce(bed, "sum", "float32"), traversals.Reduce(bed, "product", "float64")]
+    tasks += [traversals.Propagate(bed)]
+    for task in tasks:
+        found = measure(task, QUICK)
+        name = f"{task.workload} {task.algorithm} {task.detail}"
+        assert (name, found.status, found.reason) == (name, "ok", "")
+    assert all(task.traffic() > 0 for task in tasks[4:])
+
+
+@pytest.mark.parametrize("kind", [traversals.Stream, traversals.Window])
+@pytest.mark.parametrize("algorithm", [None, *traversals.ORACLES])
+def test_streams(temporal_file, kind, algorithm):
+    data = inputs.load(str(temporal_file))
+    task = kind(bed_of("csr_baseline", data), algorithm, 5)
+    assert task.verified_repeats == 5
+    assert task.batch == 8
+    found = measure(task, Limits(min_repeats=7, max_repeats=7, warmups=1))  # past the end of the stream, and again
+    assert (found.status, found.reason) == ("ok", "")
+
+
+def test_a_stale_tracker_is_noticed(temporal_file):
+    class Stale(traversals.Stream):
+        def action(self, state):
+            self.graph.insert_edges(*state[0])
+
+        def prepare(self):
+            state = super().prepare()
+            if self.at == 1:
+                self.tracker = type("Frozen", (), {"result": self.tracker.result.copy()})()
+            return state
+
+    data = inputs.load(str(temporal_file))
+    found = measure(Stale(bed_of("csr_baseline", data), "pagerank", 5), QUICK)
+    assert found.status == "FAIL"
+    assert "pagerank" in found.reason
+
+
+def test_a_stream_needs_time_stamps(data):
+    assert measure(traversals.Stream(bed_of("csr_baseline", data)), QUICK).status == "skip"
+
+
+# -- plans -------------------------------------------------------------------------------------------------------------
+
+
+def test_engines_of_a_plan():
+    assert {"slabhash", "hornet_like", "csr_baseline"} <= set(matrix.engine_names((), CPU))
+    assert matrix.engine_names(("csr_baseline",), resolve_device("cpu")) == ("csr_baseline",)
+
+
+def test_the_demo_has_every_cell(temporal_file):
+    data = inputs.load(str(temporal_file))
+    engines = ("slabhash", "hornet_like", "csr_baseline")
+    tasks = matrix.demo_tasks(matrix.Plan(engines, CPU, batches=(32,)), data)
+    cells = {(task.engine, task.workload, task.algorithm) for task in tasks}
+    for engine in engines:
+        for workload in ("bulk build", "insert", "delete", "query", "stream"):
+            assert (engine, workload, None) in cells
+        for algorithm in ("bfs", "pagerank"):
+            assert (engine, "from scratch", algorithm) in cells
+            assert (engine, "stream", algorithm) in cells

@@ -1,0 +1,70 @@
+"""Fixtures of the whole suite: devices, engines, the folder of real graphs, and the hypothesis profiles.
+
+``SURICATE_DATA`` names the folder of real graphs; ``SURICATE_TEST_PROFILE`` picks ``ci`` (the default), ``gpu`` or
+``thorough``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from suricate.devices import Device, cuda_device_count, resolve_device
+from suricate.plugins import engines
+from suricate.store import Store
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("SURICATE_DATA") or CHECKOUT.parent / "shared" / "data")
+BUILT_IN_ENGINES = ("slabhash", "hornet_like", "csr_baseline")
+
+COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+settings.register_profile("ci", max_examples=25, derandomize=True, **COMMON)
+settings.register_profile("gpu", max_examples=10, derandomize=True, **COMMON)
+settings.register_profile("thorough", max_examples=400, **COMMON)
+settings.load_profile(os.environ.get("SURICATE_TEST_PROFILE", "ci"))
+
+
+def no_cuda() -> str | None:
+    """Return why CUDA tests cannot run here, or None if they can."""
+    if cuda_device_count() == 0:
+        return "the CUDA driver offers no device"
+    return None if importlib.util.find_spec("cupy") else "CuPy is not installed"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    missing_cuda = no_cuda()
+    for item in items:
+        if missing_cuda and item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason=missing_cuda))
+        if not DATA.is_dir() and item.get_closest_marker("data"):
+            item.add_marker(pytest.mark.skip(reason=f"no folder {DATA}; set SURICATE_DATA"))
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> Device:
+    """Each device in turn."""
+    return resolve_device(request.param)
+
+
+@pytest.fixture(params=BUILT_IN_ENGINES)
+def engine(request: pytest.FixtureRequest, device: Device) -> str:
+    """The name of each built-in engine that runs on ``device``."""
+    if device.kind not in engines()[request.param].devices:
+        pytest.skip(f"{request.param} does not run on {device}")
+    return request.param
+
+
+@pytest.fixture
+def engine_class(engine: str) -> type[Store]:
+    """The class of ``engine``."""
+    return engines()[engine]
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real graphs; for tests marked ``data``."""
+    return DATA

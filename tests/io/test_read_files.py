@@ -1,0 +1,459 @@
+"""Readers: every format against a line-by-line parser in plain Python, every malformed file with its line number."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suricate import io
+from suricate.errors import FileFormatError, UnknownNameError
+from suricate.io import files
+
+
+@pytest.fixture
+def put(tmp_path):
+    """A function that writes ``content`` to a file and returns its path."""
+
+    def write(content, name="graph.txt"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def rows(file):
+    columns = [part.tolist() for part in (file.src, file.dst, file.weight, file.time) if part is not None]
+    return list(zip(*columns, strict=True))
+
+
+def test_import_loads_no_numba():
+    code = (
+        "import sys, suricate.io, suricate.generators; assert not {'numba', 'cupy', 'lzma', 'scipy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# -- formats -----------------------------------------------------------------------------------------------------------
+
+
+def test_snap_text(put):
+    text = "# Directed graph: x\r\n# Nodes: 9 Edges: 4\n\n0\t1\r\n  2 3  \n%comment\n 3   3\n0 1"
+    file = io.read(put(text))
+    assert (file.format, file.num_vertices, file.directed) == ("snap", 9, True)
+    assert rows(file) == [(0, 1), (2, 3), (3, 3), (0, 1)]
+    assert file.src.dtype == file.dst.dtype == np.uint32
+    assert file.weight is file.time is file.labels is None
+    assert len(file) == 4
+
+
+def test_nodes_of_the_header_never_cut_ids_off(put):
+    assert io.read(put("# Nodes: 2 Edges: 1\n0 7\n")).num_vertices == 8
+
+
+def test_undirected_hint_and_override(put):
+    path = put("# Undirected graph\n0 1\n")
+    assert io.read(path).directed is False
+    assert io.read(path, directed=True).directed is True
+    assert io.read(put("0 1\n")).directed is None
+
+
+@pytest.mark.parametrize(
+    ("tokens", "dtype"),
+    [
+        (["1", "-2", "3"], np.int32),
+        (["1", "2", "4294967295"], np.uint32),
+        (["-1", "2", "4294967295"], np.float64),
+        (["1", "2", "3.0"], np.float64),
+        (["1", "2", "3e0"], np.float64),
+        (["+.5", "5.", "-1e-3"], np.float64),
+        (["0.1234567890123456789", "1.7976931348623157e308", "4.9e-324"], np.float64),
+        (["123456789012345678901234567890", "1e23", "9007199254740993"], np.float64),
+    ],
+)
+def test_weights(put, tokens, dtype):
+    file = io.read(put("".join(f"{i} {i + 1} {token}\n" for i, token in enumerate(tokens))))
+    assert file.weight.dtype == dtype
+    assert file.weight.tolist() == [float(token) for token in tokens]
+
+
+def test_weight_dtype_is_taken(put):
+    path = put("0 1 3\n1 2 4\n")
+    for dtype in (np.int32, np.uint32, np.float32, np.float64):
+        assert io.read(path, weight_dtype=dtype).weight.dtype == dtype
+    with pytest.raises(TypeError, match="weight_dtype"):
+        io.read(path, weight_dtype=np.int64)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_decimals_are_rounded_correctly(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("weights") / "w.txt"
+    forms = ["%r", "%.17g", "%.25e", "%.6f"]
+    tokens = [forms[i % 4] % value for i, value in enumerate(values)]
+    path.write_text("".join(f"0 1 {token}\n" for token in tokens))
+    assert io.read(path, "snap", weight_dtype="float64").weight.tolist() == [float(token) for token in tokens]
+
+
+def test_temporal_keeps_times_and_sorts_stably(put):
+    path = put("0 1 300\n1 2 -5\n2 3 300\n3 4 100\n")
+    assert rows(io.read(path, "temporal")) == [(0, 1, 300), (1, 2, -5), (2, 3, 300), (3, 4, 100)]
+    file = io.read(path, "temporal", sort_by_time=True)
+    assert rows(file) == [(1, 2, -5), (3, 4, 100), (0, 1, 300), (2, 3, 300)]
+    assert file.time.dtype == np.int64
+    assert rows(io.read(put("0 1 7 99\n1 2 8 12\n"), "temporal", sort_by_time=True)) == [(1, 2, 8, 12), (0, 1, 7, 99)]
+    with pytest.raises(FileFormatError, match="no time"):
+        io.read(put("0 1\n"), sort_by_time=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "format"),
+    [
+        ("1 2 1082040961\n3 4 1082155839\n", "a.txt", "temporal"),
+        ("1 2 0\n3 4 17\n", "mail-temporal.txt", "temporal"),
+        ("# src dst time\n1 2 0\n", "a.txt", "temporal"),
+        ("# src dst weight\n1 2 1082040961\n", "a.txt", "snap"),
+        ("1 2 30\n3 4 17\n", "a.txt", "snap"),
+        ("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n", "a.txt", "mtx"),
+        ("c\nc x\np sp 2 1\na 1 2 5\n", "a.txt", "gr"),
+        ("u,v\n1,2\n", "a.txt", "csv"),
+        ("source target\n1 2\n", "a.txt", "csv"),
+        ("1,2\n", "a.txt", "csv"),
+        ("", "a.txt", "snap"),
+    ],
+)
+def test_detection(put, text, name, format):
+    assert io.read(put(text, name)).format == format
+
+
+def test_matrix_market(put):
+    head = "%%MatrixMarket matrix coordinate {} {}\n% comment\n\n 4 3 2\n"
+    file = io.read(put(head.format("real", "general") + "4 1 1\n% inside\n1 3 2.5\n", "m.mtx"))
+    assert rows(file) == [(3, 0, 1.0), (0, 2, 2.5)]
+    assert (file.num_vertices, file.directed, file.weight.dtype) == (4, True, np.float64)
+    file = io.read(put(head.format("real", "general") + "4 1 1\n1 3 2\n", "m.mtx"))
+    assert file.weight.dtype == np.float64
+    file = io.read(put(head.format("integer", "symmetric") + "4 1 -1\n1 3 2\n", "m.mtx"))
+    assert rows(file) == [(3, 0, -1), (0, 2, 2)]
+    assert (file.directed, file.weight.dtype) == (False, np.int32)
+    assert rows(io.read(put(head.format("PATTERN", "General") + "4 1\n1 3\n", "m.mtx"))) == [(3, 0), (0, 2)]
+
+
+def test_dimacs(put):
+    file = io.read(put("c\nc hello\np sp 5 2\nc x\na 1 5 7\na 2 1 0\n", "g.gr"))
+    assert rows(file) == [(0, 4, 7), (1, 0, 0)]
+    assert (file.num_vertices, file.directed, file.weight.dtype) == (5, True, np.int32)
+
+
+def test_csv_header_defaults_and_choice(put):
+    text = 'id,Source,target,note,Weight,timestamp\n9,0,1,"a, ""b""",2.5,77\n9,"1" , 2,,3.5,78\n'
+    file = io.read(put(text, "e.csv"))
+    assert rows(file) == [(0, 1, 2.5, 77), (1, 2, 3.5, 78)]
+    file = io.read(put(text, "e.csv"), columns={"src": "id", "dst": 2})
+    assert rows(file) == [(9, 1), (9, 2)]
+    assert rows(io.read(put("a;to;from\n;1;2\n", "e.csv"))) == [(2, 1)]
+    assert rows(io.read(put("u\tv\tx\n1\t2\t\n", "e.tsv"))) == [(1, 2)]
+    assert rows(io.read(put("u|v\n1|2", "e.csv"), delimiter="|")) == [(1, 2)]
+    assert rows(io.read(put("# note\n5,6,1,100\n7,8,2,200\n", "e.csv"))) == [(5, 6, 1, 100), (7, 8, 2, 200)]
+    assert rows(io.read(put("\ufeffsrc,dst\n1,2\n", "e.csv"))) == [(1, 2)]
+
+
+def test_columns_by_position_in_text(put):
+    file = io.read(put("x 5 4 0.5\ny 6 5 1.5\n"), columns={"dst": 1, "src": 2, "weight": 3})
+    assert rows(file) == [(4, 5, 0.5), (5, 6, 1.5)]
+
+
+def test_unknown_names(put):
+    path = put("src,dst\n1,2\n", "e.csv")
+    with pytest.raises(UnknownNameError, match="snap"):
+        io.read(path, "parquet")
+    with pytest.raises(UnknownNameError, match="payer"):
+        io.read(path, columns={"src": "payer", "dst": "dst"})
+    with pytest.raises(UnknownNameError, match="role"):
+        io.read(path, columns={"from": "src", "dst": "dst"})
+    with pytest.raises(ValueError, match="fixes"):
+        io.read(path, "gr", first_id=0)
+
+
+def test_first_id_and_num_vertices(put):
+    path = put("1 2\n2 3\n")
+    file = io.read(path, first_id=1, num_vertices=10)
+    assert rows(file) == [(0, 1), (1, 2)]
+    assert file.num_vertices == 10
+    with pytest.raises(FileFormatError, match=r":2: id '3' is too large"):
+        io.read(path, num_vertices=3)
+    with pytest.raises(FileFormatError, match=r":1: id '0' is below 1"):
+        io.read(put("0 1\n"), first_id=1)
+
+
+# -- relabelling -------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(*[st.one_of(st.integers(0, 9), st.integers(0, 2**64 - 1))] * 2)))
+def test_relabel_numbers_in_order_of_appearance(tmp_path_factory, edges):
+    path = tmp_path_factory.mktemp("ids") / "e.txt"
+    path.write_text("".join(f"{u} {v}\n" for u, v in edges))
+    file = io.read(path, relabel=True)
+    order = list(dict.fromkeys(id for edge in edges for id in edge))
+    assert file.labels.tolist() == order
+    assert file.labels.dtype == (np.uint64 if max(order, default=0) >= 2**63 else np.int64)
+    assert file.num_vertices == len(order)
+    assert [(order[u], order[v]) for u, v in rows(file)] == edges
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters=',";|'), min_size=1)] * 2)
+    )
+)
+def test_relabel_texts(tmp_path_factory, edges):
+    path = tmp_path_factory.mktemp("ids") / "e.csv"
+    path.write_text("src,dst\n" + "".join(f"{u},{v}\n" for u, v in edges), "utf-8")
+    file = io.read(path, relabel="text")
+    order = list(dict.fromkeys(id for edge in edges for id in edge))
+    assert file.labels.tolist() == order
+    assert [(order[u], order[v]) for u, v in rows(file)] == edges
+
+
+def test_relabel_many_ids_grows_the_tables(put):
+    ids = np.random.default_rng(3).integers(0, 2**62, 60_000)
+    file = io.read(put("".join(f"{u} {v}\n" for u, v in ids.reshape(-1, 2).tolist())), relabel=True)
+    assert np.array_equal(file.labels[np.stack((file.src, file.dst), 1).ravel()], ids)
+    names = [f"name-{'x' * (k % 40)}-{k}" for k in ids.tolist()]
+    file = io.read(put("".join(f"{u} {v}\n" for u, v in zip(names[::2], names[1::2], strict=True))), relabel=True)
+    assert file.labels[np.stack((file.src, file.dst), 1).ravel()].tolist() == names
+
+
+def test_relabel_text_by_itself_and_quotes(put):
+    file = io.read(put('from,to,w\n"Doe, ""J""",bob,1\nbob, ann b ,2\n', "e.csv"), relabel=True)
+    assert file.labels.tolist() == ['Doe, "J"', "bob", "ann b"]
+    assert rows(file) == [(0, 1, 1), (1, 2, 2)]
+    assert io.read(put("7 8\n"), relabel="text").labels.tolist() == ["7", "8"]
+    assert io.read(put(b"a\xff b\n"), relabel=True).labels[0].encode("utf-8", "surrogateescape") == b"a\xff"
+
+
+def test_relabel_one_based_file_has_its_own_ids(put):
+    file = io.read(put("p sp 9 2\na 9 4 1\na 4 2 1\n", "g.gr"), relabel=True)
+    assert file.labels.tolist() == [9, 4, 2]
+    assert (file.num_vertices, rows(file)) == (3, [(0, 1, 1), (1, 2, 1)])
+    with pytest.raises(FileFormatError, match="3 different ids"):
+        io.read(put("5 6\n6 7\n"), relabel=True, num_vertices=2)
+
+
+# -- compression, chunks, progress -------------------------------------------------------------------------------------
+
+COMPRESS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+@pytest.mark.parametrize("chunk", [7, 64, 1 << 20])
+def test_chunks_do_not_show(put, monkeypatch, suffix, chunk):
+    monkeypatch.setattr(files, "CHUNK", chunk)
+    edges = [(k, k * k % 101, k / 8) for k in range(500)]
+    text = "# c\n" + "".join(f"{u} {v} {w}\n" for u, v, w in edges)
+    seen = []
+    path = put(COMPRESS[suffix](text.encode()), f"e.txt{suffix}")
+    file = io.read(path, progress=lambda done, total: seen.append((done, total)))
+    assert rows(file) == edges
+    size = path.stat().st_size
+    assert seen[-1] == (size, size)
+    assert seen == sorted(seen)
+
+
+def test_sha256_is_of_the_uncompressed_bytes(put):
+    plain, packed = put("0 1\n"), put(gzip.compress(b"0 1\n"), "g.txt.gz")
+    assert io.read(plain).sha256 == io.read(packed).sha256
+
+
+def test_members_and_padding_of_gzip(put):
+    assert rows(io.read(put(gzip.compress(b"0 1\n2") + gzip.compress(b" 3\n") + b"\0" * 99, "g.gz"))) == [
+        (0, 1),
+        (2, 3),
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2"])
+def test_truncated_or_damaged_compression(put, suffix):
+    text = "".join(f"{k} {k * 7919 % 1000}\n" for k in range(3000)).encode()
+    whole = COMPRESS[suffix](text)
+    with pytest.raises(FileFormatError, match="ends too early") as caught:
+        io.read(put(whole[: len(whole) * 2 // 3], f"g.txt{suffix}"))
+    assert 1 <= caught.value.line <= 3000
+    with pytest.raises(FileFormatError, match=r":1: .*not of that format"):
+        io.read(put(text, f"g.txt{suffix}"))
+    with pytest.raises(FileFormatError, match="damaged"):
+        io.read(put(whole[:40] + bytes(40) + whole[80:], f"g.txt{suffix}"))
+
+
+def test_truncated_gzip_names_the_line_where_the_data_ends(put, monkeypatch):
+    monkeypatch.setattr(files, "CHUNK", 64)
+    text = "".join(f"{k} {k * 7919 % 1000}\n" for k in range(3000)).encode()
+    cut = gzip.compress(text)[:5000]
+    import zlib
+
+    arrived = zlib.decompressobj(wbits=31).decompress(cut)
+    with pytest.raises(FileFormatError) as caught:
+        io.read(put(cut, "g.txt.gz"))
+    assert caught.value.line == arrived.count(b"\n") + 1
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+MTX = "%%MatrixMarket matrix coordinate pattern general\n"
+BAD = {
+    "letters": ("a.txt", "0 1\n2 x3\n", 2, "id 'x3' is not a whole number"),
+    "letters after digits": ("a.txt", "0 1\n\n2 3x\n", 3, "id '3x' is not a whole number"),
+    "fraction": ("a.txt", "0 1.0\n", 1, "id '1.0' is not a whole number"),
+    "missing column": ("a.txt", "0 1\n# c\n2\n3 4\n", 3, "missing column (1 of 2 columns)"),
+    "missing weight": ("a.txt", "0 1 5\n2 3\n4 5 6\n", 2, "missing column (2 of 3 columns)"),
+    "extra column": ("a.txt", "0 1\n2 3 4\n", 2, "more than 2 columns: '4'"),
+    "negative id": ("a.txt", "0 1\n2 -3\n", 2, "id '-3' is negative"),
+    "id too large": ("a.txt", "0 1\n4294967294 0\n", 2, "id '4294967294' is too large"),
+    "id of 64 bits": ("a.txt", "0 1\n0 18446744073709551616\n", 2, "id '18446744073709551616' is too large"),
+    "end inside a line": ("a.txt", "0 1 5\n2 3", 2, "the file ends in the middle of a line (2 of 3 columns)"),
+    "end after a blank": ("a.txt", "0 1\n2 ", 2, "the file ends in the middle of a line (1 of 2 columns)"),
+    "NaN": ("a.txt", "0 1 5\n2 3 NaN\n", 2, "weight 'NaN' is not finite"),
+    "infinity": ("a.txt", "0 1 5\n2 3 -inf\n", 2, "weight '-inf' is not finite"),
+    "overflow": ("a.txt", "0 1 5\n2 3 1e999\n", 2, "weight '1e999' is not between"),
+    "weight": ("a.txt", "0 1 5\n2 3 1.5.5\n", 2, "weight '1.5.5' is not a number"),
+    "time": ("temporal.txt", "0 1 5\n2 3 1.5\n", 2, "time '1.5' is not a whole number"),
+    "binary": ("a.txt", b"\x7fELF\x02\x01\x00\x00\n", 1, "not a text file"),
+    "binary later": ("a.txt", b"0 1\n\x00\x01 2\n", 2, "not a text file"),
+    "one column": ("a.txt", "5\n6\n", 1, "missing column (1 of 2 columns)"),
+    "five columns": ("a.txt", "1 2 3 4 5\n", 1, "5 columns"),
+    "csv text": ("a.csv", "src,dst\n1,2\n3,bob\n", 3, "id 'bob' is not a whole number"),
+    "csv missing": ("a.csv", "src,dst,w\n1,2,3\n3,4\n5,6,7\n", 3, "missing column (2 of 3 columns)"),
+    "csv extra": ("a.csv", "src,dst\n1,2,3\n", 2, "more than 2 columns"),
+    "csv empty": ("a.csv", "src,dst,w\n1,,3\n", 2, "column 2 (dst) is empty"),
+    "csv empty at the end": ("a.csv", "src,dst,w\n1,2,\n", 2, "column 3 (weight) is empty"),
+    "csv end": ("a.csv", "src,dst\n1,2\n3,", 3, "the file ends in the middle of a line (1 of 2 columns)"),
+    "csv quote": ("a.csv", 'src,dst\n1,"2\n', 2, "a quoted field is not closed on its line"),
+    "csv blanks": ("a.csv", "src,dst\n1 2,3\n", 2, "expected ',' before '2'"),
+    "csv header": ("a.csv", "a,b\n1,2\n", 1, "no column for src and dst"),
+    "mtx empty": ("a.mtx", "", 1, "the first line must be '%%MatrixMarket"),
+    "mtx banner": ("a.mtx", "1 1 1\n", 1, "the first line must be '%%MatrixMarket"),
+    "mtx array": ("a.mtx", "%%MatrixMarket matrix array real general\n", 1, "'array' matrices are not read here"),
+    "mtx complex": ("a.mtx", "%%MatrixMarket matrix coordinate complex general\n", 1, "'complex' matrices"),
+    "mtx skew": ("a.mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n", 1, "'skew-symmetric' matrices"),
+    "mtx no sizes": ("a.mtx", MTX + "% c\n", 3, "the line 'ROWS COLUMNS ENTRIES' is missing"),
+    "mtx bad sizes": ("a.mtx", MTX + "% c\n3 3\n", 3, "expected 'ROWS COLUMNS ENTRIES'"),
+    "mtx too few": ("a.mtx", MTX + "3 3 2\n1 2\n", 2, "the header declares 2 edges, the file has 1"),
+    "mtx too many": ("a.mtx", MTX + "3 3 1\n1 2\n2 3\n", 2, "the header declares 1 edges, the file has 2"),
+    "mtx id": ("a.mtx", MTX + "3 3 2\n1 2\n2 4\n", 4, "id '4' is too large"),
+    "mtx column": ("a.mtx", MTX + "3 2 2\n3 2\n2 3\n", 4, "id '3' is too large"),
+    "mtx zero": ("a.mtx", MTX + "3 3 2\n1 2\n0 1\n", 4, "id '0' is below 1"),
+    "mtx integer": ("a.mtx", MTX.replace("pattern", "integer") + "3 3 1\n1 2 2.5\n", 3, "is not a whole number"),
+    "gr no header": ("a.gr", "c x\na 1 2 3\n", 2, "expected 'p sp VERTICES ARCS' ahead of the arcs"),
+    "gr empty": ("a.gr", "c x\n", 2, "the line 'p sp VERTICES ARCS' is missing"),
+    "gr count": ("a.gr", "c x\np sp 3 2\na 1 2 3\n", 2, "the header declares 2 edges, the file has 1"),
+    "gr id": ("a.gr", "p sp 3 2\na 1 2 3\nc\na 1 4 3\n", 4, "id '4' is too large"),
+    "gr no weight": ("a.gr", "p sp 3 1\na 1 2\n", 2, "missing column (2 of 3 columns)"),
+    "gr letter": ("a.gr", "p sp 3 1\ne 1 2 3\n", 2, "a line must start with one of a"),
+    "gr second header": ("a.gr", "p sp 3 1\np sp 3 1\n", 2, "a line must start with one of a"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("chunk", [6, 1 << 20])
+def test_malformed_files(put, monkeypatch, case, chunk):
+    name, content, line, reason = BAD[case]
+    monkeypatch.setattr(files, "CHUNK", chunk)
+    path = put(content, name)
+    with pytest.raises(FileFormatError) as caught:
+        io.read(path)
+    assert caught.value.line == line
+    assert caught.value.reason.startswith(reason) or reason in caught.value.reason
+    assert caught.value.path == path
+
+
+@pytest.mark.parametrize(
+    ("token", "dtype"), [("3000000000", "int32"), ("-1", "uint32"), ("1e39", "float32"), ("2.5", "int32")]
+)
+def test_weight_outside_the_dtype_asked_for(put, token, dtype):
+    with pytest.raises(FileFormatError, match=":4: weight"):
+        io.read(put(f"# c\n0 1 1\n\n1 2 {token}\n"), weight_dtype=dtype)
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        io.read(tmp_path / "none.txt")
+    with pytest.raises(OSError, match="directory"):
+        io.read(tmp_path)
+
+
+def test_a_line_without_end(put, monkeypatch):
+    monkeypatch.setattr(files, "MAX_LINE", 1000)
+    monkeypatch.setattr(files, "CHUNK", 256)
+    with pytest.raises(FileFormatError, match=":2: not a text file"):
+        io.read(put("0 1\n" + "7" * 2000))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv"])
+@pytest.mark.parametrize("content", ["", "# nothing\n", "\n\n"])
+def test_empty_files_are_empty_graphs(put, name, content):
+    file = io.read(put(content, name))
+    assert (len(file), file.num_vertices, file.src.dtype) == (0, 0, np.uint32)
+    assert len(io.read(put(content, name), relabel=True).labels) == 0
+
+
+@given(
+    st.binary(max_size=300),
+    st.sampled_from(["a.txt", "a.csv", "a.mtx", "a.gr", "a.txt.gz"]),
+    st.sampled_from([False, True, "text"]),
+)
+def test_garbage_is_refused_or_read_but_never_a_crash(tmp_path_factory, content, name, relabel):
+    path = tmp_path_factory.mktemp("garbage") / name
+    path.write_bytes(content)
+    try:
+        file = io.read(path, relabel=relabel)
+    except FileFormatError:
+        return
+    assert all(len(part) == 0 or part.max() < file.num_vertices for part in (file.src, file.dst))
+
+
+edge_lines = st.lists(
+    st.one_of(
+        st.tuples(st.integers(-3, 60), st.integers(0, 60)).map(lambda e: f"{e[0]}\t{e[1]}"),
+        st.sampled_from(["", "  ", "# c", "5", "7 x", "1 2 3", "% c", " 4  5 "]),
+    )
+)
+
+
+@given(edge_lines, st.booleans())
+def test_the_first_bad_line_is_the_one_reported(tmp_path_factory, lines, newline):
+    path = tmp_path_factory.mktemp("lines") / "e.txt"
+    path.write_text("\n".join(["0 0", *lines]) + "\n" * newline)
+    expected, bad = [(0, 0)], None
+    for number, line in enumerate(lines, 2):
+        tokens = line.split()
+        if not tokens or tokens[0][0] in "#%":
+            continue
+        if len(tokens) != 2 or not all(token.isdigit() for token in tokens):
+            bad = number
+            break
+        expected.append((int(tokens[0]), int(tokens[1])))
+    if bad is None:
+        assert rows(io.read(path)) == expected
+    else:
+        with pytest.raises(FileFormatError) as caught:
+            io.read(path)
+        assert caught.value.line == bad
+
+
+def test_to_graph(put, device):
+    path = put("# Undirected graph\n0 1 2.5\n1 2 3.5\n0 1 4.5\n")
+    file = io.read(path)
+    graph = file.to_graph(device=device)
+    assert (graph.num_vertices, graph.num_edges, graph.directed, graph.weight_dtype) == (3, 2, False, np.float64)
+    src, dst, weight = (device.to_numpy(part).tolist() for part in graph.edges())
+    assert sorted(zip(src, dst, weight, strict=True)) == [(0, 1, 4.5), (1, 2, 3.5)]
+    bare = file.to_graph(device=device, weight_dtype=None, directed=True, num_vertices=9)
+    assert (bare.num_vertices, bare.num_edges, bare.directed, bare.weight_dtype) == (9, 2, True, None)
+    assert file.to_graph(device=device, weight_dtype="float32").weight_dtype == np.float32

@@ -1,0 +1,156 @@
+"""neighbor_reduce against NumPy: every reduction, type, scheme, direction and engine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from operator_cases import make_case, neutral, reduce_at
+
+import suricate as su
+from suricate.errors import RequirementError
+
+DTYPES = ("int32", "uint32", "int64", "uint64", "float32", "float64")
+
+
+def product(u, v, w, x):
+    return w * x[v]
+
+
+def of_source(u, v, w, x):
+    return x[u] + w
+
+
+def mixed(u, v, w, x, factor):
+    return x[v] * factor - u + 3 * v
+
+
+def schemes(device, case):
+    """Return the schemes that can run: on the CPU there is one loop for all of them."""
+    if not device.is_cuda:
+        return ["auto"]
+    names = ["auto", "vertex", "unit"]
+    return [*names, "scan"] if case.graph.backend == "slabhash" else names
+
+
+@pytest.mark.parametrize("weight_dtype", [None, "float32", "float64", "int32"])
+def test_weighted_sum_over_out_edges(engine, device, weight_dtype):
+    case = make_case(engine, device, weight_dtype)
+    x = np.random.default_rng(2).random(case.n)
+    expected = np.bincount(case.src, case.weight * x[case.dst], case.n)
+    for scheme in schemes(device, case):
+        result = su.neighbor_reduce(case.graph, product, args=(case.array(x),), scheme=scheme)
+        assert result.dtype == np.float64
+        np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
+
+
+def test_sum_over_in_edges_sees_edges_as_stored(engine, device):
+    case = make_case(engine, device, "float32", in_edges=True)
+    x = np.random.default_rng(2).random(case.n)
+    expected = np.bincount(case.dst, case.weight + x[case.src], case.n)
+    for scheme in schemes(device, case):
+        result = su.neighbor_reduce(case.graph, of_source, args=(case.array(x),), over="in", scheme=scheme)
+        np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "min", "max"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_reduction_and_type(device, dtype, reduce):
+    case = make_case("csr_baseline", device)
+    x = np.random.default_rng(3).integers(-1000, 1000, case.n)
+    values = case.array(x.astype(dtype if dtype.startswith("f") else np.int64))
+    each = x[case.dst] * 5 - case.src + 3 * case.dst
+    kind = np.dtype(dtype)
+    expected = reduce_at(reduce, np.full(case.n, neutral(reduce, kind)), case.src, each)
+    for scheme in schemes(device, case):
+        out = case.array(np.full(case.n, 77, kind))
+        result = su.neighbor_reduce(case.graph, mixed, args=(values, 5), reduce=reduce, out=out, scheme=scheme)
+        assert result is out
+        np.testing.assert_array_equal(case.host(out), expected)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "min", "max"])
+def test_every_reduction_on_every_engine(engine, device, reduce):
+    case = make_case(engine, device)
+    x = np.random.default_rng(3).integers(-1000, 1000, case.n)
+    each = x[case.dst] * 5 - case.src + 3 * case.dst
+    expected = reduce_at(reduce, np.full(case.n, neutral(reduce, np.dtype(np.int64))), case.src, each)
+    for scheme in schemes(device, case):
+        result = su.neighbor_reduce(case.graph, mixed, args=(case.array(x), 5), reduce=reduce, scheme=scheme)
+        np.testing.assert_array_equal(case.host(result), expected)
+
+
+def test_chosen_vertices_in_their_order(engine, device):
+    case = make_case(engine, device)
+    x = np.random.default_rng(4).random(case.n)
+    chosen = np.random.default_rng(5).integers(0, case.n, 700)
+    chosen[:12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, case.n - 1, 0]
+    expected = np.bincount(case.src, x[case.dst], case.n)[chosen]
+    for scheme in ("auto", "vertex", "unit"):
+        result = su.neighbor_reduce(case.graph, product, args=(case.array(x),), vertices=chosen, scheme=scheme)
+        np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
+    frontier = su.Frontier.from_vertices(case.graph, chosen)
+    result = su.neighbor_reduce(case.graph, product, args=(case.array(x),), vertices=frontier)
+    np.testing.assert_allclose(case.host(result), np.bincount(case.src, x[case.dst], case.n)[np.unique(chosen)])
+
+
+def test_float32_stays_float32(device):
+    case = make_case("csr_baseline", device, "float32")
+    x = np.random.default_rng(2).random(case.n).astype(np.float32)
+    result = su.neighbor_reduce(case.graph, product, args=(case.array(x),))
+    assert result.dtype == np.float32
+    expected = np.bincount(case.src, case.weight * x[case.dst], case.n)
+    np.testing.assert_allclose(case.host(result), expected, rtol=1e-4)
+
+
+def test_an_infinite_value_survives_a_minimum(device):
+    graph = su.Graph(3, backend="csr_baseline", device=device)
+    graph.insert_edges([0, 1], [1, 2])
+    x = device.xp.asarray(np.array([0, np.inf, 5.0]))
+    result = su.neighbor_reduce(graph, product, args=(x,), reduce="min")
+    assert device.to_numpy(result).tolist() == [np.inf, 5.0, np.inf]
+
+
+def test_undirected_graphs_have_both_directions(engine, device):
+    case = make_case(engine, device, directed=False)
+    expected = np.bincount(case.src, case.dst, case.n)
+    x = case.array(np.arange(case.n))
+    for over in ("out", "in"):
+        fn = product if over == "out" else of_target_source
+        result = su.neighbor_reduce(case.graph, fn, args=(x,), over=over)
+        np.testing.assert_array_equal(case.host(result), expected)
+
+
+def of_target_source(u, v, w, x):
+    return x[u]
+
+
+def test_empty_graphs(engine, device):
+    x = device.xp.ones(3)
+    result = su.neighbor_reduce(su.Graph(3, backend=engine, device=device), product, args=(x,))
+    assert device.to_numpy(result).tolist() == [0, 0, 0]
+    assert len(su.neighbor_reduce(su.Graph(0, backend=engine, device=device), product, args=(x[:0],))) == 0
+    nobody = su.neighbor_reduce(su.Graph(3, backend=engine, device=device), product, args=(x,), vertices=[])
+    assert len(nobody) == 0
+
+
+def test_single_entry_arrays_are_numbers_on_the_device(device):
+    graph = su.Graph(3, backend="csr_baseline", device=device)
+    graph.insert_edges([0, 0, 1], [1, 2, 2])
+    share = device.xp.asarray(np.array([0.25]))
+    result = su.neighbor_reduce(graph, lambda u, v, w, share: share[0], args=(share,))
+    assert device.to_numpy(result).tolist() == [0.5, 0.25, 0]
+
+
+def test_in_edges_are_required(engine, device):
+    graph = su.Graph(3, backend=engine, device=device)
+    with pytest.raises(RequirementError, match="in_edges"):
+        su.neighbor_reduce(graph, product, args=(device.xp.ones(3),), over="in")
+
+
+@pytest.mark.gpu
+def test_scan_needs_an_engine_that_can(device):
+    if not device.is_cuda:
+        pytest.skip("the CPU has one loop for all schemes")
+    graph = su.Graph(3, backend="csr_baseline", device=device)
+    with pytest.raises(RequirementError, match="scan"):
+        su.neighbor_reduce(graph, product, args=(device.xp.ones(3),), scheme="scan")

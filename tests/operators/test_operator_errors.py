@@ -1,0 +1,171 @@
+"""Wrong calls of operators raise before anything changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.devices import Device
+from suricate.errors import (
+    DeviceError,
+    DTypeError,
+    EdgeFunctionError,
+    RequirementError,
+    ShapeError,
+    SuricateError,
+    UnknownNameError,
+    VertexRangeError,
+    WeightError,
+)
+
+N = 4
+
+
+def hop(u, v, w, out):
+    return out[u] + 1
+
+
+@pytest.fixture
+def graph(device):
+    graph = su.Graph(N, backend="csr_baseline", device=device)
+    graph.insert_edges([0, 1, 2], [1, 2, 3])
+    return graph
+
+
+@pytest.fixture
+def out(device):
+    return device.xp.asarray(np.array([0, 9, 9, 9], np.int32))
+
+
+def test_reductions_and_schemes(graph, out):
+    with pytest.raises(UnknownNameError, match=r"'mean'.*'min', 'max', 'sum', 'or'"):
+        su.advance(graph, [0], hop, out, reduce="mean")
+    with pytest.raises(UnknownNameError, match="scheme='fast'"):
+        su.advance(graph, [0], hop, out, scheme="fast")
+    with pytest.raises(UnknownNameError, match="reduce='or'"):
+        su.neighbor_reduce(graph, hop, args=(out,), reduce="or")
+    with pytest.raises(UnknownNameError, match="over='both'"):
+        su.neighbor_reduce(graph, hop, args=(out,), over="both")
+    with pytest.raises(UnknownNameError, match="reduce='prod'"):
+        su.propagate(graph, [0], hop, out, reduce="prod")
+    for reduce in ("sum", "or"):
+        with pytest.raises(RequirementError, match="monotone"):
+            su.propagate(graph, [0], hop, out, reduce=reduce)
+    with pytest.raises(ValueError, match="max_steps"):
+        su.propagate(graph, [0], hop, out, max_steps=-1)
+    with pytest.raises(RequirementError, match="frontier=None"):
+        su.advance(graph, [0], hop, out, scheme="scan")
+    with pytest.raises(RequirementError, match="vertices=None"):
+        su.neighbor_reduce(graph, hop, args=(out,), vertices=[0], scheme="scan")
+
+
+def test_out(graph, out, device):
+    xp = device.xp
+    for wrong, error, says in (
+        (xp.zeros(N - 1, np.int32), ShapeError, "3 entries"),
+        (xp.zeros(N + 1, np.int32), ShapeError, "5 entries"),
+        (xp.zeros((N, 1), np.int32), ShapeError, "one-dimensional"),
+        (xp.zeros(2 * N, np.int32)[::2], ShapeError, "contiguous"),
+        (xp.zeros(N, np.int16), DTypeError, "int16"),
+        (xp.zeros(N, bool), DTypeError, "bool"),
+        ([0] * N, DeviceError, "list"),
+    ):
+        for call in (su.advance, su.propagate):
+            with pytest.raises(error, match=says):
+                call(graph, [0], hop, wrong)
+    with pytest.raises(DTypeError, match="int32"):
+        su.advance(graph, [0], lambda u, v, w: 0.5, out, args=())
+    with pytest.raises(DTypeError, match="or"):
+        su.advance(graph, [0], lambda u, v, w: 1, xp.zeros(N), args=(), reduce="or")
+    with pytest.raises(DTypeError, match="dtype="):
+        su.neighbor_reduce(graph, hop, args=(out,), out=xp.zeros(N), dtype=np.float32)
+    with pytest.raises(ValueError, match="half-made"):
+        su.neighbor_reduce(graph, hop, args=(out,), out=out)
+    assert device.to_numpy(out).tolist() == [0, 9, 9, 9]
+
+
+def test_arrays_that_cannot_be_written():
+    graph = su.Graph(N, backend="csr_baseline", device="cpu")
+    out = np.zeros(N, np.int32)
+    out.flags.writeable = False
+    with pytest.raises(ShapeError, match="read-only"):
+        su.advance(graph, [0], hop, out)
+    assert su.neighbor_reduce(graph, hop, args=(out,)).tolist() == [0] * N
+
+
+def test_arguments(graph, out, device):
+    xp = device.xp
+    for args, error, says in (
+        ((xp.zeros(N - 1),), ShapeError, r"args\[0\] has 3 entries"),
+        ((xp.zeros((N, 1)),), ShapeError, "one-dimensional"),
+        ((xp.zeros(N, np.complex64),), DTypeError, "complex64"),
+        (("text",), DTypeError, "text"),
+        ([out], TypeError, "tuple"),
+    ):
+        with pytest.raises(error, match=says):
+            su.advance(graph, [0], hop, out, args=args)
+    with pytest.raises(EdgeFunctionError):
+        su.advance(graph, [0], hop, out, args=(out, out))
+    with pytest.raises(SuricateError):
+        su.advance(graph, [0], 5, out)
+    assert device.to_numpy(out).tolist() == [0, 9, 9, 9]
+
+
+def test_frontiers(graph, out, device):
+    with pytest.raises(VertexRangeError, match="4"):
+        su.advance(graph, [0, N], hop, out)
+    with pytest.raises(VertexRangeError, match="-1"):
+        su.propagate(graph, [-1], hop, out)
+    with pytest.raises(VertexRangeError, match="9"):
+        su.neighbor_reduce(graph, hop, args=(out,), vertices=[9])
+    with pytest.raises(DTypeError):
+        su.filter(graph, [0.5], lambda v: v > 0)
+    elsewhere = su.Frontier(Device("cuda", 7), np.zeros(1, np.uint32))
+    for call in (su.advance, su.propagate):
+        with pytest.raises(DeviceError, match="cuda:7"):
+            call(graph, elsewhere, hop, out)
+    larger = su.Frontier.all(su.Graph(N + 1, backend="csr_baseline", device=device))
+    with pytest.raises(VertexRangeError, match="5 vertices"):
+        su.advance(graph, larger, hop, out)
+    assert device.to_numpy(out).tolist() == [0, 9, 9, 9]
+
+
+def test_explicit_edges(graph, out, device):
+    xp = device.xp
+    with pytest.raises(VertexRangeError, match=r"edges\.dst"):
+        su.advance(graph, su.EdgeList([0], [N]), hop, out)
+    with pytest.raises(ShapeError, match="2 entries"):
+        su.advance(graph, su.EdgeList([0, 1], [1]), hop, out)
+    with pytest.raises(WeightError, match="unweighted"):
+        su.advance(graph, su.EdgeList([0], [1], xp.ones(1)), hop, out)
+    weighted = su.Graph(N, backend="csr_baseline", device=device, weight_dtype="float32")
+    with pytest.raises(WeightError, match="no weights"):
+        su.advance(weighted, su.EdgeList([0], [1]), hop, out)
+    with pytest.raises(DTypeError, match="float64"):
+        su.advance(weighted, su.EdgeList([0], [1], xp.ones(1, np.float64)), hop, out)
+    with pytest.raises(RequirementError, match="scan"):
+        su.advance(graph, su.EdgeList([0], [1]), hop, out, scheme="scan")
+    assert device.to_numpy(out).tolist() == [0, 9, 9, 9]
+
+
+def test_pairs(graph):
+    with pytest.raises(ShapeError, match="2 entries"):
+        su.intersect(graph, [0, 1], [1])
+    with pytest.raises(VertexRangeError, match="4"):
+        su.intersect(graph, [0], [N])
+
+
+@pytest.mark.gpu
+def test_arrays_of_the_wrong_device(graph, out, device):
+    if not device.is_cuda:
+        pytest.skip("CUDA only")
+    with pytest.raises(DeviceError, match="ndarray"):
+        su.advance(graph, [0], hop, out.get())
+    with pytest.raises(DeviceError, match=r"args\[0\]"):
+        su.neighbor_reduce(graph, hop, args=(np.zeros(N),))
+    host = su.Graph(N, backend="csr_baseline", device="cpu")
+    with pytest.raises(DeviceError):
+        su.advance(host, [0], hop, out)
+    with pytest.raises(VertexRangeError):
+        su.intersect(graph, device.xp.asarray([0]), device.xp.asarray([N]))

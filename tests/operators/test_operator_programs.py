@@ -1,0 +1,113 @@
+"""How operators are put together: generated modules on the CPU, CUDA sources that need no GPU to assemble."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.devices import CPU
+
+ENGINES = ("csr_baseline", "hornet_like", "slabhash")
+TEMPLATES = {"advance.cu", "filter.cu", "intersect.cu", "neighbor_reduce.cu", "propagate.cu"}
+
+SCRIPT = """
+import numpy as np
+import suricate as su
+from suricate.operators import cpu
+
+def product(u, v, w, x):
+    return x[v]
+
+g = su.Graph(3, backend="csr_baseline", device="cpu")
+g.insert_edges([0, 0, 1], [1, 2, 2])
+print(su.neighbor_reduce(g, product, args=(np.array([1.0, 2.0, 4.0]),)).tolist())
+print(cpu.cache_folder())
+stats = next(iter(cpu._instances.values())).neighbor_reduce.stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+
+
+def run_script(tmp_path: Path, **variables: str) -> list[str]:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    environment = {
+        key: value for key, value in os.environ.items() if key not in ("SURICATE_CACHE_DIR", "XDG_CACHE_HOME")
+    }
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, env=environment | variables, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_machine_code_is_kept_in_the_cache_folder(tmp_path):
+    folder = tmp_path / "cache"
+    first = run_script(tmp_path, SURICATE_CACHE_DIR=str(folder))
+    assert first[:2] == ["[6.0, 4.0, 0.0]", str(folder)]
+    files = {path: path.stat().st_mtime_ns for path in folder.glob("*.py")}
+    assert len(files) == 1
+    again = run_script(tmp_path, SURICATE_CACHE_DIR=str(folder))
+    assert again[:2] == first[:2]
+    assert first[2] == "0 1"
+    assert again[2] == "1 0"
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("*.py")} == files
+
+
+def test_cache_follows_xdg(tmp_path):
+    found = run_script(tmp_path, XDG_CACHE_HOME=str(tmp_path / "xdg"))
+    assert found[:2] == ["[6.0, 4.0, 0.0]", str(tmp_path / "xdg" / "suricate")]
+
+
+def test_a_folder_that_cannot_be_written_is_replaced(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    found = run_script(tmp_path, SURICATE_CACHE_DIR=str(blocked / "cache"))
+    assert found[0] == "[6.0, 4.0, 0.0]"
+    assert "suricate-" in found[1]
+    assert not Path(found[1]).exists()
+
+
+@pytest.mark.parametrize("template", ["neighbor_reduce", "advance", "filter", "intersect"])
+def test_templates_are_modules(template):
+    """Each template runs as it stands, over a contiguous view and the edge function of ``bindings``."""
+    module = importlib.import_module(f"suricate.operators.cpu_{template}")
+    graph = su.Graph(3, backend="csr_baseline", device="cpu", weight_dtype="float64")
+    graph.insert_edges([0, 0, 1], [1, 2, 2], [1.0, 2.0, 4.0])
+    assert module.__doc__
+    if template == "neighbor_reduce":
+        out = np.empty(3)
+        module.neighbor_reduce(graph.view().data, 3, np.empty(0, np.uint32), True, out)
+        assert out.tolist() == [3, 4, 0]
+
+
+def test_functions_that_differ_only_in_a_number_do_not_mix():
+    graph = su.Graph(3, backend="csr_baseline", device="cpu")
+    graph.insert_edges([0, 0, 1], [1, 2, 2])
+    for number in (1, 2, 1):
+        assert su.neighbor_reduce(graph, lambda u, v, w, k=number: k).tolist() == [2 * number, number, 0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("weight_dtype", [None, "float32"])
+def test_cuda_sources_can_be_assembled_anywhere(engine, weight_dtype):
+    from suricate.operators import cuda
+
+    view = su.Graph(4, backend=engine, device=CPU, weight_dtype=weight_dtype).view()
+    programs = cuda.programs(view)
+    assert {program.source.name for program in programs} == TEMPLATES
+    for program in programs:
+        assert "edge_fn" in program.text
+        assert program.cooperative == (program.source.name == "propagate.cu")
+
+
+def test_assembling_needs_no_cupy():
+    code = (
+        "import sys, suricate as su\nfrom suricate.operators import cuda\n"
+        "cuda.programs(su.Graph(4, backend='csr_baseline', device='cpu').view())\nassert 'cupy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,406 @@
+"""Bad input: each case raises its own exception, says where and what, and leaves the graph as it was.
+
+On CUDA every case runs twice, with arrays on the host (checked there) and on the device (checked by a kernel).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.errors import DeviceError, DTypeError, SelfLoopError, ShapeError, VertexRangeError, WeightError
+
+N = 10
+
+
+@pytest.fixture(params=["host", "device"])
+def place(request, device):
+    """Return a function that puts an array where the case wants it."""
+    if request.param == "device" and not device.is_cuda:
+        pytest.skip("the arrays of the CPU are host arrays")
+    return device.xp.asarray if request.param == "device" else np.asarray
+
+
+@pytest.fixture
+def make(engine, device):
+    """Return a maker of graphs with two edges in them."""
+
+    def build(**options):
+        graph = su.Graph(N, backend=engine, device=device, **options)
+        graph.insert_edges([1, 2], [2, 3], None if graph.weight_dtype is None else 5)
+        return graph
+
+    return build
+
+
+class Unchanged:
+    """Context manager: what is inside must not change ``graph``."""
+
+    def __init__(self, graph):
+        self.graph = graph
+
+    def state(self):
+        graph = self.graph
+        edges = [None if part is None else graph.device.to_numpy(part).tolist() for part in graph.edges()]
+        return edges, graph.version, graph.num_vertices, graph.num_edges
+
+    def __enter__(self):
+        self.before = self.state()
+
+    def __exit__(self, *exc):
+        self.graph.check()
+        assert self.state() == self.before
+
+
+def calls(graph, src, dst):
+    """Yield everything that takes edges."""
+    weight = None if graph.weight_dtype is None else 1
+    yield lambda: graph.insert_edges(src, dst, weight)
+    yield lambda: graph.delete_edges(src, dst)
+    yield lambda: graph.has_edges(src, dst)
+    if weight is not None:
+        yield lambda: graph.edge_weights(src, dst)
+
+
+BAD_IDS = [
+    (np.array([1, N, 3]), f"[1] is {N}"),
+    (np.array([1, 2, -1]), "[2] is -1"),
+    (np.array([-1, 2, 3], np.int8), "[0] is -1"),
+    (np.array([1, 200, 3], np.uint8), "[1] is 200"),
+    (np.array([1, -300, 3], np.int16), "[1] is -300"),
+    (np.array([1, 2, -(2**31)], np.int32), "[2] is -2147483648"),
+    (np.array([1, 2**32 - 1, 3], np.uint32), "[1] is 4294967295"),
+    (np.array([1, 2**32 - 2, 3]), "[1] is 4294967294"),
+    (np.array([1, 2**32, 3]), "[1] is 4294967296"),
+    (np.array([1, 2**32 + 1, 3]), "[1] is 4294967297"),
+    (np.array([1, 2**63, 3], np.uint64), "[1] is 9223372036854775808"),
+    (np.array([1, 2**64 - 1, 3], np.uint64), "[1] is 18446744073709551615"),
+    (np.array([1, -(2**63), 2**62]), "[1] is -9223372036854775808"),
+]
+
+
+@pytest.mark.parametrize(("ids", "message"), BAD_IDS)
+@pytest.mark.parametrize("options", [{}, {"directed": False, "weight_dtype": "float32"}, {"in_edges": True}])
+def test_ids_out_of_range(make, place, options, ids, message):
+    graph = make(**options)
+    good = place(np.array([1, 2, 3]))
+    for name, batch in (("src", (place(ids), good)), ("dst", (good, place(ids)))):
+        for call in calls(graph, *batch):
+            with Unchanged(graph), pytest.raises(VertexRangeError) as caught:
+                call()
+            assert f"{name}{message}" in str(caught.value)
+            assert "ids are 0 to 9" in str(caught.value)
+
+
+def test_the_first_bad_entry_is_named(make, place):
+    graph = make()
+    ids = np.arange(5000) % N
+    bad = ids.copy()
+    bad[[4999, 777, 3000]] = 77, 88, 99
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"dst\[777\] is 88"):
+        graph.insert_edges(place(ids), place(bad))
+
+
+def test_both_parts_of_a_batch_are_checked_before_either_is_applied(make, place):
+    graph = make()
+    good = place(np.array([1])), place(np.array([2]))
+    bad = place(np.array([3])), place(np.array([N]))
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"insert\.dst\[0\] is 10"):
+        graph.apply(su.Batch(insert=bad, delete=good))
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"delete\.dst\[0\] is 10"):
+        graph.apply(su.Batch(insert=good, delete=bad))
+
+
+def test_a_graph_works_on_after_an_error(make, place):
+    graph = make()
+    for _ in range(5):
+        with pytest.raises(VertexRangeError):
+            graph.insert_edges(place(np.array([N])), place(np.array([0])))
+        assert graph.insert_edges(place(np.array([4])), place(np.array([5]))).num_inserted == 1
+        assert graph.delete_edges(place(np.array([4])), place(np.array([5]))).num_deleted == 1
+    graph.check()
+
+
+@pytest.mark.parametrize("ids", [[2**64], [1, -(2**70)], [-1, 2**63]])
+def test_python_integers_beyond_64_bits(make, ids):
+    graph = make()
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"src\[\d\] is -?\d+: vertex ids are below 2\*\*32"):
+        graph.insert_edges(ids, ids)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", ">i4", ">u8"]
+)
+def test_every_integer_dtype_is_taken(make, place, device, dtype):
+    graph = make(directed=False)
+    if place is not np.asarray and not np.dtype(dtype).isnative:
+        pytest.skip("CuPy has no foreign byte order")
+    src, dst = place(np.array([4, 5, 9], dtype)), place(np.array([5, 6, 0], dtype))
+    assert graph.insert_edges(src, dst).num_inserted == 3
+    assert device.to_numpy(graph.has_edges(src, dst)).all()
+    assert graph.delete_edges(src, dst).num_deleted == 3
+    graph.check()
+
+
+def test_mixed_dtypes_and_places(make, device):
+    graph = make(weight_dtype="float64")
+    xp = device.xp
+    delta = graph.insert_edges([4, 5], xp.array([5, 6], np.uint8), xp.array([1, 2], np.int16))
+    assert delta.num_inserted == 2
+    assert graph.insert_edges(xp.array([7, 8], np.uint64), (8, 9), [0.5, 1]).num_inserted == 2
+    assert graph.insert_edges(range(2), range(8, 10), 2).num_inserted == 2
+    assert device.to_numpy(graph.edge_weights([4, 7, 0], [5, 8, 8])).tolist() == [1, 0.5, 2]
+
+
+def test_strided_and_read_only_arrays(make, place, device):
+    graph = make(weight_dtype="float32")
+    wide = np.arange(20) % N
+    src, dst, weight = place(wide)[::2], place(wide)[::-2], place(np.arange(20.0))[::2]
+    assert graph.insert_edges(src, dst, weight).num_inserted == 5  # five distinct ones, given twice
+    assert device.to_numpy(graph.has_edges(src, dst)).all()
+    if place is np.asarray:
+        frozen = np.array([7, 8], np.uint32)
+        frozen.flags.writeable = False
+        assert graph.insert_edges(frozen, frozen, np.float32(1)).num_inserted == 2
+    graph.check()
+
+
+class Foreign:
+    """An array of another library that offers DLPack and nothing else."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __len__(self):
+        return len(self.array)
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries(make, place, device):
+    graph = make(weight_dtype="float32")
+    src, dst, weight = (Foreign(place(np.array(values, "int32"))) for values in ([4, 5], [5, 6], [1, 2]))
+    assert graph.insert_edges(src, dst, weight).num_inserted == 2
+    assert device.to_numpy(graph.edge_weights(src, dst)).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("ids", "dtype"),
+    [
+        (np.array([1.0, 2.0]), "float64"),
+        (np.array([True, False]), "bool"),
+        (np.array([1j, 2]), "complex128"),
+        (np.empty(0), "float64"),
+    ],
+)
+def test_ids_of_other_dtypes(make, place, ids, dtype):
+    graph = make()
+    for call in calls(graph, place(np.arange(len(ids))), place(ids)):
+        with Unchanged(graph), pytest.raises(DTypeError, match=f"dst has dtype {dtype}: vertex ids are integers"):
+            call()
+
+
+@pytest.mark.parametrize("ids", [["a", "b"], [None, 1], [0.5, 1], [True, False]])
+def test_lists_of_other_things(make, ids):
+    graph = make()
+    with Unchanged(graph), pytest.raises(DTypeError, match="src has dtype"):
+        graph.insert_edges(ids, [0, 1])
+
+
+@pytest.mark.parametrize("options", [{}, {"weight_dtype": "int32"}])
+def test_lengths_that_differ(make, place, options):
+    graph = make(**options)
+    for call in calls(graph, place(np.array([1, 2])), place(np.array([1, 2, 3]))):
+        with Unchanged(graph), pytest.raises(ShapeError, match="src has 2 entries and dst has 3"):
+            call()
+
+
+def test_shapes_other_than_one_dimensional(make, place):
+    graph = make()
+    flat = place(np.arange(4))
+    for call in calls(graph, place(np.zeros((2, 2), int)), flat):
+        with Unchanged(graph), pytest.raises(ShapeError, match=r"src has shape \(2, 2\)"):
+            call()
+    with Unchanged(graph), pytest.raises(ShapeError, match=r"dst has shape \(\)"):
+        graph.insert_edges([1], 2)
+    with Unchanged(graph), pytest.raises(ShapeError, match="src is no one-dimensional array"):
+        graph.insert_edges([[1], [2, 3]], [1, 2])
+
+
+def test_weights_of_the_wrong_shape(make, place):
+    graph = make(weight_dtype="float32")
+    ids = place(np.array([1, 2]))
+    with Unchanged(graph), pytest.raises(ShapeError, match="weight has 3 entries for 2 edges"):
+        graph.insert_edges(ids, ids, place(np.ones(3)))
+    with Unchanged(graph), pytest.raises(ShapeError, match=r"weight has shape \(2, 1\)"):
+        graph.insert_edges(ids, ids, place(np.ones((2, 1))))
+
+
+def test_weights_superfluous_or_missing(make, place):
+    ids = place(np.array([1, 2]))
+    plain, weighted = make(), make(weight_dtype="float32")
+    with Unchanged(plain), pytest.raises(WeightError, match="weight was given, but the graph is unweighted"):
+        plain.insert_edges(ids, ids, place(np.ones(2)))
+    with Unchanged(weighted), pytest.raises(WeightError, match="weight is missing: the graph has float32 weights"):
+        weighted.insert_edges(ids, ids)
+    with Unchanged(plain), pytest.raises(WeightError, match="the graph has no weights"):
+        plain.edge_weights(ids, ids)
+
+
+BAD_WEIGHTS = [
+    ("float32", np.array([1, np.nan]), "weight[1] is nan: weights are finite"),
+    ("float64", np.array([np.inf, 1]), "weight[0] is inf: weights are finite"),
+    ("float64", np.array([1, -np.inf], "float32"), "weight[1] is -inf: weights are finite"),
+    ("float32", np.array([1, 1e300]), "weight[1] is 1e+300, too large for float32"),
+    ("int32", np.array([1, 1.5]), "weight[1] is 1.5, but the graph has int32 weights"),
+    ("int32", np.array([1, 2.0**31]), "weight[1] is 2147483648, out of the range of int32"),
+    ("int32", np.array([np.nan, 1]), "weight[0] is nan: weights are finite"),
+    ("uint32", np.array([1, -1]), "weight[1] is -1"),
+    ("uint32", np.array([1, 2**32]), "weight[1] is 4294967296"),
+    ("int32", np.array([1, 2**64 - 1], np.uint64), "weight[1] is 1844674407370955161"),
+]
+
+
+@pytest.mark.parametrize(("dtype", "weight", "message"), BAD_WEIGHTS)
+@pytest.mark.parametrize("directed", [True, False])
+def test_weights_that_the_graph_cannot_hold(make, place, directed, dtype, weight, message):
+    graph = make(weight_dtype=dtype, directed=directed)
+    ids = place(np.array([4, 5]))
+    with Unchanged(graph), pytest.raises(WeightError) as caught:
+        graph.insert_edges(ids, ids, place(weight))
+    assert message in str(caught.value)
+    bad = int(message.partition("[")[2][0])
+    with Unchanged(graph), pytest.raises(WeightError):
+        graph.insert_edges(ids, ids, weight[bad].item())
+
+
+@pytest.mark.parametrize("weight", [[True, False], ["a", "b"], [None, 1], [1j, 1]])
+def test_weights_of_other_dtypes(make, weight):
+    graph = make(weight_dtype="float32")
+    with Unchanged(graph), pytest.raises(DTypeError, match="weight has dtype"):
+        graph.insert_edges([1, 2], [2, 3], weight)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "given", "held"),
+    [
+        ("float32", np.array([0.1, 16777217]), [np.float32(0.1), 16777216]),  # rounded to the nearest
+        ("float32", np.array([1, 2**63], np.uint64), [1, 2.0**63]),
+        ("float64", np.array([1, 2], np.float16), [1, 2]),
+        ("int32", np.array([-3.0, 4.0]), [-3, 4]),
+        ("int32", np.array([2**31 - 1, -(2**31)]), [2**31 - 1, -(2**31)]),
+        ("uint32", np.array([2**32 - 1, 0]), [2**32 - 1, 0]),
+        ("uint32", np.array([7, 8], np.int8), [7, 8]),
+    ],
+)
+def test_weights_are_cast_where_that_is_safe(make, place, device, dtype, given, held):
+    graph = make(weight_dtype=dtype)
+    src, dst = place(np.array([4, 5])), place(np.array([5, 6]))
+    delta = graph.insert_edges(src, dst, place(given))
+    assert delta.inserted.weight.dtype == np.dtype(dtype)
+    assert device.to_numpy(graph.edge_weights(src, dst)).tolist() == held
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_self_loops_where_they_are_an_error(make, place, directed):
+    graph = make(self_loops="error", directed=directed)
+    batch = place(np.array([1, 4, 5])), place(np.array([3, 4, 5]))
+    with Unchanged(graph), pytest.raises(SelfLoopError, match=r"src\[1\] and dst\[1\] are both 4, a self-loop"):
+        graph.insert_edges(*batch)
+    assert graph.delete_edges(*batch).is_empty
+    assert not device_any(graph, graph.has_edges(*batch))
+
+
+def device_any(graph, values):
+    return bool(graph.device.to_numpy(values).any())
+
+
+@pytest.mark.parametrize("self_loops", ["allow", "drop", "error"])
+def test_bad_ids_under_every_self_loop_policy(make, place, self_loops):
+    graph = make(self_loops=self_loops, directed=False)
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"src\[1\] is 10"):
+        graph.insert_edges(place(np.array([4, N, 1])), place(np.array([5, N, 1])))
+
+
+def test_graphs_without_vertices(engine, device, place):
+    graph = su.Graph(0, backend=engine, device=device, in_edges=True)
+    ids = place(np.array([0, 1]))
+    for call in calls(graph, ids, ids):
+        with Unchanged(graph), pytest.raises(VertexRangeError, match=r"src\[0\] is 0, but the graph has no vertices"):
+            call()
+
+
+def test_vertex_operations(make, place):
+    graph = make()
+    for bad, error, message in (
+        (np.array([0, N]), VertexRangeError, r"ids\[1\] is 10"),
+        (np.array([-1]), VertexRangeError, r"ids\[0\] is -1"),
+        (np.array([0.5]), DTypeError, "ids has dtype float64"),
+        (np.zeros((1, 1), int), ShapeError, r"ids has shape \(1, 1\)"),
+    ):
+        with Unchanged(graph), pytest.raises(error, match=message):
+            graph.delete_vertices(place(bad))
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"vertices\[0\] is 10"):
+        graph.neighbors(N)
+    with Unchanged(graph), pytest.raises(DTypeError, match="count"):
+        graph.insert_vertices(1.5)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["slabhash", "hornet_like", "csr_baseline"])
+def test_deferred_errors_come_at_the_next_wait(name):
+    import cupy
+
+    graph = su.Graph(N, backend=name, device="cuda", checks="deferred", weight_dtype="float32")
+    one, two, bad = (cupy.array([i]) for i in (1, 2, N + 5))
+    deltas = []
+
+    def insert(*batch):
+        try:
+            deltas.append(graph.insert_edges(*batch, 1))
+        except VertexRangeError:  # an engine without guards is checked at once
+            deltas.append(None)
+
+    insert(one, two)
+    insert(two, bad)
+    insert(bad, one)
+    insert(two, one)
+    guarded = None not in deltas
+    if guarded:
+        with pytest.raises(VertexRangeError, match=r"dst\[0\] is 15.*deferred.*version 1\)"):
+            graph.synchronize()
+    graph.synchronize()
+    graph.check()
+    assert graph.num_edges == 2
+    assert graph.version == (4 if guarded else 2)
+    assert [delta.num_inserted for delta in deltas if delta is not None] == ([1, 0, 0, 1] if guarded else [1, 1])
+    found = graph.has_edges(cupy.array([1, -1]), cupy.array([2, 0]))
+    with pytest.raises(VertexRangeError, match=r"src\[1\] is -1"):
+        graph.synchronize()
+    assert found.get()[0]
+
+
+@pytest.mark.gpu
+def test_arrays_of_another_cuda_device():
+    import cupy
+
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("this machine has one CUDA device")
+    graph = su.Graph(N, device="cuda:0")
+    with cupy.cuda.Device(1):
+        ids = cupy.array([1, 2])
+        with Unchanged(graph), pytest.raises(DeviceError, match="src is on cuda:1, the graph on cuda:0"):
+            graph.insert_edges(ids, ids)
+
+
+@pytest.mark.gpu
+def test_a_graph_on_the_cpu_takes_arrays_of_a_cuda_device():
+    import cupy
+
+    graph = su.Graph(N, device="cpu")
+    assert graph.insert_edges(cupy.array([1]), cupy.array([2])).num_inserted == 1

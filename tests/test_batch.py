@@ -1,0 +1,158 @@
+"""``Batch`` and ``Delta``: construction, lazy lists, net changes, arcs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.batch import Change, Delta, both_directions
+from suricate.devices import CPU
+from suricate.errors import ShapeError, UnknownNameError, WeightError
+from suricate.store import NEW, REPLACED, UNCHANGED, EdgeList, Outcome
+
+
+def pairs(edges, host=np.asarray):
+    return sorted(zip(host(edges.src).tolist(), host(edges.dst).tolist(), strict=True))
+
+
+# -- Batch -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_takes_tuples_and_edge_lists():
+    batch = su.Batch(insert=([0, 1], [1, 2], 3.5), delete=su.EdgeList([0], [1]))
+    assert batch.insert == EdgeList([0, 1], [1, 2], 3.5)
+    assert len(batch) == 3
+    assert repr(batch) == "Batch(insert=2 edges, delete=1 edges)"
+    assert len(su.Batch()) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"insert": ([0, 1], [1])}, ShapeError, r"insert\.src has 2 entries and insert\.dst has 1"),
+        ({"delete": ([0], [1, 2])}, ShapeError, r"delete\.src has 1 entries and delete\.dst has 2"),
+        ({"insert": ([0, 1], [1, 2], [1.0])}, ShapeError, r"insert\.weight has 1 entries for 2 edges"),
+        ({"insert": ([0],)}, ShapeError, "insert is no edge list"),
+        ({"insert": np.zeros((3, 2), int)}, ShapeError, "insert is no edge list"),
+        ({"insert": (0, 1)}, ShapeError, r"insert\.src is no array"),
+        ({"delete": ([0], [1], [2.0])}, WeightError, "delete has weights"),
+    ],
+)
+def test_batches_that_do_not_fit_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        su.Batch(**arguments)
+
+
+def test_half_a_batch_is_an_insertion_or_a_deletion(engine, device):
+    graph = su.Graph(4, backend=engine, device=device)
+    assert graph.apply(su.Batch(insert=([0, 1], [1, 2]))).num_inserted == 2
+    assert graph.apply(su.Batch(delete=([0, 3], [1, 3]))).num_deleted == 1
+    assert graph.version == 2
+
+
+def test_deletions_come_before_insertions(engine, device):
+    graph = su.Graph(4, backend=engine, device=device)
+    delta = graph.apply(su.Batch(insert=([0, 1], [1, 2]), delete=([0, 1], [1, 2])))
+    assert (delta.num_inserted, delta.num_deleted) == (2, 0)
+    assert graph.num_edges == 2
+    again = graph.apply(su.Batch(insert=([0], [1]), delete=([0, 1], [1, 2])))
+    assert (again.num_inserted, again.num_deleted, graph.num_edges) == (0, 1, 1)
+
+
+# -- Delta -------------------------------------------------------------------------------------------------------------
+
+
+def delta_of(edges, status, old=None, directed=True, mirrored=False, **options):
+    change = Change(edges, Outcome(np.array(status, np.uint8), old), mirrored)
+    dtype = None if edges.weight is None else edges.weight.dtype
+    return Delta(CPU, directed=directed, weight_dtype=dtype, num_vertices=(9, 9), added=change, **options)
+
+
+def edges_of(src, dst, weight=None):
+    return EdgeList(
+        np.array(src, np.uint32), np.array(dst, np.uint32), None if weight is None else np.array(weight, "f4")
+    )
+
+
+def test_lists_are_made_when_asked_for_and_only_once():
+    waited = []
+    delta = delta_of(edges_of([0, 1], [1, 2]), [NEW, UNCHANGED], wait=lambda: waited.append(1))
+    assert not waited
+    assert pairs(delta.inserted) == [(0, 1)]
+    assert delta.inserted.src is delta.inserted.src
+    assert len(delta) == 1
+    assert len(waited) == 1
+
+
+def test_new_and_replaced_edges_are_told_apart():
+    edges = edges_of([0, 1, 2], [1, 2, 3], [5, 6, 7])
+    delta = delta_of(edges, [REPLACED, NEW, UNCHANGED], np.array([1, 0, 0], "f4"))
+    assert (pairs(delta.inserted), pairs(delta.replaced)) == ([(1, 2)], [(0, 1)])
+    assert (delta.replaced.weight.tolist(), delta.replaced_old.tolist()) == ([5], [1])
+    assert delta.arcs("replaced_old").weight.tolist() == [1]
+    assert repr(delta) == "Delta(inserted=1, deleted=0, replaced=1)"
+
+
+@pytest.mark.parametrize("copy", [0, 1])
+def test_either_copy_of_a_mirrored_self_loop_may_carry_its_status(copy):
+    edges = edges_of([3, 1, 3, 2], [3, 2, 3, 1], [4, 5, 4, 5])
+    status, old = [UNCHANGED, NEW, UNCHANGED, NEW], np.zeros(4, "f4")
+    status[2 * copy], old[2 * copy] = REPLACED, 8
+    delta = delta_of(edges, status, old, directed=False, mirrored=True)
+    assert (pairs(delta.inserted), pairs(delta.replaced), delta.replaced_old.tolist()) == ([(1, 2)], [(3, 3)], [8])
+    assert pairs(delta.arcs("replaced")) == [(3, 3)]
+    assert pairs(delta.arcs("inserted")) == [(1, 2), (2, 1)]
+
+
+def test_both_directions_repeats_all_but_self_loops():
+    arcs = both_directions(np, edges_of([0, 1], [2, 1], [3, 4]))
+    assert pairs(arcs) == [(0, 2), (1, 1), (2, 0)]
+    assert arcs.weight.tolist() == [3, 4, 3]
+
+
+def test_an_unknown_kind_of_change_is_refused(device):
+    delta = su.Graph(2, device=device).insert_edges([0], [1])
+    with pytest.raises(UnknownNameError, match="inserted, deleted, replaced, replaced_old"):
+        delta.arcs("new")
+
+
+def test_an_empty_delta_has_lists_of_the_right_dtypes(engine, device):
+    graph = su.Graph(3, backend=engine, device=device, weight_dtype="int32")
+    delta = graph.insert_edges([], [], [])
+    assert delta.is_empty
+    for edges in (delta.inserted, delta.deleted, delta.replaced):
+        assert [part.dtype.name for part in edges] == ["uint32", "uint32", "int32"]
+    assert delta.replaced_old.dtype == np.int32
+    assert (delta.num_vertices_before, delta.num_vertices_after, len(delta.deleted_vertices)) == (3, 3, 0)
+
+
+def test_deleted_vertices_are_part_of_the_delta(engine, device):
+    graph = su.Graph(5, backend=engine, device=device, directed=False, weight_dtype="float32")
+    graph.insert_edges([0, 1, 2, 1], [1, 2, 2, 3], [1, 2, 3, 4])
+    delta = graph.delete_vertices([2, 1, 2])
+    host = device.to_numpy
+    assert pairs(delta.deleted, host) == [(0, 1), (1, 2), (1, 3), (2, 2)]
+    assert sorted(host(delta.deleted.weight).tolist()) == [1, 2, 3, 4]
+    assert host(delta.deleted_vertices).tolist() == [1, 2]
+    assert len(delta) == 6
+    assert repr(delta) == "Delta(inserted=0, deleted=4, replaced=0, deleted_vertices=2)"
+
+
+def test_deleted_edges_keep_the_weights_they_had(engine, device):
+    graph = su.Graph(4, backend=engine, device=device, weight_dtype="float64", in_edges=True)
+    graph.insert_edges([0, 1], [1, 2], [1.5, 2.5])
+    delta = graph.delete_edges([1, 0, 1, 3], [2, 3, 2, 3])
+    assert pairs(delta.deleted, device.to_numpy) == [(1, 2)]
+    assert device.to_numpy(delta.deleted.weight).tolist() == [2.5]
+
+
+def test_a_delta_outlives_later_changes(engine, device):
+    graph = su.Graph(4, backend=engine, device=device, weight_dtype="float64")
+    first = graph.insert_edges([0, 1], [1, 2], [1, 2])
+    second = graph.insert_edges([0, 1], [1, 2], [3, 4])
+    third = graph.delete_edges([0, 1], [1, 2])
+    graph.insert_edges([2, 3], [1, 2], [5, 6])
+    assert pairs(first.inserted, device.to_numpy) == [(0, 1), (1, 2)]
+    assert device.to_numpy(second.replaced_old).tolist() == [1, 2]
+    assert sorted(device.to_numpy(third.deleted.weight).tolist()) == [3, 4]

@@ -1,0 +1,302 @@
+"""The command line: what it prints, where, and its exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import suricate as su
+from suricate import plugins
+from suricate.cli import cli, main
+from suricate.errors import CapacityError, CheckFailed, PluginError, VertexRangeError
+
+
+@pytest.fixture
+def path_graph(tmp_path: Path) -> Path:
+    """0 -> 1 -> 2 -> 3, and a duplicate."""
+    file = tmp_path / "path.txt"
+    file.write_text("# a path\n0 1\n1 2\n2 3\n2 3\n")
+    return file
+
+
+@pytest.fixture
+def weighted(tmp_path: Path) -> Path:
+    file = tmp_path / "weighted.csv"
+    file.write_text("src,dst,weight\nann,bob,0.5\nbob,cid,1.5\ncid,cid,2\n")
+    return file
+
+
+def call(*args: object) -> Result:
+    return CliRunner().invoke(cli, [str(arg) for arg in args], env={"COLUMNS": "160"})
+
+
+def rows(result: Result) -> list[list[str]]:
+    """The cells of a printed table."""
+    return [
+        [cell.strip() for cell in line.strip("│ ").split("│")] for line in result.output.splitlines() if "│" in line
+    ]
+
+
+# -- the group ---------------------------------------------------------------------------------------------------------
+
+
+def test_version() -> None:
+    assert call("--version").output.strip() == f"suricate, version {su.__version__}"
+
+
+def test_help_lists_built_in_and_plugged_in_commands() -> None:
+    output = call("--help").output
+    for name in ("plugins", "info", "run", "convert", "demo", "bench"):
+        assert f"\n  {name} " in output
+    assert "Exit codes: 0 done, 1 the run failed, 2 bad usage" in output
+
+
+@pytest.mark.parametrize("command", ["plugins", "info", "run", "convert", "demo", "bench"])
+def test_every_command_has_help(command: str) -> None:
+    result = call(command, "--help")
+    assert result.exit_code == 0
+    assert "Usage: " in result.output
+
+
+def test_unknown_command() -> None:
+    result = call("fly")
+    assert result.exit_code == 2
+    assert "No such command 'fly'" in result.stderr
+
+
+def test_main_ends_with_the_exit_code() -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    with pytest.raises(SystemExit) as end:
+        main(["fly"])
+    assert end.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (VertexRangeError("vertex 9 is\n  out of range"), 2),
+        (FileNotFoundError(2, "No such file", "x"), 2),
+        (CapacityError("out of memory"), 1),
+        (MemoryError(), 1),
+        (CheckFailed("broken"), 1),
+        (PluginError("plugin x failed"), 1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_errors_are_one_line_on_stderr(error: Exception, code: int) -> None:
+    def fail() -> None:
+        raise error
+
+    command = click.Command("fail", callback=fail)
+    plugin = type("Failing", (), {"suricate_commands": staticmethod(su.hookimpl(lambda: [command]))})()
+    name = plugins.register(plugin)
+    try:
+        result = call("fail")
+    finally:
+        plugins.unregister(name)
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("Error: ")
+
+
+# -- plugins -----------------------------------------------------------------------------------------------------------
+
+
+def test_plugins_lists_all() -> None:
+    result = call("plugins")
+    assert result.exit_code == 0
+    table = {row[0]: row[1:] for row in rows(result)}
+    assert table["slabhash"] == [su.__version__, "suricate", "suricate_engines", "ok"]
+    assert table["bfs"] == [su.__version__, "suricate", "suricate_algorithms", "ok"]
+    assert table["bench"] == [su.__version__, "suricate", "suricate_commands", "ok"]
+
+
+def test_plugins_fails_if_one_failed() -> None:
+    environ = {**os.environ, "SURICATE_PLUGINS": "bfs,absent", "COLUMNS": "160"}
+    done = subprocess.run(
+        [sys.executable, "-m", "suricate.cli", "plugins"], capture_output=True, text=True, env=environ
+    )
+    assert done.returncode == 1
+    assert "failed: PluginError: no plugin or distribution of this name" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_failed_plugin_warns_in_one_line(path_graph: Path) -> None:
+    environ = {**os.environ, "SURICATE_PLUGINS": "absent"}
+    command = [sys.executable, "-m", "suricate.cli", "run", "bfs", str(path_graph)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environ)
+    assert done.returncode == 2
+    warning, error = done.stderr.splitlines()
+    assert warning.startswith("suricate: warning: suricate plugin 'absent'")
+    assert error.startswith("Error: no algorithm 'bfs' is installed (there are: none); plugin 'absent' failed")
+
+
+# -- run ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["slabhash", "hornet_like", "csr_baseline"])
+def test_run(path_graph: Path, engine: str) -> None:
+    result = call("run", "bfs", path_graph, "--backend", engine, "--device", "cpu", "--top", 2)
+    assert result.exit_code == 0, result.stderr
+    assert f"4 vertices, 3 edges, directed, unweighted; {engine} on cpu" in result.stdout
+    assert rows(result) == [["3", "3", "2"], ["2", "2", "1"]]
+
+
+def test_run_with_parameters(path_graph: Path) -> None:
+    result = call("run", "bfs", path_graph, "--param", "source=2", "--device", "cpu", "--top", 1)
+    assert rows(result) == [["3", "1", "2"]]
+    undirected = call("run", "bfs", path_graph, "--param", "source=3", "--undirected", "--device", "cpu", "--top", 1)
+    assert rows(undirected) == [["0", "3", "1"]]
+    assert ", undirected, " in undirected.stdout
+
+
+def test_run_keeps_the_original_ids(weighted: Path, tmp_path: Path) -> None:
+    output = tmp_path / "values.csv"
+    result = call("run", "bfs", weighted, "--relabel", "--device", "cpu", "--top", 1, "--output", output)
+    assert result.exit_code == 0, result.stderr
+    assert rows(result) == [["cid", "2", "1"]]
+    assert output.read_text().splitlines() == [
+        "vertex,label,level,parent", "0,ann,0,0", "1,bob,1,0", "2,cid,2,1",
+    ]  # fmt: skip
+    assert "float64 weights" in result.stdout
+
+
+def test_run_writes_arrays(path_graph: Path, tmp_path: Path) -> None:
+    output = tmp_path / "values.npz"
+    result = call("run", "pagerank", path_graph, "--param", "dtype=float32", "--device", "cpu", "--output", output)
+    assert result.exit_code == 0, result.stderr
+    ranks = np.load(output)["value"]
+    assert ranks.dtype == np.float32
+    assert ranks.sum() == pytest.approx(1, abs=1e-4)
+    assert ranks.argmax() == 3
+
+
+def test_run_on_a_snapshot(path_graph: Path, tmp_path: Path) -> None:
+    snapshot = tmp_path / "path.npz"
+    assert call("convert", path_graph, snapshot).exit_code == 0
+    result = call("run", "bfs", snapshot, "--device", "cpu", "--backend", "csr_baseline", "--top", 1)
+    assert rows(result) == [["3", "3", "2"]]
+    assert "csr_baseline" in result.stdout
+    refused = call("run", "bfs", snapshot, "--undirected")
+    assert refused.exit_code == 2
+    assert "snapshot" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["nope", "FILE"], "no algorithm 'nope' is installed (there are: bfs, "),
+        (["bfs", "FILE", "--backend", "nope"], "no engine 'nope' is installed"),
+        (["bfs", "FILE", "--device", "tpu"], "unknown device 'tpu'"),
+        (["bfs", "FILE", "--param", "sauce=1"], "'sauce=1': NAME=VALUE, NAME one of source"),
+        (["bfs", "FILE", "--param", "source"], "NAME=VALUE"),
+        (["bfs", "FILE", "--param", "source=99"], "99"),
+        (["pagerank", "FILE", "--param", "damping=7"], "damping must be in [0, 1)"),
+        (["bfs", "missing.txt"], "does not exist"),
+        (["bfs", "FILE", "--format", "nope"], "nope"),
+        (["bfs", "FILE", "--top", "-1"], "-1"),
+        (["bfs", "FILE", "--output", "no/such/folder/x.csv"], "cannot write to no/such/folder"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_run_refuses_bad_input(path_graph: Path, args: list[str], message: str) -> None:
+    result = call("run", *[str(path_graph) if arg == "FILE" else arg for arg in args])
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+
+
+def test_run_names_the_line_of_a_malformed_file(tmp_path: Path) -> None:
+    file = tmp_path / "bad.txt"
+    file.write_text("0 1\n1 x\n")
+    result = call("run", "bfs", file)
+    assert result.exit_code == 2
+    assert f"{file}:2: " in result.stderr
+
+
+# -- convert and info --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["out.mtx", "out.gr", "out.csv", "out.txt", "out.txt.gz", "out.npz"])
+def test_convert_there_and_back(path_graph: Path, tmp_path: Path, name: str) -> None:
+    there, back = tmp_path / name, tmp_path / "back.txt"
+    result = call("convert", path_graph, there)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.strip() == f"{there} is written"
+    assert call("convert", there, back).exit_code == 0
+    again = su.read(back)
+    assert set(zip(again.src.tolist(), again.dst.tolist(), strict=True)) == {(0, 1), (1, 2), (2, 3)}
+
+
+def test_convert_chooses_the_format(path_graph: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.data"
+    assert call("convert", path_graph, out, "--to", "csv").exit_code == 0
+    assert out.read_text().splitlines()[:2] == ["src,dst", "0,1"]
+    assert call("convert", path_graph, out, "--to", "nope").exit_code == 2
+    assert out.read_text().startswith("src,dst")
+
+
+def test_convert_relabels(weighted: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    assert call("convert", weighted, out, "--relabel").exit_code == 0
+    assert out.read_text().splitlines()[1:] == ["0,1,0.5", "1,2,1.5", "2,2,2.0"]
+    assert call("convert", weighted, out, "--relabel", "--labels").exit_code == 0
+    assert out.read_text().splitlines()[1].startswith("ann,bob,0.5")
+    assert call("convert", weighted, out, "--labels").exit_code == 2
+    refused = call("convert", weighted, tmp_path / "out.mtx", "--relabel", "--labels")
+    assert refused.exit_code == 2
+    assert not (tmp_path / "out.mtx").exists()
+
+
+def test_convert_into_a_missing_folder(path_graph: Path, tmp_path: Path) -> None:
+    result = call("convert", path_graph, tmp_path / "missing" / "out.csv")
+    assert result.exit_code == 2
+    assert f"cannot write to {tmp_path / 'missing'}" in result.stderr
+
+
+def test_info_of_the_machine() -> None:
+    result = call("info")
+    assert result.exit_code == 0
+    facts = dict(rows(result))
+    assert facts["suricate"] == su.__version__
+    assert facts["numpy"] == np.__version__
+    assert facts["default engine"] == plugins.default_engine(su.Device(facts["default device"].split(":")[0])).name
+    assert "pagerank" in facts["algorithms"]
+
+
+def test_info_of_a_file(path_graph: Path, weighted: Path) -> None:
+    facts = dict(rows(call("info", path_graph)))
+    assert facts["format"] == "snap"
+    assert facts["vertices"] == "4"
+    assert facts["edges"] == "4 (3 distinct, 0 self-loops)"
+    assert facts["weights"] == "none"
+    facts = dict(rows(call("info", weighted, "--relabel")))
+    assert facts["weights"] == "float64, 0.5 to 2.0"
+    assert facts["edges"] == "3 (3 distinct, 1 self-loops)"
+
+
+def test_info_of_an_empty_file(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    facts = dict(rows(call("info", empty)))
+    assert facts["vertices"] == "0"
+    assert facts["edges"] == "0 (0 distinct, 0 self-loops)"
+
+
+def test_info_of_a_snapshot(path_graph: Path, tmp_path: Path) -> None:
+    snapshot = tmp_path / "path.npz"
+    call("convert", path_graph, snapshot)
+    facts = dict(rows(call("info", snapshot)))
+    assert facts["format"] == "snapshot"
+    assert facts["graph"].startswith("4 vertices, 3 edges, directed, unweighted")

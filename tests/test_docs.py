@@ -1,0 +1,196 @@
+"""The documentation is true: hooks, variables, commands are in it, its code runs, its excerpts and links are right."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from suricate import hookspecs, plugins
+from suricate.cli import cli
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PAGES = sorted([*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "examples").rglob("*.md")])
+PLUGIN_PAGE = CHECKOUT / "docs" / "plugins.md"
+EXCERPTED = [CHECKOUT / "core" / "hookspecs.py", CHECKOUT / "tests" / "tutorial_engine.py",
+             CHECKOUT / "tests" / "test_tutorial_engine.py", *(CHECKOUT / "examples").rglob("*.py")]  # fmt: skip
+
+
+READS = re.compile(r"""\bread(?:_events)?\(["']([^"']+)["']""")
+
+
+def provide(name: str, folder: Path, data_dir: Path) -> bool:
+    """Put the graph file ``name`` into ``folder``; return False if there is no folder of graphs to take it from."""
+    for source in (CHECKOUT / "bench" / "data", data_dir):
+        for file in source.rglob(Path(name).name):
+            (folder / name).unlink(missing_ok=True)
+            (folder / name).symlink_to(file)
+            return True
+    return data_dir.is_dir()  # the file may be one that the page writes
+
+
+class Block(NamedTuple):
+    """A fenced block of code: its language, the line it starts at, its text."""
+
+    language: str
+    line: int
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page."""
+    found, start, language = [], 0, ""
+    lines = page.read_text().splitlines()
+    for number, line in enumerate(lines, 1):
+        if not line.lstrip().startswith("```"):
+            continue
+        if start:
+            found.append(Block(language, start, "\n".join(lines[start : number - 1]) + "\n"))
+            start = 0
+        else:
+            start, language = number, line.strip("` ").split(" ")[0]
+    assert not start, f"{page}:{start}: the block does not end"
+    return found
+
+
+def relative(page: Path) -> str:
+    return str(page.relative_to(CHECKOUT))
+
+
+def hooks() -> dict[str, ast.FunctionDef]:
+    """The hook specifications, parsed."""
+    tree = ast.parse(inspect.getsource(hookspecs))
+    return {
+        node.name: node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and any(ast.unparse(d) == "hookspec" for d in node.decorator_list)
+    }
+
+
+# -- hooks -------------------------------------------------------------------------------------------------------------
+
+
+def test_there_are_at_most_five_hooks() -> None:
+    assert set(hooks()) == set(hookspecs.HOOKS)
+    assert 1 <= len(hooks()) <= 5
+
+
+@pytest.mark.parametrize("hook", hooks())
+def test_hook_is_documented_with_its_exact_signature(hook: str) -> None:
+    node = hooks()[hook]
+    signature = f"def {hook}({ast.unparse(node.args)}) -> {ast.unparse(node.returns)}:"  # type: ignore[arg-type]
+    assert f"\n{signature}\n" in PLUGIN_PAGE.read_text()
+
+
+@pytest.mark.parametrize("hook", hooks())
+def test_hook_has_a_one_line_docstring_that_the_page_repeats(hook: str) -> None:
+    text = ast.get_docstring(hooks()[hook]) or ""
+    assert len(text.splitlines()) == 1
+    page = " ".join(PLUGIN_PAGE.read_text().replace("`", "").split())
+    assert text.replace("`", "").rstrip(".") in page
+
+
+@pytest.mark.parametrize("hook", hooks())
+def test_hook_has_a_test_of_its_own(hook: str) -> None:
+    text = (CHECKOUT / "tests" / "test_plugins.py").read_text()
+    assert f"\ndef test_{hook}_hook(" in text
+
+
+@pytest.mark.parametrize("hook", hooks())
+def test_hook_has_a_user(hook: str) -> None:
+    assert any(hook in plugin.hooks for plugin in plugins.installed() if plugin.source == "suricate")
+
+
+def test_pages_name_no_hook_that_is_not_there() -> None:
+    known = {*hooks(), "suricate_concentration"}
+    for page in PAGES:
+        for name in re.findall(r"\bsuricate_(?:engine|algorithm|command|hook|plugin)\w*", page.read_text()):
+            assert name in known, f"{relative(page)} names {name}"
+
+
+# -- variables and commands --------------------------------------------------------------------------------------------
+
+
+def test_every_environment_variable_is_documented() -> None:
+    used = set()
+    for layer in ("core", "backends", "algorithms", "bench"):
+        for file in (CHECKOUT / layer).rglob("*.py"):
+            used |= set(re.findall(r"\bSURICATE_[A-Z_]+\b", file.read_text()))
+    documented = set(re.findall(r"\bSURICATE_[A-Z_]+\b", "".join(page.read_text() for page in PAGES)))
+    assert used, "none was found: the search is broken"
+    assert used <= documented
+
+
+@pytest.mark.parametrize("command", sorted({*cli.commands, *plugins.commands()}))
+def test_every_command_is_in_a_page(command: str) -> None:
+    assert any(f"suricate {command}" in page.read_text() for page in PAGES)
+
+
+def test_pages_name_no_command_that_is_not_there() -> None:
+    known = {*cli.commands, *plugins.commands()}
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language in ("", "sh", "bash", "console", "shell"):
+                for name in re.findall(r"^\$? *suricate ([a-z]+)", block.text, re.MULTILINE):
+                    assert name in known, f"{relative(page)}:{block.line}: suricate {name}"
+
+
+# -- code and links ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(b.language == "python" for b in blocks(page))], ids=relative
+)
+def test_python_blocks_run(page: Path, tmp_path: Path, data_dir: Path) -> None:
+    """The ``python`` blocks of a page run from top to bottom, in one namespace, on the CPU.
+
+    Graphs that they read lie in the working folder. Where the shared folder of graphs is absent, blocks that read one of
+    its files are left out.
+    """
+    lines = [""] * len(page.read_text().splitlines())
+    for block in blocks(page):
+        there = [provide(name, tmp_path, data_dir) for name in READS.findall(block.text)]
+        if block.language == "python" and all(there):
+            text = block.text.splitlines()
+            lines[block.line : block.line + len(text)] = text
+    script = tmp_path / f"{page.stem}.py"  # a file, since edge functions need their source; its lines are the page's
+    script.write_text("\n".join(lines) + "\n")
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("SURICATE_")}
+    environ |= {"CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(b.language == "py" for b in blocks(page))], ids=relative
+)
+def test_excerpts_are_in_the_files(page: Path) -> None:
+    """A ``py`` block is an excerpt: lines as they stand in a file of the checkout."""
+    texts = [re.sub(r"  # type: ignore.*", "", file.read_text()) for file in EXCERPTED]
+    for block in blocks(page):
+        if block.language == "py":
+            assert any(block.text in text for text in texts), f"{relative(page)}:{block.line}: in no file\n{block.text}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if not re.match(r"[a-z]+:|#", target):
+            assert (page.parent / target.split("#")[0]).exists(), f"{relative(page)} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_named_files_exist(page: Path) -> None:
+    """Paths in backticks that start with a folder of the checkout are there."""
+    folders = "core|backends|algorithms|bench|tests|docs|examples"
+    for path in re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text()):
+        assert (CHECKOUT / path).exists(), f"{relative(page)} names {path}"

@@ -1,0 +1,123 @@
+"""Frontiers and the workspace: sets of vertices, counts that stay on the device, scratch arrays."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from suricate.devices import Device
+from suricate.errors import DTypeError, ShapeError, VertexRangeError
+from suricate.frontier import Frontier
+from suricate.workspace import Workspace
+
+
+def graph_of(device: Device, num_vertices: int) -> SimpleNamespace:
+    return SimpleNamespace(device=device, num_vertices=num_vertices)
+
+
+def members(frontier: Frontier) -> list[int]:
+    return frontier.device.to_numpy(frontier.vertices).tolist()
+
+
+@pytest.mark.parametrize("given", [[5, 1, 5, 0, 9], np.array([9, 5, 1, 0]), np.array([5, 0, 9, 1, 1], np.uint64)[::-1]])
+def test_from_vertices_sorts_and_drops_repeats(device, given):
+    frontier = Frontier.from_vertices(graph_of(device, 10), given)
+    assert members(frontier) == [0, 1, 5, 9]
+    assert frontier.vertices.dtype == np.uint32
+    assert len(frontier) == frontier.known_count == 4
+    assert not frontier.is_all
+
+
+def test_from_vertices_takes_arrays_of_the_device(device):
+    given = device.xp.asarray(np.array([3, 2, 3], np.int32))
+    assert members(Frontier.from_vertices(graph_of(device, 4), given)) == [2, 3]
+
+
+def test_one_vertex_and_none(device):
+    assert members(Frontier.from_vertices(graph_of(device, 8), [7])) == [7]
+    empty = Frontier.from_vertices(graph_of(device, 8), [])
+    assert len(empty) == 0
+    assert empty.vertices.dtype == np.uint32
+    assert not empty.is_all
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ([0, 4], VertexRangeError, "is 4,"),
+        ([-1, 2], VertexRangeError, "is -1,"),
+        (np.array([2**63], np.uint64), VertexRangeError, str(2**63)),
+        (np.array([2**32], np.int64), VertexRangeError, str(2**32)),
+        ([1.0], DTypeError, "float64"),
+        ([True], DTypeError, "bool"),
+        ([2**70], VertexRangeError, str(2**70)),
+        ([[1]], ShapeError, "one-dimensional"),
+        (3, ShapeError, "one-dimensional"),
+    ],
+)
+def test_bad_vertices_are_refused(device, given, error, says):
+    with pytest.raises(error, match=says):
+        Frontier.from_vertices(graph_of(device, 4), given)
+
+
+def test_any_vertex_is_out_of_range_on_a_graph_without_vertices(device):
+    with pytest.raises(VertexRangeError):
+        Frontier.from_vertices(graph_of(device, 0), [0])
+    assert len(Frontier.all(graph_of(device, 0))) == 0
+
+
+def test_all(device):
+    frontier = Frontier.all(graph_of(device, 5))
+    assert frontier.is_all
+    assert len(frontier) == frontier.capacity == 5
+    assert members(frontier) == [0, 1, 2, 3, 4]
+    assert device.to_numpy(frontier.device_count).tolist() == [5]
+
+
+def test_count_is_read_when_asked_and_only_once(device):
+    buffer = device.xp.asarray(np.array([4, 2, 0, 0], np.uint32))
+    count = device.xp.asarray(np.array([2], np.uint32))
+    frontier = Frontier(device, buffer, count)
+    assert frontier.known_count is None
+    assert "size still on the device" in repr(frontier)
+    assert frontier.buffer is buffer
+    assert frontier.device_count is count
+    assert members(frontier) == [4, 2]
+    count[0] = 3
+    assert len(frontier) == 2
+
+
+def test_host_counts_become_device_counts(device):
+    frontier = Frontier(device, device.xp.zeros(4, np.uint32), 1)
+    assert len(frontier) == 1
+    assert frontier.device_count.dtype == np.uint32
+    assert device.to_numpy(frontier.device_count).tolist() == [1]
+
+
+def test_workspace_keeps_what_was_written(device):
+    workspace = Workspace(device)
+    first = workspace.array("queue", 3, np.uint32)
+    assert device.to_numpy(first).tolist() == [0, 0, 0]
+    first[:] = 7
+    assert device.to_numpy(workspace.array("queue", 2, "uint32")).tolist() == [7, 7]
+    assert device.to_numpy(workspace.array("other", 2, np.uint32)).tolist() == [0, 0]
+
+
+def test_workspace_grows_geometrically_and_zeroed(device):
+    workspace = Workspace(device)
+    workspace.array("queue", 100, np.int64)[:] = 1
+    grown = workspace.array("queue", 101, np.int64)
+    assert grown.shape == (101,)
+    assert not device.to_numpy(grown).any()
+    grown[:] = 5
+    assert device.to_numpy(workspace.array("queue", 200, np.int64)[:101]).tolist() == [5] * 101
+
+
+def test_workspace_keeps_dtypes_apart(device):
+    workspace = Workspace(device)
+    workspace.array("x", 4, np.float32)[:] = 1
+    assert workspace.array("x", 4, np.float64).dtype == np.float64
+    assert device.to_numpy(workspace.array("x", 4, np.dtype("float32"))).tolist() == [1, 1, 1, 1]
+    assert workspace.array("x", 0, np.float32).shape == (0,)

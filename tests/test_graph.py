@@ -1,0 +1,519 @@
+"""``Graph``: random sequences of all operations against a dictionary, on every engine and kind of graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import suricate as su
+from suricate.errors import CapacityError, DeviceError, DTypeError, RequirementError, UnknownNameError, VertexRangeError
+from suricate.store import Store
+
+KINDS = {
+    "directed": {},
+    "directed-in": {"in_edges": True},
+    "directed-weighted": {"weight_dtype": "int32"},
+    "directed-weighted-in": {"weight_dtype": "float32", "in_edges": True},
+    "undirected": {"directed": False},
+    "undirected-weighted": {"directed": False, "weight_dtype": "float64"},
+}
+START = 6
+
+
+class Model:
+    """The oracle: a dictionary of edges, undirected ones under ``(min, max)``."""
+
+    def __init__(self, num_vertices, directed=True, weight_dtype=None, in_edges=False):
+        self.num_vertices, self.directed, self.weighted = num_vertices, directed, weight_dtype is not None
+        self.edges, self.deleted = {}, set()
+
+    def key(self, u, v):
+        return (u, v) if self.directed else (min(u, v), max(u, v))
+
+    def apply(self, delete=(), insert=()):
+        """Return the net change as dictionaries: inserted, deleted, replaced (new weight), replaced (old weight)."""
+        before = dict(self.edges)
+        for u, v, _ in delete:
+            self.edges.pop(self.key(u, v), None)
+        for u, v, w in insert:
+            self.edges[self.key(u, v)] = w if self.weighted else None
+        return self.change_since(before)
+
+    def delete_vertices(self, ids):
+        before = dict(self.edges)
+        self.edges = {key: w for key, w in before.items() if not set(key) & set(ids)}
+        self.deleted |= set(ids)
+        return self.change_since(before)
+
+    def change_since(self, before):
+        now = self.edges
+        changed = [key for key in now if key in before and now[key] != before[key]]
+        return (
+            {key: w for key, w in now.items() if key not in before},
+            {key: w for key, w in before.items() if key not in now},
+            {key: now[key] for key in changed},
+            {key: before[key] for key in changed},
+        )
+
+    def arcs(self):
+        for (u, v), w in self.edges.items():
+            yield u, v, w
+            if not self.directed and u != v:
+                yield v, u, w
+
+
+def as_dict(graph, edges):
+    """Return ``{(u, v): weight or None}``, having checked that no edge is listed twice."""
+    src, dst = (graph.device.to_numpy(part).tolist() for part in edges[:2])
+    weight = [None] * len(src) if edges.weight is None else graph.device.to_numpy(edges.weight).tolist()
+    pairs = list(zip(src, dst, strict=True))
+    assert len(set(pairs)) == len(pairs)
+    return dict(zip(pairs, weight, strict=True))
+
+
+def both(edges):
+    """Return the arcs of undirected edges."""
+    return edges | {(v, u): w for (u, v), w in edges.items()}
+
+
+def assert_delta(graph, delta, expected):
+    inserted, deleted, replaced, old = expected
+    assert as_dict(graph, delta.inserted) == inserted
+    assert as_dict(graph, delta.deleted) == deleted
+    assert as_dict(graph, delta.replaced) == replaced
+    for kind, edges in zip(("inserted", "deleted", "replaced", "replaced_old"), expected, strict=True):
+        assert as_dict(graph, delta.arcs(kind)) == (edges if graph.directed else both(edges))
+    if graph.weight_dtype is not None:
+        assert as_dict(graph, delta.replaced._replace(weight=delta.replaced_old)) == old
+    assert (delta.num_inserted, delta.num_deleted, delta.num_replaced) == (len(inserted), len(deleted), len(replaced))
+
+
+def assert_equal(graph, model):
+    """Compare all that a graph can tell with the model."""
+    graph.check()
+    host = graph.device.to_numpy
+    n = model.num_vertices
+    assert (graph.num_vertices, graph.num_edges) == (n, len(model.edges))
+    assert as_dict(graph, graph.edges()) == model.edges
+    arcs = {(u, v): w for u, v, w in model.arcs()}
+    out, into = Counter(u for u, _ in arcs), Counter(v for _, v in arcs)
+    assert host(graph.degrees()).tolist() == [out[v] for v in range(n)]
+    if graph.has_in_edges:
+        assert host(graph.degrees("in")).tolist() == [into[v] for v in range(n)]
+    pairs = np.array(list(product(range(n), repeat=2)), np.int64).reshape(-1, 2)
+    assert host(graph.has_edges(pairs[:, 0], pairs[:, 1])).tolist() == [(u, v) in arcs for u, v in pairs.tolist()]
+    if model.weighted:
+        weights = host(graph.edge_weights(pairs[:, 0], pairs[:, 1], default=-1)).tolist()
+        assert weights == [arcs.get((u, v), -1) for u, v in pairs.tolist()]
+    assert graph.deleted_vertices.tolist() == sorted(model.deleted)
+
+
+def columns(edges, graph):
+    """Return a batch as arrays on the graph's device."""
+    xp = graph.device.xp
+    src, dst, weight = (list(column) for column in zip(*edges, strict=True)) if edges else ([], [], [])
+    return xp.array(src, np.int64), xp.array(dst, np.int64), xp.array(weight, np.float64)
+
+
+def step(graph, model, operation):
+    """Do one operation on both and compare what changed."""
+    name, *arguments = operation
+    version = graph.version
+    if name == "insert":
+        src, dst, weight = columns(arguments[0], graph)
+        delta = graph.insert_edges(src, dst, weight if model.weighted else None)
+        assert_delta(graph, delta, model.apply(insert=arguments[0]))
+    elif name == "delete":
+        delta = graph.delete_edges(*columns(arguments[0], graph)[:2])
+        assert_delta(graph, delta, model.apply(delete=arguments[0]))
+    elif name == "apply":
+        delete, insert = (columns(edges, graph) for edges in arguments)
+        delta = graph.apply(su.Batch(insert if model.weighted else insert[:2], delete[:2]))
+        assert_delta(graph, delta, model.apply(*arguments))
+    elif name == "delete_vertices":
+        delta = graph.delete_vertices(arguments[0])
+        assert_delta(graph, delta, model.delete_vertices(arguments[0]))
+        assert graph.device.to_numpy(delta.deleted_vertices).tolist() == sorted(set(arguments[0]))
+    elif name == "insert_vertices":
+        count, recycle = arguments
+        ids = graph.device.to_numpy(graph.insert_vertices(count, recycle=recycle)).tolist()
+        busy = {vertex for key in model.edges for vertex in key}
+        free = sorted(model.deleted - busy)[:count] if recycle else []
+        model.deleted -= set(free)
+        assert ids == free + list(range(model.num_vertices, model.num_vertices + count - len(free)))
+        model.num_vertices += count - len(free)
+    else:
+        graph.compact()
+    nothing = name == "compact" or not any(arguments[:2] if name == "apply" else arguments[:1])
+    assert graph.version == version + (not nothing)
+    assert_equal(graph, model)
+
+
+vertex = st.integers(0, START - 1)
+batch = st.lists(st.tuples(vertex, vertex, st.integers(1, 3)), max_size=8)
+operations = st.one_of(
+    st.tuples(st.just("insert"), batch),
+    st.tuples(st.just("insert"), batch),
+    st.tuples(st.just("delete"), batch),
+    st.tuples(st.just("apply"), batch, batch),
+    st.tuples(st.just("delete_vertices"), st.lists(vertex, max_size=3)),
+    st.tuples(st.just("insert_vertices"), st.integers(0, 2), st.booleans()),
+    st.tuples(st.just("compact")),
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(
+    max_examples=2 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(todo=st.lists(operations, min_size=1, max_size=8))
+def test_a_sequence_of_operations_equals_the_dictionary(kind, engine, device, todo):
+    graph = su.Graph(START, backend=engine, device=device, **KINDS[kind])
+    model = Model(START, **KINDS[kind])
+    for operation in todo:
+        step(graph, model, operation)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_random_batches_equal_the_dictionary(kind, engine, device):
+    rng = np.random.default_rng(7)
+    graph = su.Graph(300, backend=engine, device=device, **KINDS[kind])
+    model = Model(300, **KINDS[kind])
+
+    def batch(size):
+        # a few hubs, and duplicates within the batch
+        src, dst = rng.integers(0, 300, (2, size))
+        src[: size // 4] = rng.integers(0, 3, size // 4)
+        return list(zip(src.tolist(), dst.tolist(), rng.integers(1, 9, size).tolist(), strict=True))
+
+    for _ in range(4):
+        insert, delete = batch(2000), batch(2000)
+        src, dst, weight = columns(insert, graph)
+        assert_delta(
+            graph, graph.insert_edges(src, dst, weight if model.weighted else None), model.apply(insert=insert)
+        )
+        assert_delta(graph, graph.delete_edges(*columns(delete, graph)[:2]), model.apply(delete=delete))
+        again = delete[:500] + batch(500)
+        both_parts = su.Batch(
+            columns(again, graph)[: 3 if model.weighted else 2], columns(delete + insert[:700], graph)[:2]
+        )
+        assert_delta(graph, graph.apply(both_parts), model.apply(delete=delete + insert[:700], insert=again))
+        ids = rng.integers(0, 300, 5).tolist()
+        assert_delta(graph, graph.delete_vertices(ids), model.delete_vertices(ids))
+    graph.check()
+    assert as_dict(graph, graph.edges()) == model.edges
+    assert graph.num_edges == len(model.edges)
+
+
+# -- single promises ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def make(engine, device):
+    """Return a maker of graphs on the engine and device in turn."""
+    return lambda n, **options: su.Graph(n, backend=engine, device=device, **options)
+
+
+def test_an_undirected_edge_is_one_edge_however_it_is_named(make):
+    graph = make(4, directed=False, weight_dtype="float32")
+    delta = graph.insert_edges([2, 1, 3], [1, 2, 3], [5, 6, 7])
+    assert as_dict(graph, delta.inserted) == {(1, 2): 6.0, (3, 3): 7.0}
+    assert graph.num_edges == 2
+    assert graph.device.to_numpy(graph.edge_weights([1, 2], [2, 1])).tolist() == [6, 6]
+    assert as_dict(graph, graph.delete_edges([2], [1]).deleted) == {(1, 2): 6.0}
+    assert graph.num_edges == 1
+
+
+def test_a_self_loop_given_twice_counts_once(make):
+    graph = make(3, directed=False)
+    delta = graph.insert_edges([1, 1], [1, 1])
+    assert delta.num_inserted == 1
+    assert (graph.num_edges, graph.device.to_numpy(graph.degrees()).tolist()) == (1, [0, 1, 0])
+    assert graph.delete_edges([1, 1], [1, 1]).num_deleted == 1
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_drop_leaves_self_loops_out(make, directed):
+    graph = make(3, self_loops="drop", directed=directed, weight_dtype="int32")
+    xp = graph.device.xp
+    assert graph.insert_edges([0, 1], [0, 1], 1).is_empty
+    delta = graph.insert_edges(xp.array([0, 1, 1]), xp.array([0, 2, 1]), xp.array([1, 2, 3]))
+    assert as_dict(graph, delta.inserted) == {(1, 2): 2}
+    graph.check()
+    assert graph.num_edges == 1
+
+
+def test_replacement_in_one_batch_is_reported_net(make):
+    graph = make(4, weight_dtype="float64")
+    graph.insert_edges([0, 1, 2], [1, 2, 3], [1, 2, 3])
+    delta = graph.apply(su.Batch(insert=([0, 1], [1, 2], [9, 2]), delete=([0, 1, 2], [1, 2, 3])))
+    assert as_dict(graph, delta.replaced) == {(0, 1): 9.0}
+    assert graph.device.to_numpy(delta.replaced_old).tolist() == [1.0]
+    assert as_dict(graph, delta.deleted) == {(2, 3): 3.0}
+    assert delta.num_inserted == 0
+    assert graph.version == 2
+
+
+def test_a_delta_does_not_alias_the_callers_arrays(make):
+    graph = make(4, weight_dtype="float32")
+    xp = graph.device.xp
+    src, dst, weight = xp.array([0, 1], np.uint32), xp.array([1, 2], np.uint32), xp.array([1, 2], np.float32)
+    delta = graph.insert_edges(src, dst, weight)
+    src[:], dst[:], weight[:] = 3, 3, 3
+    assert as_dict(graph, delta.inserted) == {(0, 1): 1.0, (1, 2): 2.0}
+
+
+def test_degrees_and_edges_are_copies(make):
+    graph = make(3)
+    graph.insert_edges([0, 0], [1, 2])
+    degrees, edges = graph.degrees(), graph.edges()
+    degrees[:], edges.dst[:] = 7, 0
+    graph.check()
+    assert graph.device.to_numpy(graph.degrees()).tolist() == [2, 0, 0]
+
+
+def test_neighbors_and_adjacency(make):
+    graph = make(4, in_edges=True, weight_dtype="int32")
+    graph.insert_edges([0, 0, 3], [1, 2, 2], [5, 6, 7])
+    host = graph.device.to_numpy
+    assert sorted(host(graph.neighbors(0)).tolist()) == [1, 2]
+    assert sorted(host(graph.neighbors(2, "in")).tolist()) == [0, 3]
+    offsets, dst, weight = (host(part).tolist() for part in graph.adjacency([3, 1, 0]))
+    assert offsets == [0, 1, 1, 3]
+    assert sorted(zip(dst, weight, strict=True)) == [(1, 5), (2, 6), (2, 7)]
+
+
+def test_updated_lists_what_came_since_the_mark(make):
+    for directed in (True, False):
+        graph = make(5, directed=directed)
+        graph.insert_edges([0, 1], [1, 2])
+        graph.mark()
+        graph.insert_edges([0, 4, 3], [1, 3, 2])
+        graph.delete_edges([3], [2])
+        expected = {(4, 3)} if directed else {(3, 4)}
+        assert set(as_dict(graph, graph.updated())) == expected
+
+
+def test_updated_without_a_mark_lists_all(make):
+    graph = make(3)
+    graph.insert_edges([0, 1], [1, 2])
+    assert set(as_dict(graph, graph.updated())) == {(0, 1), (1, 2)}
+
+
+def test_absent_weights_have_a_default(make):
+    floats, integers = make(2, weight_dtype="float32"), make(2, weight_dtype="uint32")
+    host = floats.device.to_numpy
+    assert np.isnan(host(floats.edge_weights([0], [1]))).all()
+    assert host(integers.edge_weights([0], [1])).tolist() == [0]
+    assert host(integers.edge_weights([0], [1], default=7)).tolist() == [7]
+    assert host(floats.edge_weights([0], [1], default=np.inf)).tolist() == [np.inf]
+
+
+def test_memory_usage_adds_up(make):
+    graph = make(10, in_edges=True)
+    graph.insert_edges(np.arange(9), np.arange(1, 10))
+    usage = graph.memory_usage()
+    assert {name.split(".")[0] for name in usage.parts} == {"out", "in"}
+    assert usage.allocated == sum(size for _, size in usage.parts.values()) >= usage.used > 0
+    assert usage.bytes_per_edge == usage.allocated / 9
+    assert np.isnan(make(3).memory_usage().bytes_per_edge)
+
+
+def test_views_are_kept_until_the_graph_changes(make):
+    graph = make(3)
+    graph.insert_edges([0], [1])
+    view = graph.view()
+    assert graph.view() is view
+    graph.insert_edges([1], [2])
+    assert graph.view() is not view
+
+
+def test_in_edges_that_are_not_kept_are_refused(make):
+    graph = make(3)
+    for ask in (graph.view, graph.store, graph.degrees):
+        with pytest.raises(RequirementError, match="in_edges=True"):
+            ask("in")
+    undirected = make(3, directed=False)
+    assert undirected.store("in") is undirected.store("out")
+    assert undirected.has_in_edges
+    with pytest.raises(UnknownNameError, match="'up'"):
+        graph.degrees("up")
+
+
+def test_to_copies_the_graph(make, device):
+    graph = make(5, directed=False, weight_dtype="float32", self_loops="drop")
+    graph.insert_edges([0, 1, 4], [1, 2, 4], [1, 2, 3])
+    graph.delete_vertices([2])
+    for target in ("cpu", device):
+        other = graph.to(target)
+        other.check()
+        assert (other.version, other.num_vertices, other.self_loops) == (graph.version, 5, "drop")
+        assert as_dict(other, other.edges()) == as_dict(graph, graph.edges())
+        other.insert_edges([3], [4], 1)
+        assert graph.num_edges == 1
+        assert other.deleted_vertices.tolist() == [2]
+
+
+def test_reserve_makes_room(make):
+    graph = make(100, in_edges=True)
+    graph.reserve(500)
+    graph.insert_edges(np.arange(99), np.arange(1, 100))
+    graph.check()
+    assert graph.num_edges == 99
+
+
+def test_degree_hints_change_nothing_but_speed(make):
+    hints = np.array([3, 0, 1])
+    graph = make(3, degree_hints=hints, in_degree_hints=hints, in_edges=True)
+    graph.insert_edges([0, 0, 1, 2], [1, 2, 2, 2])
+    graph.check()
+    assert graph.num_edges == 4
+
+
+def test_capabilities_and_repr_tell_what_the_graph_is(make, engine):
+    graph = make(3, in_edges=True, weight_dtype="int32")
+    assert graph.capabilities()["insert"] == "native"
+    text = repr(graph)
+    for part in ("3 vertices", "0 edges", "directed", "int32", "in-edges", engine, str(graph.device)):
+        assert part in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_graphs_without_vertices_or_edges(make, kind):
+    graph = make(0, **KINDS[kind])
+    weight = [] if graph.weight_dtype is not None else None
+    assert graph.insert_edges([], [], weight).is_empty
+    assert graph.delete_edges([], []).is_empty
+    assert graph.delete_vertices([]).is_empty
+    assert graph.apply(su.Batch()).is_empty
+    assert len(graph.has_edges([], [])) == len(graph.degrees()) == graph.num_edges == graph.version == 0
+    assert len(graph.edges().src) == len(graph.updated().src) == 0
+    graph.view()
+    graph.check()
+    graph.compact()
+    assert graph.device.to_numpy(graph.insert_vertices(2)).tolist() == [0, 1]
+    graph.insert_edges([0], [1], None if weight is None else 1)
+    graph.check()
+    assert (graph.num_edges, graph.version) == (1, 2)
+
+
+def test_ids_of_deleted_vertices_stay_valid(make):
+    graph = make(4)
+    graph.insert_edges([0, 1], [1, 2])
+    graph.delete_vertices([1, 3])
+    graph.insert_edges([3], [0])  # back in use, without being given out again
+    host = graph.device.to_numpy
+    assert host(graph.insert_vertices(2)).tolist() == [4, 5]
+    assert host(graph.insert_vertices(2, recycle=True)).tolist() == [1, 6]
+    graph.delete_edges([3], [0])
+    assert host(graph.insert_vertices(recycle=True)).tolist() == [3]
+
+
+# -- running out of memory ---------------------------------------------------------------------------------------------
+
+
+def tight(base):
+    """Return ``base`` with two ways to run out of memory, chosen per store: told by ``reserve``, or met on the way."""
+
+    class Tight(base):
+        fail_reserve = fail_insert = False
+
+        def reserve(self, num_edges):
+            if self.fail_reserve:
+                raise CapacityError("no room")
+            super().reserve(num_edges)
+
+        def insert(self, src, dst, weight=None, *, guard=None):
+            if self.fail_insert:
+                self.fail_insert = False  # taking back what was done must still go
+                raise CapacityError("no room")
+            return super().insert(src, dst, weight, guard=guard)
+
+    return Tight
+
+
+@pytest.mark.parametrize("way", ["fail_reserve", "fail_insert"])
+@pytest.mark.parametrize("kind", ["directed", "directed-in", "directed-weighted-in", "undirected-weighted"])
+def test_running_out_of_memory_changes_nothing(engine_class, device, kind, way):
+    graph = su.Graph(5, backend=tight(engine_class), device=device, **KINDS[kind])
+    one = None if graph.weight_dtype is None else 1
+    graph.insert_edges([0, 1, 2], [1, 2, 3], one)
+    before = as_dict(graph, graph.edges())
+    last = graph.store("in") if graph.directed and graph.has_in_edges else graph.store("out")
+    two = None if one is None else 2
+    changes = [lambda: graph.apply(su.Batch((([0, 3, 0], [4, 4, 1]) + ((two,) if two else ())), ([0, 1], [1, 2])))]
+    if way == "fail_insert" or graph.store("out") is not last:
+        changes.append(lambda: graph.insert_edges([0, 3, 0], [4, 4, 1], two))
+    for change in changes if way == "fail_insert" or last is not graph.store("out") else changes[:1]:
+        setattr(last, way, True)
+        with pytest.raises(MemoryError, match="no room"):
+            change()
+        setattr(last, way, False)
+        graph.check()
+        assert (as_dict(graph, graph.edges()), graph.version) == (before, 1)
+
+
+def test_a_memory_limit_is_kept(make):
+    graph = make(1000, memory_limit=1 << 20)
+    graph.insert_edges([0, 1], [1, 2])
+    rng = np.random.default_rng(1)
+
+    def fill():
+        for _ in range(200):
+            graph.insert_edges(*rng.integers(0, 1000, (2, 5000)))
+
+    with pytest.raises(CapacityError):
+        fill()
+    graph.check()
+    assert sum(size for _, size in graph.memory_usage().parts.values()) <= 1 << 20
+    assert graph.device.to_numpy(graph.has_edges([0, 1], [1, 2])).all()
+
+
+# -- construction ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"num_vertices": -1}, VertexRangeError, "-1"),
+        ({"num_vertices": 2**32 - 1}, VertexRangeError, "4294967295"),
+        ({"num_vertices": 2.5}, DTypeError, r"2\.5"),
+        ({"weight_dtype": "int64"}, DTypeError, "float32, float64, int32, uint32"),
+        ({"weight_dtype": "nonsense"}, DTypeError, "nonsense"),
+        ({"backend": "nonsense"}, UnknownNameError, "csr_baseline"),
+        ({"device": "tpu"}, DeviceError, "tpu"),
+        ({"device": "cuda:99"}, DeviceError, "cuda:99"),
+        ({"self_loops": "keep"}, UnknownNameError, "'allow'"),
+        ({"checks": "never"}, UnknownNameError, "'deferred'"),
+        ({"num_vertices": 3, "degree_hints": [1, 2]}, su.errors.ShapeError, "2 entries for 3 vertices"),
+        ({"num_vertices": 2, "in_degree_hints": [1.5, 2.0]}, DTypeError, "in_degree_hints"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        su.Graph(**({"num_vertices": 1, "device": "cpu"} | arguments))
+
+
+def test_an_engine_may_be_given_as_a_class_and_must_run_on_the_device():
+    class OnlyCuda(su.plugins.engines()["csr_baseline"]):
+        name, devices = "only_cuda", ("cuda",)
+
+    assert issubclass(OnlyCuda, Store)
+    assert su.Graph(2, backend=su.plugins.engines()["csr_baseline"], device="cpu").backend == "csr_baseline"
+    with pytest.raises(DeviceError, match="only_cuda"):
+        su.Graph(2, backend=OnlyCuda, device="cpu")
+
+
+def test_too_many_vertices_are_refused(device):
+    graph = su.Graph(2, device=device)
+    with pytest.raises(VertexRangeError, match="too many"):
+        graph.insert_vertices(2**32 - 3)
+    with pytest.raises(VertexRangeError, match="count"):
+        graph.insert_vertices(-1)
+    assert (graph.num_vertices, graph.version) == (2, 0)

@@ -1,0 +1,182 @@
+"""What imports what: a light start, and layers that keep to themselves."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import time
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+LAYERS = {
+    "core": "suricate",
+    "backends": "suricate.backends",
+    "algorithms": "suricate.algorithms",
+    "bench": "suricate.bench",
+}
+HEAVY = ("numba", "cupy", "scipy", "networkx", "pandas", "matplotlib")
+BUILT_IN_NAMES = {"slabhash", "hornet_like", "csr_baseline", "bfs", "pagerank"}
+
+
+def files(layer: str) -> list[Path]:
+    """All modules of a layer."""
+    return sorted((CHECKOUT / layer).rglob("*.py"))
+
+
+def module_name(file: Path) -> str:
+    """The import name of a module of the checkout."""
+    layer, *parts = file.relative_to(CHECKOUT).with_suffix("").parts
+    return ".".join([LAYERS[layer], *parts]).removesuffix(".__init__")
+
+
+MODULES = {module_name(file): file for layer in LAYERS for file in files(layer)}
+
+
+def imports(file: Path, *, only_at_import: bool = False) -> set[str]:
+    """Names of the suricate modules that ``file`` imports; those for type checkers are left out."""
+    tree = ast.parse(file.read_text())
+    typing_only = {
+        id(node)
+        for branch in ast.walk(tree)
+        if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
+        for node in ast.walk(branch)
+    }
+    later = {
+        id(node)
+        for function in ast.walk(tree)
+        if only_at_import and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for node in ast.walk(function)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in typing_only or id(node) in later:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are absolute"
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names & MODULES.keys() or {str(node.module)}
+    return {name for name in found if name.split(".")[0] == "suricate"}
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules that a new interpreter has loaded after ``code``."""
+    script = f"import sys\n{code}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    environ = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environ, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+# -- a light start -----------------------------------------------------------------------------------------------------
+
+
+def test_import_loads_nothing_heavy() -> None:
+    loaded = loaded_by("import suricate")
+    assert "suricate" in loaded
+    assert not loaded & {*HEAVY, "click", "rich", "pluggy"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import suricate as su; [getattr(su, name) for name in su.__all__]",
+        "from suricate import plugins; plugins.installed()",
+        "import suricate.algorithm, suricate.store, suricate.cuda, suricate.errors",
+    ],
+    ids=["all public names", "all plugins", "base classes"],
+)
+def test_neither_numba_nor_cupy_before_a_device_needs_them(code: str) -> None:
+    assert not loaded_by(code) & {"numba", "cupy"}
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "from suricate.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit as end:\n    assert not end.code"
+    )
+    assert not loaded_by(code) & set(HEAVY)
+
+
+def test_import_is_fast() -> None:
+    def once() -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import suricate"], check=True, timeout=60)
+        return time.perf_counter() - start
+
+    assert min(once() for _ in range(5)) < 0.3
+
+
+def test_pytest_and_hypothesis_only_in_the_kits() -> None:
+    for file in (file for layer in LAYERS for file in files(layer)):
+        text = file.read_text()
+        if file.name != "testing.py" and layer_of(file) != "bench":
+            assert "import pytest" not in text, file
+            assert "import hypothesis" not in text, file
+
+
+# -- layers ------------------------------------------------------------------------------------------------------------
+
+
+def layer_of(file: Path) -> str:
+    """The folder at the top of the checkout."""
+    return file.relative_to(CHECKOUT).parts[0]
+
+
+def below(name: str, *layers: str) -> bool:
+    """Whether ``name`` is a module of one of ``layers``."""
+    return any(name == LAYERS[layer] or name.startswith(f"{LAYERS[layer]}.") for layer in layers)
+
+
+@pytest.mark.parametrize("layer", ["core", "backends", "algorithms"])
+def test_layers(layer: str) -> None:
+    forbidden = {
+        "core": ("backends", "algorithms", "bench"),
+        "backends": ("algorithms", "bench"),
+        "algorithms": ("backends", "bench"),
+    }[layer]
+    for file in files(layer):
+        wrong = {name for name in imports(file) if below(name, *forbidden)}
+        assert not wrong, f"{file} imports {wrong}"
+
+
+def test_engines_do_not_import_each_other() -> None:
+    for file in files("backends"):
+        own = module_name(file).split(".")[:3]
+        for name in imports(file):
+            assert not below(name, "backends") or name.split(".")[:3] == own, f"{file} imports {name}"
+
+
+def test_core_names_no_engine_and_no_algorithm() -> None:
+    for file in files("core"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert node.value not in BUILT_IN_NAMES, f"{file}:{node.lineno} names {node.value!r}"
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                name = node.id if isinstance(node, ast.Name) else node.attr
+                assert name.lower() not in BUILT_IN_NAMES, f"{file}:{node.lineno} names {name!r}"
+
+
+def test_algorithms_name_no_engine() -> None:
+    for file in files("algorithms"):
+        for name in ("slabhash", "hornet_like", "csr_baseline"):
+            assert name not in file.read_text(), f"{file} names {name}"
+
+
+def test_no_circle_of_imports() -> None:
+    needs = {
+        name: {other for other in imports(file, only_at_import=True) if other in MODULES and other != name}
+        for name, file in MODULES.items()
+    }
+    assert len(list(TopologicalSorter(needs).static_order())) == len(MODULES)
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    for file in (file for layer in LAYERS for file in files(layer)):
+        tree = ast.parse(file.read_text())
+        assert not tree.body or ast.get_docstring(tree), f"{file} has no docstring"

@@ -1,0 +1,158 @@
+"""Exchange with other libraries: each ``to_`` undoes its ``from_``, and what does not fit is refused."""
+
+from __future__ import annotations
+
+import sys
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import suricate as su
+from suricate.errors import DTypeError, ShapeError, SuricateError, VertexRangeError, WeightError
+
+SRC, DST, WEIGHT = [0, 2, 2, 4], [1, 0, 2, 3], [1.5, 2.5, 3.5, 4.5]
+
+
+@pytest.fixture
+def where(engine, device):
+    return {"backend": engine, "device": device}
+
+
+def edges(graph):
+    host = graph.device.to_numpy
+    parts = [host(part).tolist() for part in graph.edges() if part is not None]
+    return sorted(zip(*parts, strict=True))
+
+
+def test_coo(where):
+    graph = su.Graph.from_coo(SRC, DST, WEIGHT, **where)
+    assert (graph.num_vertices, graph.weight_dtype) == (5, np.float64)
+    assert edges(graph) == sorted(zip(SRC, DST, WEIGHT, strict=True))
+    again = su.Graph.from_coo(*graph.to_coo(), num_vertices=9, **where)
+    assert (again.num_vertices, edges(again)) == (9, edges(graph))
+    plain = su.Graph.from_coo(np.array(SRC), np.array(DST), num_vertices=5, in_edges=True, **where)
+    assert (plain.weight_dtype, plain.has_in_edges, plain.num_edges) == (None, True, 4)
+    empty = su.Graph.from_coo([], [], **where)
+    assert (empty.num_vertices, empty.num_edges) == (0, 0)
+
+
+def test_coo_that_does_not_fit(where):
+    with pytest.raises(VertexRangeError, match=r"dst\[1\] is 9"):
+        su.Graph.from_coo([0, 1], [1, 9], num_vertices=3, **where)
+    with pytest.raises(VertexRangeError, match=r"src\[0\] is -1"):
+        su.Graph.from_coo([-1], [1], **where)
+    with pytest.raises(VertexRangeError, match=r"dst\[0\] is 4294967295"):
+        su.Graph.from_coo([0], [2**32 - 1], **where)
+    with pytest.raises(WeightError, match="unweighted"):
+        su.Graph.from_coo([0], [1], [2.0], weight_dtype=None, **where)
+    with pytest.raises(DTypeError, match="bool"):
+        su.Graph.from_coo([0], [1], [True], **where)
+
+
+@pytest.mark.parametrize(
+    ("given", "held"),
+    [("float16", "float32"), ("float32", "float32"), ("float64", "float64"), ("int8", "int32"), ("int64", "int32"),
+     ("uint16", "int32"), ("uint32", "uint32"), ("uint64", "int32")],
+)  # fmt: skip
+def test_the_dtype_of_weights_is_kept_where_a_graph_has_it(where, given, held):
+    assert su.Graph.from_coo([0], [1], np.array([3], given), **where).weight_dtype == held
+
+
+def test_csr(where):
+    graph = su.Graph.from_csr([0, 1, 1, 3, 3, 4], [1, 2, 0, 3], [1, 3, 2, 4], **where)
+    assert edges(graph) == [(0, 1, 1), (2, 0, 2), (2, 2, 3), (4, 3, 4)]
+    offsets, dst, weight = (graph.device.to_numpy(part).tolist() for part in graph.to_csr())
+    assert (offsets, dst, weight) == ([0, 1, 1, 3, 3, 4], [1, 0, 2, 3], [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("offsets", [[], [1, 2], [0, 2, 1, 2], [0, 3]])
+def test_offsets_that_do_not_fit(where, offsets):
+    with pytest.raises(ShapeError, match="offsets"):
+        su.Graph.from_csr(offsets, [0, 0], **where)
+
+
+def test_scipy_sparse(where):
+    matrix = sp.coo_array((WEIGHT, (SRC, DST)), shape=(5, 5))
+    graph = su.Graph.from_scipy_sparse(matrix, **where)
+    assert graph.num_edges == 4
+    assert (graph.to_scipy_sparse() != matrix.tocsr()).nnz == 0
+    assert su.Graph.from_scipy_sparse(matrix, weight_dtype="float32", **where).weight_dtype == np.float32
+
+
+def test_scipy_sparse_of_unweighted_and_undirected_graphs(where):
+    boolean = sp.csr_matrix(np.array([[1, 0], [1, 0]], bool))
+    graph = su.Graph.from_scipy_sparse(boolean, **where)
+    assert (graph.weight_dtype, edges(graph)) == (None, [(0, 0), (1, 0)])
+    undirected = su.Graph.from_scipy_sparse(boolean, directed=False, **where)
+    assert undirected.to_scipy_sparse().toarray().tolist() == [[1, 1], [1, 0]]
+    lower_wins = su.Graph.from_scipy_sparse(sp.csr_array(np.array([[0, 5], [7, 0]])), directed=False, **where)
+    assert edges(lower_wins) == [(0, 1, 7)]
+    with pytest.raises(ShapeError, match=r"\(2, 3\)"):
+        su.Graph.from_scipy_sparse(sp.csr_array((2, 3)), **where)
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_networkx(where, kind):
+    given = kind()
+    given.add_nodes_from(range(6))
+    given.add_weighted_edges_from(zip(SRC, DST, WEIGHT, strict=True))
+    graph = su.Graph.from_networkx(given, weight="weight", **where)
+    assert (graph.directed, graph.num_vertices) == (given.is_directed(), 6)
+    assert nx.utils.graphs_equal(graph.to_networkx(), given)
+    plain = su.Graph.from_networkx(given, **where)
+    assert plain.weight_dtype is None
+    assert sorted(plain.to_networkx().edges) == sorted(
+        kind(given.edges).edges if kind is nx.DiGraph else plain_edges(given)
+    )
+
+
+def plain_edges(graph):
+    return [(min(u, v), max(u, v)) for u, v in graph.edges]
+
+
+def test_networkx_with_labels_multigraphs_and_missing_weights(where):
+    given = nx.MultiDiGraph([("b", "a", {"cost": 2.5}), ("a", "c"), ("b", "a", {"cost": 4.0})])
+    graph = su.Graph.from_networkx(given, weight="cost", **where)
+    assert edges(graph) == [(0, 1, 4.0), (1, 2, 1.0)]
+    shuffled = nx.DiGraph([(2, 0), (0, 1)])
+    assert edges(su.Graph.from_networkx(shuffled, **where)) == [(0, 1), (2, 0)]
+    assert su.Graph.from_networkx(nx.Graph(), **where).num_vertices == 0
+
+
+def test_pandas(where):
+    frame = pd.DataFrame({"from": SRC, "to": DST, "cost": WEIGHT})
+    graph = su.Graph.from_pandas_edgelist(frame, "from", "to", "cost", **where)
+    back = graph.to_pandas_edgelist("from", "to", "cost").sort_values(["from", "to"], ignore_index=True)
+    pd.testing.assert_frame_equal(back, frame, check_dtype=False)
+    plain = su.Graph.from_pandas_edgelist(frame, "from", "to", **where)
+    assert list(plain.to_pandas_edgelist().columns) == ["source", "target"]
+    with pytest.raises(ShapeError, match="no column 'source'; it has: from, to, cost"):
+        su.Graph.from_pandas_edgelist(frame, **where)
+
+
+def test_edge_index(where):
+    index = np.array([SRC, DST])
+    graph = su.Graph.from_edge_index(index, 7, np.array(WEIGHT, np.float32), **where)
+    assert (graph.num_vertices, graph.num_edges) == (7, 4)
+    back, weight = graph.to_edge_index()
+    host = graph.device.to_numpy
+    assert (host(back).dtype, host(back).shape) == (np.int64, (2, 4))
+    assert sorted(zip(*host(back).tolist(), host(weight).tolist(), strict=True)) == edges(graph)
+    undirected = su.Graph.from_edge_index(np.array([[0, 1, 2], [1, 0, 2]]), 3, directed=False, **where)
+    back, weight = undirected.to_edge_index()
+    assert sorted(zip(*host(back).tolist(), strict=True)) == [(0, 1), (1, 0), (2, 2)]
+    assert weight is None
+    for bad in (index.T, SRC):
+        with pytest.raises(ShapeError, match=r"\[2, edges\]"):
+            su.Graph.from_edge_index(bad, 7, **where)
+
+
+@pytest.mark.parametrize(("name", "method"), [("networkx", "to_networkx"), ("pandas", "to_pandas_edgelist")])
+def test_a_library_that_is_not_there_is_named(where, monkeypatch, name, method):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=f"suricate\\[{name}\\]") as caught:
+        getattr(su.Graph(1, **where), method)()
+    assert isinstance(caught.value, SuricateError)

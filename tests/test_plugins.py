@@ -1,0 +1,358 @@
+"""The plugin manager: the three hooks, selection, tracing, failures that are named and contained."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import click
+import pytest
+from tutorial_engine import TutorialStore
+
+import suricate as su
+from suricate import plugins
+from suricate.devices import CPU, Device
+from suricate.errors import DeviceError, PluginError, UnknownNameError
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "suricate-concentration"
+BUILT_IN = {"slabhash", "hornet_like", "csr_baseline", "bfs", "pagerank", "bench"}
+
+
+class Nothing(su.Algorithm):
+    """An algorithm without a result."""
+
+    name = "nothing"
+
+    def compute(self, graph: su.Graph) -> None:
+        pass
+
+    @property
+    def result(self) -> None:
+        return None
+
+
+@pytest.fixture
+def registered() -> Iterator[list[str]]:
+    """Names to unregister afterwards."""
+    names: list[str] = []
+    yield names
+    for name in names:
+        plugins.unregister(name)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with installed plugins: one good, one that raises on import, others broken in other ways."""
+    modules = {
+        "good": "import suricate as su\nfrom tutorial_engine import suricate_engines\n",
+        "raises": "raise ImportError('no such library')\n",
+        "exits": "import sys\nsys.exit(3)\n",
+        "silent": "x = 1\n",
+        "typo": "import suricate as su\n@su.hookimpl\ndef suricate_engine():\n    return []\n",
+        "bad_hook": "import suricate as su\n@su.hookimpl\ndef suricate_algorithms():\n    raise ValueError('no')\n",
+        "bad_thing": "import suricate as su\n@su.hookimpl\ndef suricate_engines():\n    return [int]\n",
+        "abstract": "import suricate as su\n@su.hookimpl\ndef suricate_engines():\n    return [su.Store]\n",
+        "greedy": "import suricate as su\nfrom suricate.store import Store\nfrom tutorial_engine import TutorialStore\n"
+        "class Mine(TutorialStore):\n    name = 'slabhash'\n"
+        "@su.hookimpl\ndef suricate_engines():\n    return [Mine]\n",
+        "arguments": "import suricate as su\n@su.hookimpl\ndef suricate_engines(graph):\n    return []\n",
+    }
+    for name, text in modules.items():
+        (tmp_path / f"plug_{name}.py").write_text(text)
+    info = tmp_path / "outsider-2.5.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outsider\nVersion: 2.5\n")
+    points = "".join(f"{name} = plug_{name}\n" for name in modules)
+    (info / "entry_points.txt").write_text(f"[suricate]\n{points}")
+    return tmp_path
+
+
+def python(code: str, *path: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run ``code`` in a new interpreter that finds the plugins under ``path`` and the tutorial engine."""
+    folders = os.pathsep.join(map(str, (*path, Path(__file__).parent)))
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("SURICATE_")}
+    environ = {**clean, "PYTHONPATH": folders, "CUDA_VISIBLE_DEVICES": "", **environ}
+    return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=120)
+
+
+STATE = """
+from suricate import plugins
+for plugin in plugins.installed():
+    print(plugin.name, plugin.version, plugin.source, "+".join(plugin.hooks), plugin.error or "ok", sep="|")
+print(sorted(plugins.engines()))
+"""
+
+
+# -- built-ins and registration ----------------------------------------------------------------------------------------
+
+
+def test_built_ins_come_through_the_entry_points() -> None:
+    found = {plugin.name: plugin for plugin in plugins.installed()}
+    assert set(found) >= BUILT_IN
+    for name in BUILT_IN:
+        assert found[name].error is None
+        assert (found[name].source, found[name].version) == ("suricate", su.__version__)
+    assert set(plugins.engines()) >= {"slabhash", "hornet_like", "csr_baseline"}
+    assert set(plugins.algorithms()) >= {"bfs", "pagerank"}
+    assert set(plugins.commands()) >= {"demo", "bench"}
+    assert plugins.engine("slabhash") is plugins.engines()["slabhash"]
+    assert plugins.algorithm("bfs") is plugins.algorithms()["bfs"]
+
+
+def test_suricate_engines_hook(registered: list[str]) -> None:
+    module = ModuleType("my_engines")
+    module.suricate_engines = su.hookimpl(lambda: [TutorialStore], specname="suricate_engines")  # type: ignore[attr-defined]
+    registered.append(plugins.register(module))
+    assert plugins.engines()["tutorial"] is TutorialStore
+    graph = su.Graph(3, backend="tutorial", device="cpu")
+    graph.insert_edges([0], [2])
+    assert graph.store("out").name == "tutorial"
+
+
+def test_suricate_algorithms_hook(registered: list[str]) -> None:
+    registered.append(plugins.register(Nothing))
+    assert registered == ["Nothing"]
+    assert plugins.algorithms()["nothing"] is Nothing
+    assert plugins.installed()[-1].hooks == ("suricate_algorithms",)
+    plugins.unregister(registered.pop())
+    assert "nothing" not in plugins.algorithms()
+
+
+def test_suricate_commands_hook(registered: list[str]) -> None:
+    from click.testing import CliRunner
+
+    from suricate.cli import cli
+
+    command = click.Command("hello", callback=lambda: click.echo("hello, graph"), help="Greet.")
+    plugin = type("Greeter", (), {"suricate_commands": staticmethod(su.hookimpl(lambda: [command]))})()
+    registered.append(plugins.register(plugin))
+    assert "Greet." in CliRunner().invoke(cli, ["--help"]).output
+    assert CliRunner().invoke(cli, ["hello"]).output == "hello, graph\n"
+
+
+def test_results_are_copies() -> None:
+    plugins.engines().clear()
+    assert plugins.engines()
+
+
+@pytest.mark.filterwarnings("ignore:suricate plugin")
+def test_a_taken_name_is_refused_and_nothing_changes() -> None:
+    class Impostor(Nothing):
+        name = "bfs"
+
+    before = (plugins.algorithms(), len(plugins.installed()))
+    with pytest.raises(PluginError, match=r"'bfs'.*plugin 'bfs' has taken"):
+        plugins.register(Impostor)
+    assert (plugins.algorithms(), len(plugins.installed())) == before
+    with pytest.raises(PluginError, match="is there already"):
+        plugins.register(Nothing, name="bfs")
+
+
+@pytest.mark.filterwarnings("ignore:suricate plugin")
+@pytest.mark.parametrize(
+    ("plugin", "reason"),
+    [
+        (SimpleNamespace(x=1), "implements nothing"),
+        (su.Algorithm, "lacks compute, result"),
+        (type("Nameless", (Nothing,), {"name": ""}), "lacks a name"),
+    ],
+    ids=["no hook", "abstract", "nameless"],
+)
+def test_unusable_plugins_are_refused(plugin: object, reason: str) -> None:
+    with pytest.raises(PluginError, match=reason):
+        plugins.register(plugin, name="unusable")
+    assert "unusable" not in {plugin.name for plugin in plugins.installed()}
+
+
+def test_unknown_names_list_what_there_is() -> None:
+    with pytest.raises(UnknownNameError, match=r"no engine 'nope' is installed \(there are: .*slabhash"):
+        plugins.engine("nope")
+    with pytest.raises(UnknownNameError, match="pagerank"):
+        plugins.algorithm("nope")
+    with pytest.raises(UnknownNameError, match="no plugin 'nope'"):
+        plugins.unregister("nope")
+
+
+def test_default_engine(monkeypatch: pytest.MonkeyPatch, registered: list[str]) -> None:
+    assert plugins.default_engine(CPU).name == "slabhash"
+    urgent = type("Urgent", (TutorialStore,), {"name": "urgent", "priority": 1000, "devices": ("cuda",)})
+    registered.append(plugins.register(urgent))
+    assert plugins.default_engine(CPU).name == "slabhash"
+    assert plugins.default_engine(Device("cuda")).name == "urgent"
+    monkeypatch.setenv("SURICATE_ENGINE", "csr_baseline")
+    assert plugins.default_engine(CPU).name == "csr_baseline"
+    assert su.Graph(2, device="cpu").store("out").name == "csr_baseline"
+    monkeypatch.setenv("SURICATE_ENGINE", "nope")
+    with pytest.raises(UnknownNameError):
+        plugins.default_engine(CPU)
+    monkeypatch.delenv("SURICATE_ENGINE")
+    with pytest.raises(DeviceError, match="no installed engine runs on"):
+        plugins.default_engine(Device("tpu"))
+
+
+def test_many_threads_load_once() -> None:
+    code = """
+import threading
+from suricate import plugins
+import importlib.metadata as metadata
+loads, load = [], metadata.EntryPoint.load
+metadata.EntryPoint.load = lambda point: (loads.append(point.name), load(point))[1]
+start, seen = threading.Barrier(8), []
+def ask():
+    start.wait()
+    seen.append(sorted(plugins.engines()))
+threads = [threading.Thread(target=ask) for _ in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+assert len(loads) == len(set(loads)), loads
+assert len(seen) == 8 and all(names == seen[0] for names in seen), seen
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_registration_from_threads() -> None:
+    kinds = [type(f"Kind{i}", (Nothing,), {"name": f"kind{i}"}) for i in range(8)]
+    threads = [threading.Thread(target=plugins.register, args=(kind,)) for kind in kinds]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {kind.name for kind in kinds} <= set(plugins.algorithms())
+    for kind in kinds:
+        plugins.unregister(kind.__name__)
+
+
+# -- installed plugins, in a new interpreter ---------------------------------------------------------------------------
+
+
+def test_failing_plugins_are_named_and_contained(site: Path) -> None:
+    done = python(STATE, site)
+    assert done.returncode == 0, done.stderr
+    *lines, engines = done.stdout.splitlines()
+    states = {line.split("|")[0]: line for line in lines}
+    assert engines == "['csr_baseline', 'hornet_like', 'slabhash', 'tutorial']"
+    assert states["good"] == "good|2.5|outsider|suricate_engines|ok"
+    reasons = {
+        "raises": "ImportError: no such library",
+        "exits": "SystemExit: 3",
+        "silent": "implements nothing",
+        "typo": "suricate_engine; the hooks are",
+        "bad_hook": "ValueError: no",
+        "bad_thing": "int",
+        "abstract": "lacks delete, edges, insert",
+        "greedy": "the name 'slabhash', which plugin 'slabhash' has taken",
+        "arguments": "graph",
+    }
+    for name, reason in reasons.items():
+        assert reason in states[name], states[name]
+        assert f"suricate plugin '{name}' (outsider) failed" in done.stderr
+    assert all(states[name].endswith("|ok") for name in BUILT_IN)
+
+
+def test_asking_for_what_a_failed_plugin_would_bring_names_it(site: Path) -> None:
+    code = """
+from suricate import plugins
+from suricate.errors import PluginError, UnknownNameError
+try:
+    plugins.engine("raises")
+except PluginError as error:
+    assert "no engine 'raises'" in str(error) and "no such library" in str(error), error
+    assert isinstance(error.__cause__, ImportError)
+try:
+    plugins.algorithm("fancy_rank")
+except UnknownNameError as error:
+    assert "plugin 'raises' failed: ImportError: no such library" in str(error), error
+    print("named")
+"""
+    done = python(code, site)
+    assert done.stdout == "named\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("selection", "names"),
+    [
+        ("", []),
+        ("good", ["good"]),
+        ("slabhash, good", ["slabhash", "good"]),
+        ("suricate", sorted(BUILT_IN)),
+        ("bfs,missing", ["missing", "bfs"]),
+    ],
+)
+def test_selection(site: Path, selection: str, names: list[str]) -> None:
+    done = python(STATE, site, SURICATE_PLUGINS=selection)
+    lines = done.stdout.splitlines()[:-1]
+    assert [line.split("|")[0] for line in lines] == names, done.stderr
+    assert all(line.endswith("|ok") or line.startswith("missing|") for line in lines)
+    if "missing" in names:
+        assert "suricate plugin 'missing' (SURICATE_PLUGINS) failed" in done.stderr
+
+
+def test_tracing(site: Path) -> None:
+    code = "from suricate import plugins; plugins.engines(); plugins.engines()"
+    assert python(code, SURICATE_PLUGINS="slabhash").stderr == ""
+    assert python(code, SURICATE_PLUGINS="slabhash", SURICATE_TRACE_PLUGINS="0").stderr == ""
+    traced = python(code, SURICATE_PLUGINS="slabhash,bfs", SURICATE_TRACE_PLUGINS="1").stderr.splitlines()
+    assert len(traced) == 1
+    assert traced[0].startswith("suricate: suricate_engines of slabhash: ")
+    failing = python("from suricate import plugins; plugins.algorithms()", site, SURICATE_TRACE_PLUGINS="1").stderr
+    assert "suricate: suricate_algorithms of bad_hook: ValueError('no')" in failing
+
+
+# -- the example package -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the example package is installed."""
+    import shutil
+
+    work = tmp_path_factory.mktemp("example")
+    source, target = work / "source", work / "site"
+    shutil.copytree(EXAMPLE, source)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    done = subprocess.run([*command, "--target", str(target), str(source)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def suricate(example: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    return python(f"from suricate.cli import main; main({list(args)!r})", example)
+
+
+def test_example_is_listed(example: Path) -> None:
+    done = suricate(example, "plugins")
+    assert done.returncode == 0, done.stderr
+    row = next(line for line in done.stdout.splitlines() if "suricate-concentration" in line)
+    assert "suricate_algorithms" in row
+    assert "ok" in row
+
+
+@pytest.mark.parametrize("engine", ["slabhash", "hornet_like", "csr_baseline"])
+def test_example_runs_on_every_engine(example: Path, tmp_path: Path, engine: str) -> None:
+    graph = tmp_path / "payments.csv"
+    graph.write_text("src,dst,weight\n0,1,8\n0,2,1\n0,3,1\n1,0,5\n2,0,1\n2,1,1\n")
+    values = tmp_path / "values.csv"
+    done = suricate(example, "run", "concentration", str(graph), "--backend", engine, "--device", "cpu",
+                    "--output", str(values))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert engine in done.stdout
+    assert values.read_text().split() == ["vertex,value", "0,0.66", "1,1.0", "2,0.5", "3,0.0"]
+
+
+def test_example_passes_its_own_test(example: Path) -> None:
+    test = EXAMPLE / "test_suricate_concentration.py"
+    code = (
+        f"import sys, pytest; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '--rootdir', '/', {str(test)!r}]))"
+    )
+    done = python(code, example)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_example_is_short() -> None:
+    assert len((EXAMPLE / "suricate_concentration.py").read_text().splitlines()) <= 75
+    assert len((EXAMPLE / "pyproject.toml").read_text().splitlines()) <= 12

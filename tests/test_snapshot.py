@@ -1,0 +1,161 @@
+"""Snapshots: the same graph on every engine, whole files or none, and errors for what is no snapshot."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.errors import FileFormatError, UnknownNameError
+from suricate.plugins import engines
+
+KINDS = {
+    "directed": {},
+    "directed-in-weighted": {"in_edges": True, "weight_dtype": "int32", "self_loops": "drop"},
+    "undirected-weighted": {"directed": False, "weight_dtype": "float64"},
+}
+
+
+def state(graph):
+    host = graph.device.to_numpy
+    parts = [host(part).tolist() for part in graph.edges() if part is not None]
+    kind = graph.directed, graph.weight_dtype, graph.has_in_edges, graph.self_loops
+    return sorted(zip(*parts, strict=True)), graph.num_vertices, kind, graph.deleted_vertices.tolist()
+
+
+@pytest.fixture
+def graph(engine, device):
+    graph = su.Graph(50, backend=engine, device=device)
+    graph.insert_edges(np.arange(49), np.arange(1, 50))
+    return graph
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_snapshot_loads_on_every_engine(tmp_path, engine, device, kind):
+    rng = np.random.default_rng(3)
+    graph = su.Graph(40, backend=engine, device=device, **KINDS[kind])
+    graph.insert_edges(*rng.integers(0, 40, (2, 300)), None if graph.weight_dtype is None else rng.integers(1, 9, 300))
+    graph.delete_vertices([3, 7])
+    path = tmp_path / "graph.snapshot"
+    graph.save(path)
+    for target, name in [(device, None), ("cpu", engine)] + [("cpu", other) for other in engines()]:
+        loaded = su.Graph.load(path, device=target, backend=name)
+        loaded.check()
+        assert state(loaded) == state(graph)
+        assert loaded.backend == (name or engine)
+        assert loaded.device.to_numpy(loaded.insert_vertices(3, recycle=True)).tolist() == [3, 7, 40]
+    assert [file.name for file in tmp_path.iterdir()] == ["graph.snapshot"]
+
+
+def test_engine_options_come_back(tmp_path, device):
+    graph = su.Graph(5, backend="slabhash", device=device)
+    options = graph.store("out").options()
+    graph.save(tmp_path / "g")
+    assert su.Graph.load(tmp_path / "g", device=device).store("out").options() == options
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_empty_graphs(tmp_path, engine, device, kind):
+    for n in (0, 3):
+        graph = su.Graph(n, backend=engine, device=device, **KINDS[kind])
+        graph.save(tmp_path / "g")
+        assert state(su.Graph.load(tmp_path / "g", device=device)) == state(graph)
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path, graph, monkeypatch):
+    path = tmp_path / "g"
+    graph.save(path)
+    before = path.read_bytes()
+    graph.insert_edges([5], [9])
+
+    def full(file, **arrays):
+        file.write(b"the first half")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="no space"):
+        graph.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_folders_and_files_that_are_not_there(tmp_path, graph):
+    with pytest.raises(FileNotFoundError):
+        graph.save(tmp_path / "missing" / "g")
+    with pytest.raises(FileNotFoundError):
+        su.Graph.load(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("keep", [0, 1, 100, 0.5, -1])
+def test_truncated_files(tmp_path, graph, keep):
+    path = tmp_path / "g"
+    graph.save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(keep * len(whole)) if isinstance(keep, float) else keep])
+    with pytest.raises(FileFormatError, match="no snapshot") as caught:
+        su.Graph.load(path, device="cpu")
+    assert caught.value.path == path
+
+
+def test_a_damaged_byte_is_noticed(tmp_path, graph):
+    path = tmp_path / "g"
+    graph.save(path)
+    data = bytearray(path.read_bytes())
+    at = data.find(np.arange(10, 14, dtype=np.uint32).tobytes())  # amid the ids
+    data[at] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(FileFormatError, match="damaged"):
+        su.Graph.load(path, device="cpu")
+
+
+def test_foreign_files(tmp_path):
+    path = tmp_path / "g"
+    for write in (
+        lambda: path.write_text("0 1\n1 2\n"),
+        lambda: np.save(path.open("wb"), np.arange(3)),
+        lambda: np.savez(path.open("wb"), src=np.arange(3)),
+        lambda: np.savez(path.open("wb"), header=np.frombuffer(b'{"format": "other", "version": 1}', np.uint8)),
+        lambda: np.savez(path.open("wb"), header=np.frombuffer(b"[1, 2]", np.uint8)),
+        lambda: np.savez(path.open("wb"), header=np.array([{}], object)),
+    ):
+        write()
+        with pytest.raises(FileFormatError, match="no snapshot"):
+            su.Graph.load(path, device="cpu")
+
+
+def rewrite(path, header=None, **arrays):
+    with np.load(path) as archive:
+        parts = {name: archive[name] for name in archive.files} | arrays
+    parts["header"] = np.frombuffer(json.dumps(json.loads(bytes(parts["header"])) | (header or {})).encode(), np.uint8)
+    with path.open("wb") as file:
+        np.savez(file, **{name: part for name, part in parts.items() if part is not None})
+
+
+@pytest.mark.parametrize(
+    ("header", "arrays", "message"),
+    [
+        ({"version": 99}, {}, "format version 99"),
+        ({"num_vertices": 10}, {}, r"not below num_vertices \(10\)"),
+        ({"weight_dtype": "int32"}, {}, "lacks 'weight'"),
+        ({}, {"src": np.arange(3, dtype=np.uint32)}, "do not fit together"),
+        ({}, {"dst": np.arange(49.0)}, "do not fit together"),
+        ({}, {"deleted": np.array([99], np.uint32)}, "not below num_vertices"),
+    ],
+)
+def test_contents_that_do_not_fit(tmp_path, graph, header, arrays, message):
+    path = tmp_path / "g"
+    graph.save(path)
+    rewrite(path, header, **arrays)
+    with pytest.raises(FileFormatError, match=message):
+        su.Graph.load(path, device="cpu")
+
+
+def test_an_engine_that_is_not_installed_is_named(tmp_path, graph):
+    path = tmp_path / "g"
+    graph.save(path)
+    rewrite(path, {"backend": "other"})
+    with pytest.raises(UnknownNameError, match="'other'"):
+        su.Graph.load(path, device="cpu")
+    assert su.Graph.load(path, device="cpu", backend="csr_baseline").num_edges == 49

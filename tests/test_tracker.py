@@ -1,0 +1,171 @@
+"""Trackers: never stale, never recomputed for nothing, gone when dropped, sound after an error."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.errors import RequirementError, UnknownNameError, VertexRangeError
+from suricate.tracker import UpdateCounts
+
+
+class Degrees(su.Algorithm):
+    """Out-degrees, kept current by the delta alone; ``fail`` makes the next update raise."""
+
+    name = "degrees"
+
+    def __init__(self, *, scale=1, fail=False):
+        self.scale, self.fail = scale, fail
+        self.counts, self.vertices = Counter(), 0
+
+    def compute(self, graph):
+        self.vertices = graph.num_vertices
+        self.counts = Counter(dict(enumerate(graph.device.to_numpy(graph.degrees()).tolist())))
+
+    def update(self, graph, delta):
+        self.vertices = delta.num_vertices_after
+        self.counts.update(graph.device.to_numpy(delta.arcs("inserted").src).tolist())
+        if self.fail:
+            self.fail = False
+            raise RuntimeError("half done")
+        self.counts.subtract(graph.device.to_numpy(delta.arcs("deleted").src).tolist())
+
+    @property
+    def result(self):
+        return [self.counts[v] * self.scale for v in range(self.vertices)]
+
+
+class NeedsWeights(Degrees):
+    name = "needs_weights"
+    requires = su.Requirements(weighted=True)
+
+
+@pytest.fixture(params=[True, False], ids=["directed", "undirected"])
+def graph(request, engine, device):
+    graph = su.Graph(6, backend=engine, device=device, directed=request.param)
+    graph.insert_edges([0, 1, 1], [1, 2, 1])
+    return graph
+
+
+def degrees(graph):
+    return graph.device.to_numpy(graph.degrees()).tolist()
+
+
+def test_the_result_follows_every_kind_of_change(graph):
+    tracker = graph.track(Degrees)
+    changes = (
+        lambda: graph.insert_edges([3, 4, 4], [4, 5, 4]),
+        lambda: graph.delete_edges([0, 4], [1, 4]),
+        lambda: graph.apply(su.Batch(insert=([0, 1], [1, 3]), delete=([0, 1], [1, 2]))),
+        lambda: graph.insert_vertices(2),
+        lambda: graph.delete_vertices([4, 1]),
+    )
+    for change in changes:
+        change()
+        assert tracker.result == degrees(graph)
+        assert tracker.version == graph.version
+    assert tracker.updates == UpdateCounts(computed=1, updated=5)
+
+
+def test_nothing_is_done_for_what_did_not_change(graph):
+    tracker = graph.track(Degrees)
+    graph.insert_edges([0, 1], [1, 2])  # there already
+    graph.delete_edges([5], [4])  # not there
+    graph.insert_edges([], [])
+    assert tracker.updates == UpdateCounts(computed=1, skipped=2)
+    assert tracker.version == graph.version == 3
+    assert tracker.result == degrees(graph)
+
+
+def test_parameters_and_attributes(graph):
+    tracker = graph.track(Degrees, scale=10)
+    assert tracker.result == [10 * degree for degree in degrees(graph)]
+    assert (tracker.name, tracker.graph) == ("degrees", graph)
+    assert isinstance(tracker.algorithm, Degrees)
+    assert "degrees, current, version 1" in repr(tracker)
+    assert graph.compute(Degrees, scale=10) == tracker.result
+    with pytest.raises(TypeError, match="speed"):
+        graph.track(Degrees, speed=1)
+
+
+def test_an_error_leaves_the_change_and_a_result_that_recovers(graph):
+    failing, other = graph.track(Degrees, fail=True), graph.track(Degrees)
+    with pytest.raises(RuntimeError, match="half done") as caught:
+        graph.insert_edges([3], [4])
+    assert "tracker 'degrees'" in caught.value.__notes__[0]
+    assert graph.version == 2
+    assert graph.device.to_numpy(graph.has_edges([3], [4])).all()
+    assert other.result == degrees(graph)
+    assert (failing.stale, failing.version) == (True, 1)
+    graph.insert_edges([2], [5])  # a stale tracker waits until it is asked
+    assert failing.updates == UpdateCounts(computed=1, failed=1)
+    assert failing.result == degrees(graph)
+    assert (failing.stale, failing.version) == (False, 3)
+    assert failing.updates == UpdateCounts(computed=2, failed=1)
+    graph.insert_edges([2], [4])
+    assert failing.result == degrees(graph)
+    assert failing.updates.updated == 1
+
+
+def test_a_dropped_tracker_costs_nothing(graph):
+    tracker = graph.track(Degrees)
+    algorithm = weakref.ref(tracker.algorithm)
+    del tracker
+    gc.collect()
+    assert algorithm() is None
+    graph.insert_edges([3], [4])
+    assert not graph._trackers
+
+
+def test_a_closed_tracker_keeps_its_last_result(graph):
+    with graph.track(Degrees) as tracker:
+        before = tracker.result
+    graph.insert_edges([3], [4])
+    assert tracker.closed
+    assert tracker.result == before
+    assert tracker.updates == UpdateCounts(computed=1)
+    assert "closed" in repr(tracker)
+
+
+def test_a_refresh_computes_from_scratch(graph):
+    tracker = graph.track(Degrees)
+    tracker.algorithm.counts.clear()
+    tracker.refresh()
+    assert tracker.result == degrees(graph)
+    assert tracker.updates.computed == 2
+
+
+def test_a_bad_batch_leaves_trackers_alone(graph):
+    tracker = graph.track(Degrees)
+    before = tracker.result
+    with pytest.raises(VertexRangeError):
+        graph.insert_edges([3], [99])
+    assert (tracker.result, tracker.version) == (before, graph.version)
+
+
+def test_unknown_names_and_missing_requirements(graph):
+    with pytest.raises(UnknownNameError, match=r"'nonsense'.*pagerank"):
+        graph.track("nonsense")
+    with pytest.raises(RequirementError, match="weight_dtype='float32'"):
+        graph.track(NeedsWeights)
+    with pytest.raises(RequirementError, match="needs_weights"):
+        graph.compute(NeedsWeights)
+    assert not graph._trackers
+
+
+@pytest.mark.gpu
+def test_with_trackers_a_deferred_graph_checks_at_once():
+    import cupy
+
+    graph = su.Graph(4, device="cuda", checks="deferred")
+    tracker = graph.track(Degrees)
+    with pytest.raises(VertexRangeError):
+        graph.insert_edges(cupy.array([1]), cupy.array([9]))
+    assert graph.version == 0
+    graph.insert_edges(cupy.array([1]), cupy.array([2]))
+    assert np.array_equal(tracker.result, degrees(graph))
