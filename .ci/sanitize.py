@@ -11,7 +11,7 @@ import numpy as np
 
 import suricate as su
 
-VERTICES, BATCH, ROUNDS = 200, 600, 4
+VERTICES, BATCH, ROUNDS = 200, 600, 2
 
 
 def hop(u, v, w, dist):
@@ -32,7 +32,7 @@ def tour(engine: str, weight_dtype: str | None, directed: bool, **options) -> No
         **options,
     )
     xp, model = graph.device.xp, {}
-    ranks, reach = graph.track("pagerank"), graph.track("bfs", source=0)
+    ranks, reach = graph.track("pagerank", max_iterations=4), graph.track("bfs", source=0)
     graph.mark()
     for _ in range(ROUNDS):
         src, dst = rng.integers(0, VERTICES, (2, BATCH))

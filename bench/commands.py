@@ -82,6 +82,7 @@ def demo(
 @click.option("--suite", type=click.Choice(SUITE_NAMES), default="all", show_default=True)
 @click.option("--graph", "graphs", multiple=True, help="rmat:SCALE[:EF], grid:WxH, uniform:N:M or a file; repeatable.")
 @ENGINE
+@click.option("--workload", "workloads", multiple=True, help="Only workloads whose name contains this; repeatable.")
 @click.option("--batch", "batches", multiple=True, type=click.IntRange(1), help="Edges per batch; repeatable.")
 @click.option("--pairs", type=click.Choice(["uniform", "existing", "mixed"]), help="Batches of the operations.")
 @click.option("--weighted", is_flag=True, help="Operations on weighted (float32) graphs.")
@@ -99,6 +100,7 @@ def bench(
     suite: str,
     graphs: tuple[str, ...],
     chosen: tuple[str, ...],
+    workloads: tuple[str, ...],
     batches: tuple[int, ...],
     pairs: str | None,
     weighted: bool,
@@ -133,6 +135,9 @@ def bench(
         data = [inputs.load(spec, seed=seed) for spec in graphs or (constants.DEFAULT_GRAPH,)]
         peak = measured_peak(where)
         tasks = [(item.name, task) for item in data for task in matrix.bench_tasks(suite, plan, item)]
+        tasks = [(name, task) for name, task in tasks if any(part in task.workload for part in workloads or ("",))]
+        if not tasks:
+            raise ValueError(f"no workload of suite {suite!r} has a name with {' or '.join(map(repr, workloads))}")
     failed = run_matrix(tasks, data, plan, make_limits(repeats, time_limit), results, peak=peak)
     raise SystemExit(1 if failed else 0)
 
@@ -284,7 +289,7 @@ def print_list(names: tuple[str, ...]) -> None:
     from suricate.plugins import engines
 
     table = Table("workload", "one repeat", title="workloads", title_justify="left")
-    kinds = [operations.Build, *operations.OPERATIONS, operations.Churn, operations.Memory]
+    kinds: list[type[Task]] = [operations.Build, *operations.OPERATIONS, operations.Churn, operations.Memory]
     kinds += [traversals.Scratch, traversals.Current]
     kinds += [traversals.Repair, traversals.Stream, traversals.Window, traversals.Reduce, traversals.Propagate]
     for kind in kinds:

@@ -124,6 +124,7 @@ class Insert(Operation):
             self._check_weights(batch)
 
     def _check_weights(self, batch: HostBatch) -> None:
+        assert batch.weight is not None
         last = dict(zip(batch.keys.tolist(), batch.weight.tolist(), strict=True))
         stored = self.device.to_numpy(self.graph.edge_weights(batch.edges.src, batch.edges.dst))
         expected = np.array([last[key] for key in batch.keys.tolist()], stored.dtype)

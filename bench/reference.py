@@ -80,7 +80,7 @@ class ScipyPageRank(ScipyTask):
 
     def action(self, state: Any) -> Any:
         """Iterate."""
-        return pagerank(self.matrix, **constants.PAGERANK)
+        return pagerank(self.matrix, **constants.PAGERANK)  # type: ignore[arg-type]
 
 
 class ScipyReduce(ScipyTask):

@@ -56,7 +56,7 @@ def captured(action: Callable[[], Any], device: Device) -> Any:
     have been compiled and allocated before.
 
     Raises:
-        cupy.cuda.runtime.CUDARuntimeError: ``action`` makes the host wait for the device.
+        RuntimeError: ``action`` makes the host wait for the device.
     """
     cupy = device.xp
     device.synchronize()

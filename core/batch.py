@@ -57,12 +57,9 @@ def _edge_list(edges: Any, argument: str) -> EdgeList | None:
             raise ShapeError(f"{argument}.{name} is no array: pass one entry per edge")
     if len(result.src) != len(result.dst):
         raise ShapeError(f"{argument}.src has {len(result.src)} entries and {argument}.dst has {len(result.dst)}")
-    if (
-        getattr(result.weight, "ndim", 1)
-        and hasattr(result.weight, "__len__")
-        and len(result.weight) != len(result.src)
-    ):
-        raise ShapeError(f"{argument}.weight has {len(result.weight)} entries for {len(result.src)} edges")
+    weight: Any = result.weight
+    if getattr(weight, "ndim", 1) and hasattr(weight, "__len__") and len(weight) != len(result.src):
+        raise ShapeError(f"{argument}.weight has {len(weight)} entries for {len(result.src)} edges")
     return result
 
 
@@ -255,6 +252,8 @@ def _net(xp: Any, lists: Lists) -> Lists:
     stays[came] = False
     replaced, old = lists.replaced, lists.replaced_old
     if old is not None:
+        assert deleted.weight is not None
+        assert inserted.weight is not None
         before, after = deleted.weight[back], inserted.weight[came]
         extra = _take(inserted, came[before != after])
         replaced = EdgeList(*(xp.concatenate(pair) for pair in zip(replaced, extra, strict=True)))

@@ -658,6 +658,7 @@ class Graph:
         dst = checked_ids(on_host(dst), self._num_vertices, f"{prefix}dst")
         if weight is not None:
             dtype = self.weight_dtype
+            assert dtype is not None
             weight = checked_weights(on_host(weight), dtype, f"{prefix}weight") if weight.ndim else np.full(n, weight)
         if inserting and (self.self_loops != "allow" or mirror):
             src, dst, weight = self._heed_loops(EdgeList(src, dst, weight), prefix)

@@ -3,7 +3,8 @@
 A *store* is one directed out-adjacency on one device. Three methods are required (:meth:`Store.insert`,
 :meth:`Store.delete`, :meth:`Store.edges`); every other method has a generic fallback, and
 :meth:`Store.capabilities` says which of them an engine brings itself. Input reaches a store validated,
-contiguous and on its device: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` (or None on an unweighted store).
+contiguous and on its device: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` (or None on an
+unweighted store).
 
 Vertices are ids in ``[0, num_vertices)``, and ``num_vertices`` is at most :data:`MAX_VERTICES`: the two top ids are the
 sentinels :data:`EMPTY` and :data:`TOMBSTONE`.

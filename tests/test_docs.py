@@ -151,8 +151,8 @@ def test_pages_name_no_command_that_is_not_there() -> None:
 def test_python_blocks_run(page: Path, tmp_path: Path, data_dir: Path) -> None:
     """The ``python`` blocks of a page run from top to bottom, in one namespace, on the CPU.
 
-    Graphs that they read lie in the working folder. Where the shared folder of graphs is absent, blocks that read one of
-    its files are left out.
+    Graphs that they read lie in the working folder. Where the shared folder of graphs is absent, blocks that read one
+    of its files are left out.
     """
     lines = [""] * len(page.read_text().splitlines())
     for block in blocks(page):

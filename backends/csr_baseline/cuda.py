@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +23,7 @@ HERE = Path(__file__).parent
 ITEMS = 8  #: edges per thread of a rebuild (the same constant is in csr.cu)
 
 
+@cache
 def program(weight_dtype: np.dtype | None) -> Program:
     """Return the engine's kernels for weights of a dtype."""
     return Program(

@@ -106,10 +106,10 @@ class CsrStore(Store):
 
     def reserve(self, num_edges: int) -> None:
         """Make two sets of arrays with room for ``num_edges`` more edges; updates swap them until they are full."""
-        count = self.num_edges
-        size = count + num_edges
-        if self.spare is not None and min(len(self.spare.dst), len(self.dst)) >= size:
+        if self.spare is not None and min(len(self.spare.dst), len(self.dst)) >= self.bound() + num_edges:
             return
+        count = self.num_edges
+        size = count + count // 4 + num_edges  # so that the next batches find room as well
         self._admit(self.num_vertices, size)
         with out_of_memory(self.name):
             edges, spare = empty_edges(self, size, owners=False), empty_edges(self, size, owners=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ BATCH = np.dtype(
 )
 
 
+@cache
 def program(weight_dtype: np.dtype | None) -> Program:
     """Return the engine's kernels for weights of a dtype."""
     constants = tuple((name, int(getattr(layout, name))) for name in MACROS)

@@ -166,13 +166,23 @@ class HornetStore(Store):
         self.ensure_stacks(stack_bounds(known, unseen, inserted + deleted, self.num_vertices))
 
     def reserve(self, num_edges: int) -> None:
-        """Make room for ``num_edges`` more edges wherever they go; on CUDA waits for the device."""
+        """Make room for ``num_edges`` more edges wherever they go; on CUDA waits where there may be too little."""
+        if self.mirror is not None and self._has_room(num_edges):
+            return
         counters = self._known()
         grow = pressure(self._degrees_on_host(), self.device.to_numpy(self.klass), GROW)
         edges = int(counters[EDGES]) + num_edges
         self.ensure_pool(int(counters[USED]) + most_carved(grow, num_edges) + (2 + GRAIN) * num_edges)
         most = [min(num_edges, self.num_vertices, edges >> max(0, k - MIN_CLASS)) for k in range(CLASSES)]
         self.ensure_stacks(counters[BLOCKS:FREE] + np.array(most, np.int64))
+
+    def _has_room(self, num_edges: int) -> bool:
+        """Return whether, from what the host knows (CUDA), there is room for any such batch."""
+        self.mirror.poll()
+        known, unseen = self.mirror.values, self.mirror.unseen
+        slots = int(known[USED]) + carve_bound(known, unseen, num_edges, 0, self.num_vertices)
+        blocks = stack_bounds(known, unseen, num_edges, self.num_vertices)
+        return slots <= len(self.dst) and bool(np.all(blocks <= np.diff(self.stack_limits)))
 
     def compact(self) -> None:
         """Repack: every block as small as its degree allows, block arrays by size, no free blocks, no spare pool.

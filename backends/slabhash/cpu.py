@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_of, decode, match
+from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_of, decode
 from suricate.backends.slabhash.layout import (
     BUMP,
     FLAG_CHAIN,
@@ -26,7 +26,7 @@ from suricate.backends.slabhash.layout import (
     WANTED,
     Slabs,
 )
-from suricate.backends.slabhash.vector import kernel, prefetch, trailing_zeros
+from suricate.backends.slabhash.vector import kernel, match8, one_bits, prefetch, trailing_zeros
 from suricate.devices import Array
 from suricate.store import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
 
@@ -46,6 +46,18 @@ def encode(count):
         count = (count + 1) >> 1
         exponent += 1
     return exponent << MANTISSA_BITS | count
+
+
+@njit(inline="always")
+def match(g, base, v):
+    """Return the mask of the key slots, of the slab whose first word is ``base``, that hold ``v`` (uint32)."""
+    hits = match8(g.pool, base, v)
+    if g.keys > 7:
+        hits |= match8(g.pool, base + 8, v) << 8
+        if g.keys > 15:
+            hits |= match8(g.pool, base + 16, v) << 16
+            hits |= match8(g.pool, base + 24, v) << 24
+    return hits & ((1 << g.keys) - 1)
 
 
 @njit(inline="always")
@@ -128,7 +140,7 @@ def append(g, slab, v, weights, word, fresh):
     """Add a key that is not in the chain from ``slab`` on, with the weight at ``weights[word:]``."""
     slot = np.int64(-1)
     while slot < 0:
-        empty = match(g.pool, slab * g.words, g.keys, KEY_EMPTY)
+        empty = match(g, slab * g.words, KEY_EMPTY)
         if empty:
             slot = slab * g.words + trailing_zeros(empty)
             break
@@ -143,6 +155,49 @@ def append(g, slab, v, weights, word, fresh):
         g.pool[weight_of(g, slot) + t] = weights[word + t]
     if fresh:
         stamp_slot(g, slab, slot & (g.words - 1))
+
+
+@kernel
+def dead_share(g, head):
+    """Return whether a quarter of the slots of the full chain from ``head`` on are tombstones."""
+    dead, slots, slab = np.int64(0), np.int64(0), head
+    while slab >= 0:
+        dead += one_bits(match(g, slab * g.words, KEY_TOMBSTONE))
+        slots += g.keys
+        slab = next_slab(g, slab)
+    return 4 * dead >= slots
+
+
+@kernel
+def flush_chain(g, head):
+    """Close the gaps of the tombstones in the chain from ``head`` on, keep the order, and free the slabs left over."""
+    target, used, slab = head, 0, head
+    while slab >= 0:
+        split = fresh_from(g, slab) if g.epoch > 0 else g.keys
+        if split < g.keys:
+            g.stamp[slab] = g.epoch << 5  # in the list of touched slabs, without slots
+        for j in range(g.keys):
+            v = g.pool[slab * g.words + j]
+            if v >= KEY_TOMBSTONE:
+                continue
+            if used == g.keys:
+                target, used = next_slab(g, target), 0
+            to, source = target * g.words + used, slab * g.words + j
+            g.pool[to] = v
+            for t in range(g.weight_words):
+                g.pool[weight_of(g, to) + t] = g.pool[weight_of(g, source) + t]
+            if j >= split:
+                stamp_slot(g, target, used)
+            used += 1
+        slab = next_slab(g, slab)
+    for j in range(used, g.keys):
+        g.pool[target * g.words + j] = KEY_EMPTY
+    slab = next_slab(g, target)
+    g.pool[target * g.words + g.keys] = KEY_EMPTY
+    while slab >= 0:
+        after = next_slab(g, slab)
+        release(g, slab)
+        slab = after
 
 
 @kernel
@@ -212,29 +267,58 @@ def edge_hash(u, v):
 
 
 @kernel
-def claim_last(src, dst, table, place):
-    """Find the last duplicate of every edge: ``table[place[i]]`` becomes the last index with the edge of index i.
+def place_of(src, dst, i, table, mask):
+    """Return the place in ``table`` of the edge with index ``i``: where an index of the same edge is, or EMPTY."""
+    at = edge_hash(src[i], dst[i]) & mask
+    while True:
+        other = table[at]
+        if other == KEY_EMPTY or (src[other] == src[i] and dst[other] == dst[i]):
+            return at
+        at = (at + 1) & mask
 
-    ``table`` (uint32, a power of two, at least twice the batch, all EMPTY) is an open-addressing hash table of indices.
+
+@kernel
+def merge_duplicates(src, dst, weights, size, met, table, last, status, before):
+    """Make the last duplicate of an edge the only one with a status, that of all of them together.
+
+    The edges were inserted one by one. ``met`` are, in order, the indices of those that were there by then. ``table``
+    (uint32, a power of two, more than ``met``, all EMPTY) is an open-addressing hash table of the first index of these
+    edges, ``last`` as long, has the last one. ``size`` is the words of a weight.
     """
     mask = len(table) - 1
-    for i in range(len(src)):
-        if i + FAR < len(src):
-            prefetch(table, edge_hash(src[i + FAR], dst[i + FAR]) & mask)
-        if i + NEAR < len(src):
-            other = table[edge_hash(src[i + NEAR], dst[i + NEAR]) & mask]
-            if other != KEY_EMPTY:
-                prefetch(src, np.int64(other))
-                prefetch(dst, np.int64(other))
-        u, v = src[i], dst[i]
-        at = edge_hash(u, v) & mask
-        while True:
-            other = table[at]
-            if other == KEY_EMPTY or (src[other] == u and dst[other] == v):
-                break
-            at = (at + 1) & mask
-        table[at] = i
-        place[i] = at
+    for k in range(len(met)):
+        if k + FAR < len(met):
+            ahead = edge_hash(src[met[k + FAR]], dst[met[k + FAR]]) & mask
+            prefetch(table, ahead)
+            prefetch(last, ahead)
+        i = np.int64(met[k])
+        at = place_of(src, dst, i, table, mask)
+        if table[at] == KEY_EMPTY:
+            table[at] = i
+        last[at] = i
+    for j in range(len(src)):
+        if j + FAR < len(src):
+            prefetch(table, edge_hash(src[j + FAR], dst[j + FAR]) & mask)
+        if status[j] == NEW:
+            at = place_of(src, dst, j, table, mask)
+            if table[at] != KEY_EMPTY:
+                table[at] = j
+    for k in range(len(met)):
+        i = np.int64(met[k])
+        at = place_of(src, dst, i, table, mask)
+        head = np.int64(table[at])
+        if last[at] != i:
+            if head != i:
+                status[i] = UNCHANGED
+            continue
+        if head == i:
+            continue
+        same = True
+        for t in range(size):
+            before[i * size + t] = before[head * size + t]
+            same &= before[i * size + t] == weights[i * size + t]
+        status[i] = NEW if status[head] == NEW else (UNCHANGED if same else REPLACED)
+        status[head] = UNCHANGED
 
 
 @njit(inline="always")
@@ -254,35 +338,34 @@ def fetch(g, src, dst, i):
 
 
 @kernel
-def insert_edges(g, src, dst, weights, table, place, start, quota, hashing, per_bucket, status, before):
+def insert_edges(g, src, dst, weights, met, start, quota, hashing, per_bucket, status, before):
     """Insert edges from index ``start`` on; return the index reached, short of the end only to ask for more slabs.
 
-    ``weights`` are words, ``table`` and ``place`` what ``claim_last`` left (weighted stores only), ``quota`` the slabs
-    that re-buckets may use (negative: do not re-bucket).
+    ``weights`` are words. Weighted stores write the indices of the edges that are there already to ``met``; its last
+    word counts them. ``quota`` are the slabs that re-buckets may use (negative: do not re-bucket).
     """
     size = g.weight_words
     for i in range(start, len(src)):
         fetch(g, src, dst, i)
-        if size > 0:
-            if i + NEAR < len(src):
-                prefetch(table, np.int64(place[i + NEAR]))
-            if table[place[i]] != i:
-                continue
         u, v = src[i], dst[i]
         slab = head_of(g, u, v)
         if slab < 0:
             slab = allocate(g, u)
             g.first_slab[u] = slab
-        slot, depth, grown = np.int64(-1), 1, False
+        head, slot, depth, grown = slab, np.int64(-1), 1, False
         while slot < 0:
             base = slab * g.words
-            hits = match(g.pool, base, g.keys, v)
+            hits = match(g, base, v)
             if hits == 0:
-                hits = match(g.pool, base, g.keys, KEY_EMPTY)
+                hits = match(g, base, KEY_EMPTY)
             if hits:
                 slot = base + trailing_zeros(hits)
                 break
             after = next_slab(g, slab)
+            if after < 0 and dead_share(g, head):
+                flush_chain(g, head)
+                slab, depth = head, 1
+                continue
             depth += 1
             if after < 0:
                 after = allocate(g, u)
@@ -297,6 +380,9 @@ def insert_edges(g, src, dst, weights, table, place, start, quota, hashing, per_
                 same &= g.pool[at + t] == weights[i * size + t]
                 g.pool[at + t] = weights[i * size + t]
             status[i] = UNCHANGED if same else REPLACED
+            if size > 0:
+                met[met[len(src)]] = i
+                met[len(src)] += np.uint32(1)
             continue
         g.pool[slot] = v
         for t in range(size):
@@ -318,7 +404,7 @@ def locate(g, u, v):
     """Return the slot of edge ``(u, v)``; -1 if it is not there."""
     slab, slot = head_of(g, u, v), np.int64(-1)
     while slab >= 0:
-        hits = match(g.pool, slab * g.words, g.keys, v)
+        hits = match(g, slab * g.words, v)
         if hits:
             slot = slab * g.words + trailing_zeros(hits)
             break
@@ -376,34 +462,48 @@ def plan_buckets(expected, per_bucket, hashing, codes, heads):
         heads[v] = decode(code) if expected[v] > 0 else 0
 
 
-@kernel
-def count_slabs(g, bump, src, dst, counts, fresh):
-    """Return how many slabs an insertion needs at most; ``counts`` is zeroed uint32[bump + vertices].
+@njit(inline="always")
+def chain_at(g, bump, u, v):
+    """Return the place among ``bump`` heads and then all vertices for the chain that edge ``(u, v)`` goes to."""
+    head = head_of(g, u, v)
+    return head if head >= 0 else bump + np.int64(u)
 
-    With ``fresh`` all heads are known to be empty, and the pool is not looked at.
+
+@kernel
+def free_slots(g, slab):
+    """Return the number of EMPTY key slots of the chain from ``slab`` on."""
+    after = next_slab(g, slab)
+    while after >= 0:
+        slab = after
+        after = next_slab(g, slab)
+    return one_bits(match(g, slab * g.words, KEY_EMPTY))
+
+
+@kernel
+def count_slabs(g, bump, src, dst, left, fresh):
+    """Return how many slabs an insertion needs at most.
+
+    ``left``, zeroed uint8[bump + vertices], is set to one more than the slots that are left of a chain. With ``fresh``
+    all heads are known to be empty, and the pool is not looked at.
     """
-    keys = g.keys
+    need = np.int64(0)
     for i in range(len(src)):
         if i + FAR < len(src):
             prefetch(g.first_slab, np.int64(src[i + FAR]))
             prefetch(g.buckets, np.int64(src[i + FAR]))
         if i + NEAR < len(src):
-            head = head_of(g, src[i + NEAR], dst[i + NEAR])
-            prefetch(counts, head if head >= 0 else bump + np.int64(src[i + NEAR]))
-        head = head_of(g, src[i], dst[i])
-        counts[head if head >= 0 else bump + np.int64(src[i])] += np.uint32(1)
-    need = np.int64(0)
-    for at in range(len(counts)):
-        edges = np.int64(counts[at])
-        if edges and at < bump:
-            slab = np.int64(at)
-            while not fresh and g.pool[slab * g.words + keys] != KEY_EMPTY:
-                slab = np.int64(g.pool[slab * g.words + keys])
-            used = 0
-            while not fresh and used < keys and g.pool[slab * g.words + used] != KEY_EMPTY:
-                used += 1
-            edges = max(np.int64(0), edges - (keys - used))
-        need += (edges + keys - 1) // keys
+            ahead = chain_at(g, bump, src[i + NEAR], dst[i + NEAR])
+            prefetch(left, ahead)
+            if not fresh and ahead < bump:
+                prefetch(g.pool, ahead * g.words)
+        at = chain_at(g, bump, src[i], dst[i])
+        slots = np.int64(left[at]) - 1
+        if slots < 0:
+            slots = np.int64(0) if at >= bump else np.int64(g.keys) if fresh else free_slots(g, at)
+        if slots == 0:
+            need += 1
+            slots = np.int64(g.keys)
+        left[at] = slots
     return need
 
 
@@ -492,13 +592,6 @@ class CpuKernels:
     def __init__(self, store: Any) -> None:
         self.store = store
 
-    def duplicates(self, src: Array, dst: Array) -> tuple[Array, Array]:
-        """Return the table and the places of ``claim_last``; empty arrays on an unweighted store."""
-        if self.store.weight_dtype is None:
-            return NO_WORDS, NO_WORDS
-        table = np.full(1 << (2 * len(src) - 1).bit_length(), EMPTY, np.uint32)
-        return table, np.empty(len(src), np.uint32)
-
     def insert(
         self,
         src: Array,
@@ -511,19 +604,24 @@ class CpuKernels:
         before: Array | None,
     ) -> None:
         """Insert a batch that ``need`` slabs suffice for; re-buckets may use ``quota`` more, and ask for more."""
-        store = self.store
+        store, weighted = self.store, self.store.weight_dtype is not None
         with store.reserving():
-            table, place = self.duplicates(src, dst)
+            met = np.empty(len(src) + 1 if weighted else 0, np.uint32)
+            tables = np.empty((2, 1 << (2 * len(src)).bit_length() if weighted else 0), np.uint32)
+        met[-1:] = 0
         words, old = batch_words(weight), batch_words(before)
-        if len(table):
-            claim_last(src, dst, table, place)
         at = 0
         while at < len(src):
             at = insert_edges(
-                store.slabs, src, dst, words, table, place, at, quota, store.hashing, store.per_bucket, status, old
+                store.slabs, src, dst, words, met, at, quota, store.hashing, store.per_bucket, status, old
             )
             if at < len(src):
                 quota, need = store.more_quota(len(src) - at, min(need, len(src) - at))
+        if weighted and met[-1]:
+            met = met[: met[-1]]
+            table, last = tables[:, : 1 << (2 * len(met)).bit_length()]
+            table[:] = EMPTY
+            merge_duplicates(src, dst, words, store.geometry.weight_words, met, table, last, status, old)
 
     def delete(self, src: Array, dst: Array, guard: Array | None, status: Array, before: Any) -> None:
         """Delete a batch."""
@@ -549,8 +647,8 @@ class CpuKernels:
 
     def count_slabs(self, slabs: Slabs, bump: int, src: Array, dst: Array, guard: Array | None, fresh: bool) -> int:
         """Return how many slabs inserting the batch needs at most."""
-        counts = np.zeros(bump + len(slabs.first_slab), np.uint32)
-        return int(count_slabs(slabs, bump, src, dst, counts, fresh))
+        left = np.zeros(bump + len(slabs.first_slab), np.uint8)
+        return int(count_slabs(slabs, bump, src, dst, left, fresh))
 
     def move_edges(self, old: Slabs, new: Slabs) -> None:
         """Copy all edges to empty buckets in another pool."""

@@ -15,12 +15,16 @@ from suricate.devices import Array
 HERE = Path(__file__).parent
 BLOCK = 256
 MAX_BLOCKS = 1 << 20
+INSERT_BLOCKS = 6  # per multiprocessor, of a large batch
+CHUNK = 8  # slabs that a warp then takes at a time
 SETTLE_BLOCKS = 2  # per multiprocessor, all resident: see its launch bounds
 NULL = np.uint64(0)
 NO_LIMIT = np.uint32(0xFFFFFFFF)
 CHAIN_LIMIT = 64  # slabs of a chain, at a load factor up to 1, beyond which an edge waits for more buckets
 DEFER_FROM = 1 << 15  # edges of a batch from which on that is done: below, a chain cannot grow long enough to matter
 KEPT_SCRATCH = 1 << 20  # bytes of scratch memory that are kept from batch to batch
+PART = 16  # buckets that a tile moves, as in settle.cu
+POST_EVERY = 8  # batches, so that the host learns in time that re-buckets lack room
 SOURCES = ("insert.cu", "delete.cu", "find.cu", "maintain.cu", "settle.cu")
 
 
@@ -49,6 +53,7 @@ class CudaKernels:
         self._compiled: dict[str, Any] = {}
         self._scratch: dict[str, Array] = {}
         self._in_flight = False
+        self._batches = 0
         self._unseen = 0  # slabs granted since the copy of the counters that is in flight (or last arrived)
         self._pinned: Any = None
         self._event: Any = None
@@ -64,10 +69,10 @@ class CudaKernels:
         return engine_programs(self.store.geometry, self._struct)
 
     @cached_property
-    def _settle_grid(self) -> int:
+    def _multiprocessors(self) -> int:
         import cupy
 
-        return SETTLE_BLOCKS * cupy.cuda.Device().attributes["MultiProcessorCount"]
+        return cupy.cuda.Device().attributes["MultiProcessorCount"]
 
     def _view(self) -> np.void:
         """Return the struct of the store's arrays, packed once per change of the arrays."""
@@ -102,10 +107,15 @@ class CudaKernels:
 
     # -- counters ------------------------------------------------------------------------------------------------------
 
-    def spend(self, slabs: int, edges: int) -> None:
-        """Note that the batch just queued may take ``slabs``; large batches have the counters sent over."""
+    def spend(self, slabs: int) -> None:
+        """Note that up to ``slabs`` may be taken by what is queued."""
+        self.store._room -= slabs
         self._unseen += slabs
-        if edges >= DEFER_FROM or self.store._room < 4 * slabs:
+
+    def report(self, slabs: int, edges: int) -> None:
+        """After a batch that may have taken ``slabs``: now and then have the counters sent over."""
+        self._batches += 1
+        if edges >= DEFER_FROM or self.store._room < 4 * slabs or self._batches % POST_EVERY == 0:
             self._post()
 
     def _post(self) -> None:
@@ -159,7 +169,7 @@ class CudaKernels:
                 table, place = self._table(edges), self._array("place", edges)
             if hashing:
                 queue, target, code = (self._array(name, queue_size) for name in ("queue", "target", "code"))
-                parts = self._array("parts", 5 * (queue_size + slabs.capacity // 64 + 1))
+                parts = self._array("parts", 5 * (queue_size + slabs.capacity // PART + 1))
                 pending = cupy.zeros(store.num_vertices, np.uint32) if edges >= DEFER_FROM else None
         view = self._view()
         if table is not None:
@@ -167,13 +177,20 @@ class CudaKernels:
             self._launch("insert.cu", "claim_last", edges, src, dst, n, guard, table, mask, place)
         limit = NO_LIMIT if pending is None else np.uint32(CHAIN_LIMIT * max(1.0, store.load_factor))
         per_bucket = np.float64(store.per_bucket)
+        threads, chunk = self._tiles(edges), 1
+        most = INSERT_BLOCKS * BLOCK * self._multiprocessors
+        waste = (CHUNK - 1) * most // 32
+        if threads > most and store._room >= need + quota + waste:
+            threads, chunk = most, CHUNK
+            self.spend(waste)
         self._launch(
-            "insert.cu", "insert", self._tiles(edges), view, src, dst, weight, n, guard, table, place, queue, pending,
-            limit, np.float32(per_bucket), status, before,
+            "insert.cu", "insert", threads, view, src, dst, weight, n, guard, table, place, queue, pending,
+            limit, np.float32(per_bucket), np.uint32(chunk), status, before,
         )  # fmt: skip
         if hashing or table is not None:
+            resident = SETTLE_BLOCKS * self._multiprocessors * BLOCK
             self._launch(
-                "settle.cu", "settle", self._settle_grid * BLOCK, view, src, dst, weight, n, guard, table, place, queue,
+                "settle.cu", "settle", resident, view, src, dst, weight, n, guard, table, place, queue,
                 target, code, parts, pending, np.uint64(quota), per_bucket, status, before,
             )  # fmt: skip
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from suricate.backends.slabhash.vector import match8, trailing_zeros
+from suricate.backends.slabhash.vector import match8, prefetch, trailing_zeros
 from suricate.store import EMPTY
 
 KEY_EMPTY = np.uint32(EMPTY)
+AHEAD = 8  # buckets ahead at which the second slab is prefetched
 
 
 @njit(inline="always")
@@ -29,15 +30,16 @@ def bucket_of(v, count):
 
 
 @njit(inline="always")
-def match(pool, base, keys, v):
-    """Return the mask of the key slots, of the slab whose first word is ``base``, that hold ``v`` (uint32)."""
-    hits = match8(pool, base, v)
-    if keys > 7:
-        hits |= match8(pool, base + 8, v) << 8
-        if keys > 15:
-            hits |= match8(pool, base + 16, v) << 16
-            hits |= match8(pool, base + 24, v) << 24
-    return hits & ((1 << keys) - 1)
+def match_words(g, base, v):
+    """Return a mask whose low ``g.keys`` bits are the key slots that hold ``v``, of the slab with first word ``base``.
+
+    Slabs of 8 and 16 words are compared more than once instead of by way of a branch: between ``g.pool`` and its use
+    in the same basic block Numba does not count references.
+    """
+    second = (g.words >> 1 | g.words >> 2) & 8
+    third = g.words >> 1 & 16
+    low = match8(g.pool, base, v) | match8(g.pool, base + second, v) << 8
+    return low | match8(g.pool, base + third, v) << 16 | match8(g.pool, base + third + (third >> 1), v) << 24
 
 
 @njit(inline="always")
@@ -54,8 +56,20 @@ def units(g, u):
 
 @njit(inline="always")
 def first(g, u, k):
-    """Return the cursor at the head slab of bucket ``k``."""
-    return np.int64(g.first_slab[u]) + k
+    """Return the cursor at the head slab of bucket ``k``.
+
+    Asks for slabs of the buckets behind it: heads are read in order of their addresses, second slabs are anywhere.
+    """
+    head = np.int64(g.first_slab[u]) + k
+    last, half = len(g.owner) - 1, g.words >> 1
+    far = min(head + 2 * AHEAD, last) * g.words
+    after = np.int32(g.pool[np.uint64(min(head + AHEAD, last) * g.words + g.keys)])
+    second = max(np.int64(after), np.int64(0)) * g.words  # slab 0 if there is none, which costs less than a branch
+    prefetch(g.pool, far)
+    prefetch(g.pool, far + half)
+    prefetch(g.pool, second)
+    prefetch(g.pool, second + half)
+    return head
 
 
 @njit(inline="always")
@@ -66,29 +80,29 @@ def begin(g, c):
 
 @njit(inline="always")
 def end(g, c):
-    """Return one past the last key slot of slab ``c``."""
-    return c * g.words + g.keys
+    """Return one past the last used key slot of slab ``c``: EMPTY is at the tail only."""
+    base = c * g.words
+    return base + trailing_zeros(match_words(g, base, KEY_EMPTY) | (1 << g.keys))
 
 
 @njit(inline="always")
 def following(g, c):
     """Return the next slab of the bucket, or -1."""
-    after = g.pool[c * g.words + g.keys]
+    after = g.pool[np.uint64(c * g.words + g.keys)]
     return np.int64(-1) if after == KEY_EMPTY else np.int64(after)
 
 
 @njit(inline="always")
 def key(g, i):
     """Return the word in slot ``i``."""
-    return g.pool[i]
+    return g.pool[np.uint64(i)]
 
 
 @njit(inline="always")
 def weight(g, i):
     """Return the weight of slot ``i``."""
-    j = i & (g.words - 1)
-    base = i - j + g.weight_offset
-    return g.weight[(base >> 1 if g.weight.itemsize == 8 else base) + j]
+    wide = g.weight.itemsize >> 3
+    return g.weight[np.uint64((i + (i & (g.words - 1)) * wide + g.weight_offset) >> wide)]
 
 
 @njit
@@ -99,7 +113,7 @@ def find(g, u, v):
         return np.int64(-1)
     s = np.int64(head) + bucket_of(v, decode(g.buckets[u]))
     while True:
-        hits = match(g.pool, s * g.words, g.keys, np.uint32(v))
+        hits = match_words(g, s * g.words, np.uint32(v)) & ((1 << g.keys) - 1)
         if hits:
             return s * g.words + trailing_zeros(hits)
         after = g.pool[s * g.words + g.keys]

@@ -27,12 +27,14 @@ extern "C" __global__ void claim_last(const uint32_t* src, const uint32_t* dst, 
 
 // Insert the batch: a tile per edge, in grid stride; see place_edges() for atomics and duplicates. On a weighted store
 // only the last duplicate (table, place) acts. Vertices with long chains go to `queue` (null: buckets are fixed); with
-// `pending` (zeroed, per vertex), edges beyond `limit` slabs are deferred and counted there. Does not synchronise.
+// `pending` (zeroed, per vertex), edges beyond `limit` slabs are deferred and counted there. A warp takes new slabs from
+// the pool `chunk` at a time. Does not synchronise.
 extern "C" __global__ void __launch_bounds__(256)
 insert(View g, const uint32_t* src, const uint32_t* dst, const bits_t* weight, long long n, const uint32_t* guard,
        const uint32_t* table, const uint32_t* place, uint32_t* queue, uint32_t* pending, uint32_t limit,
-       float per_bucket, uint8_t* status, bits_t* before) {
+       float per_bucket, uint32_t chunk, uint8_t* status, bits_t* before) {
     const Tile t;
+    Spare spare = {chunk};
     const bool barred = guard && *guard;
     const Watch watch = {queue, limit, per_bucket};
     for (long long base = warp_index() * TILES; base < n; base += warp_count() * TILES) {
@@ -52,7 +54,7 @@ insert(View g, const uint32_t* src, const uint32_t* dst, const bits_t* weight, l
             buckets = bucket_count(g.buckets[u]);
             if (head == LOCKED) head = EMPTY;
         }
-        Placed placed = place_edges(g, t, active, u, v, w, head, buckets, g.epoch != 0, watch);
+        Placed placed = place_edges(g, t, active, u, v, w, head, buckets, g.epoch != 0, watch, spare);
         if (placed.mine) {
             status[i] = placed.status;
 #if WEIGHT_WORDS
@@ -68,4 +70,5 @@ insert(View g, const uint32_t* src, const uint32_t* dst, const bits_t* weight, l
             if (deferred) store_word(g.counters + PENDING, 1u);
         }
     }
+    give_back(g, spare);
 }

@@ -29,6 +29,7 @@ PENDING = 7  #: CUDA, within one insertion: edges put off until their vertex has
 WORK = 8  #: CUDA, within one insertion: parts of vertices to move
 ARRIVED, LEFT = 9, 10  #: CUDA: grid-wide barrier
 SPENT = 12  #: CUDA, within one insertion: slabs claimed by re-buckets (64 bits)
+HEADS = 14  #: CUDA, within one insertion: heads claimed by re-buckets
 NUM_COUNTERS = 16
 
 # A bucket count is a 16-bit word: 11 bits of mantissa, 4 of exponent; the top bit says that the vertex is queued.
@@ -79,12 +80,15 @@ def macros(shape: Geometry) -> dict[str, int]:
 
 
 def fitting_slab(mean_degree: float, weight_dtype: np.dtype | None, load_factor: float) -> int:
-    """Return the slab width for an expected degree (0: unknown): one narrow slab, else 64 bytes, 128 for hubs only."""
-    if mean_degree <= 0:
-        return 64
-    if mean_degree <= load_factor * geometry(32, weight_dtype).keys:
+    """Return the slab width for an expected degree (0: unknown).
+
+    One slab of 32 or 64 bytes if that holds the edges; else 64 bytes without weights, 128 for hubs only, and 128 with
+    weights, so that there are 10 to 15 keys to a slab either way.
+    """
+    if 0 < mean_degree <= load_factor * geometry(32, weight_dtype).keys:
         return 32
-    return 64 if mean_degree <= 8 * load_factor * geometry(64, weight_dtype).keys else 128
+    narrow = geometry(64, weight_dtype).keys * load_factor * (8 if weight_dtype is None else 1)
+    return 64 if mean_degree <= narrow and (mean_degree > 0 or weight_dtype is None) else 128
 
 
 class Slabs(NamedTuple):

@@ -103,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(256) free_vertices(View g, const ui
     for (long long i = warp_index(); i < n; i += warp_count()) {
         const uint32_t v = vertices[i], head = g.first_slab[v];
         if (head == EMPTY) continue;
-        release_chains(g, t, head, bucket_count(g.buckets[v]));
+        release_chains(g, t, head + t.index(), head + bucket_count(g.buckets[v]), TILES);
         __syncwarp();
         if ((threadIdx.x & 31) == 0) {
             g.first_slab[v] = EMPTY;

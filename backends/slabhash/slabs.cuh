@@ -13,7 +13,7 @@ constexpr uint8_t DEFERRED = 255;       // status of an edge that waits until it
 constexpr uint32_t NO_LIMIT = 0xFFFFFFFFu;
 
 // Places in the counters; see layout.py.
-enum { BUMP, LISTED, TAKEN, FREED, WANTED, TOUCHED, QUEUED, PENDING, WORK, ARRIVED, LEFT, SPENT = 12 };
+enum { BUMP, LISTED, TAKEN, FREED, WANTED, TOUCHED, QUEUED, PENDING, WORK, ARRIVED, LEFT, SPENT = 12, HEADS = 14 };
 
 constexpr uint32_t FLAG_CHAIN = 3;  // when vertices are re-bucketed: see layout.py
 constexpr float LONG_CHAIN = 8.0f, GROWTH = 1.7f;
@@ -85,9 +85,16 @@ __device__ __forceinline__ void add_per_vertex(uint32_t* counts, uint32_t u, boo
     if ((threadIdx.x & 31) == __ffs(peers) - 1) atomicAdd(counts + u, step * __popc(peers));
 }
 
+// Clean slabs that a warp took from the end of the pool in advance, `chunk` at a time, so that its next allocations need
+// no atomic: the counter of the pool is one address for the whole grid. Equal in all lanes of the warp.
+struct Spare {
+    uint32_t chunk;
+    uint32_t next = 0, left = 0;
+};
+
 // Warp: a clean slab for each lane that wants one, from the free list, else new; at most two atomics. The host has made
 // sure that there are enough.
-__device__ __forceinline__ uint32_t allocate(const View& g, bool wants) {
+__device__ __forceinline__ uint32_t allocate(const View& g, bool wants, Spare& spare) {
     uint32_t who = __ballot_sync(WARP, wants), slab = EMPTY;
     if (!who) return slab;
     const int lane = threadIdx.x & 31;
@@ -102,11 +109,24 @@ __device__ __forceinline__ uint32_t allocate(const View& g, bool wants) {
         who = __ballot_sync(WARP, wants);
         if (!who) return slab;
     }
-    int leader = __ffs(who) - 1;
-    uint32_t bump = 0;
-    if (lane == leader) bump = atomicAdd(g.counters + BUMP, __popc(who));
-    bump = __shfl_sync(WARP, bump, leader);
-    return wants ? bump + __popc(who & below) : slab;
+    const uint32_t rank = __popc(who & below), count = __popc(who);
+    const uint32_t kept = min(count, spare.left), more = count - kept;
+    uint32_t bump = spare.next + kept;  // after the kept ones
+    if (more) {
+        const uint32_t taken = max(more, spare.chunk);
+        if (lane == 0) bump = atomicAdd(g.counters + BUMP, taken);
+        bump = __shfl_sync(WARP, bump, 0);
+        spare.left = kept + taken;
+    }
+    if (wants) slab = rank < kept ? spare.next + rank : bump + rank - kept;
+    spare.next = bump + more;
+    spare.left -= count;
+    return slab;
+}
+
+// Warp: at the end of a kernel, what was taken in advance and not used counts as freed.
+__device__ __forceinline__ void give_back(const View& g, const Spare& spare) {
+    if ((threadIdx.x & 31) == 0 && spare.left) atomicAdd(g.counters + FREED, spare.left);
 }
 
 // Remember that key slot `j` of `slab` was inserted into since the mark; the first to do so lists the slab.
@@ -159,7 +179,8 @@ struct Placed {
 // Publishing: the fence orders the slab's content before the pointer; readers get both from L2.
 // A chain that grows too long has its vertex queued; an edge that would go beyond the limit is DEFERRED.
 __device__ __forceinline__ Placed place_edges(const View& g, const Tile& t, bool active, uint32_t u, uint32_t v, bits_t w,
-                                              uint32_t head, uint32_t buckets, bool fresh, const Watch& watch) {
+                                              uint32_t head, uint32_t buckets, bool fresh, const Watch& watch,
+                                              Spare& spare) {
     Placed placed = {false, UNCHANGED, 0};
     uint32_t slab = head == EMPTY ? EMPTY : head + bucket_of(v, buckets), depth = 1;
     while (__any_sync(WARP, active)) {
@@ -209,7 +230,7 @@ __device__ __forceinline__ Placed place_edges(const View& g, const Tile& t, bool
                 flag_vertex(g, u, watch.queue);
             }
         }
-        const uint32_t extra = allocate(g, wants);
+        const uint32_t extra = allocate(g, wants, spare);
         if (wants) {
             g.owner[extra] = u;
             g.pool[(long long)extra * SLAB_WORDS] = v;
@@ -236,6 +257,7 @@ __device__ __forceinline__ void move_slab(const View& old, const Tile& t, bool a
     const long long base = (long long)slab * SLAB_WORDS;
     uint4 q = {EMPTY, EMPTY, EMPTY, EMPTY};
     if (active) q = load_quad(old.pool + base + t.lane * 4);
+    Spare none = {1};
 #pragma unroll 1
     for (uint32_t j = 0; j < SLAB_KEYS; ++j) {
         uint32_t key = __shfl_sync(WARP, part_of(q, j & 3), t.shift + (j >> 2));
@@ -244,30 +266,29 @@ __device__ __forceinline__ void move_slab(const View& old, const Tile& t, bool a
 #if WEIGHT_WORDS
         if (moves) w = *weight_at(old, base + j);
 #endif
-        place_edges(g, t, moves, u, key, w, head, buckets, fresh, Watch{nullptr, NO_LIMIT, 0.0f});
+        place_edges(g, t, moves, u, key, w, head, buckets, fresh, Watch{nullptr, NO_LIMIT, 0.0f}, none);
     }
 }
 
-// Warp: clean and free the chains of `count` buckets from `head` on. The stamp of a slab that is in the list of touched
-// ones stays, without slots.
-__device__ __forceinline__ void release_chains(const View& g, const Tile& t, uint32_t head, uint32_t count) {
-    uint32_t freed = 0;
-    for (uint32_t k = 0; k < count; k += TILES) {
-        uint32_t slab = k + t.index() < count ? head + k + t.index() : EMPTY;
-        while (__any_sync(WARP, slab != EMPTY)) {
-            const long long base = (long long)slab * SLAB_WORDS;
-            uint32_t next = slab == EMPTY ? EMPTY : load_word(g.pool + base + SLAB_KEYS);
-            freed += __popc(__ballot_sync(WARP, slab != EMPTY && t.lane == 0));
-            __syncwarp();  // all lanes have the pointer before it is wiped
-            if (slab != EMPTY) {
-                for (int q = t.lane; q < SLAB_WORDS / 4; q += SLAB_LANES)
-                    *reinterpret_cast<uint4*>(g.pool + base + q * 4) = uint4{EMPTY, EMPTY, EMPTY, EMPTY};
-                if (t.lane == 0) {
-                    g.owner[slab] = EMPTY;
-                    if (g.epoch && g.stamp[slab] >> 5 == uint32_t(g.epoch)) g.stamp[slab] = uint32_t(g.epoch) << 5;
-                }
+// Tile: clean and free the chains with heads begin, begin + step, ... below `end`; the warp together. The stamp of a slab
+// that is in the list of touched ones stays, without slots.
+__device__ __forceinline__ void release_chains(const View& g, const Tile& t, uint32_t begin, uint32_t end, uint32_t step) {
+    uint32_t freed = 0, head = begin, slab = begin < end ? begin : EMPTY;
+    while (__any_sync(WARP, slab != EMPTY)) {
+        const bool active = slab != EMPTY;
+        const long long base = (long long)slab * SLAB_WORDS;
+        const uint32_t next = active ? load_word(g.pool + base + SLAB_KEYS) : EMPTY;
+        freed += __popc(__ballot_sync(WARP, active && t.lane == 0));
+        __syncwarp();  // all lanes have the pointer before it is wiped
+        if (active) {
+            for (int q = t.lane; q < SLAB_WORDS / 4; q += SLAB_LANES)
+                *reinterpret_cast<uint4*>(g.pool + base + q * 4) = uint4{EMPTY, EMPTY, EMPTY, EMPTY};
+            if (t.lane == 0) {
+                g.owner[slab] = EMPTY;
+                if (g.epoch && g.stamp[slab] >> 5 == uint32_t(g.epoch)) g.stamp[slab] = uint32_t(g.epoch) << 5;
             }
             slab = next;
+            if (next == EMPTY && end - head > step) slab = head += step;
         }
     }
     if ((threadIdx.x & 31) == 0 && freed) atomicAdd(g.counters + FREED, freed);

@@ -47,7 +47,8 @@ class SlabHashStore(Store):
     """One hash table of slabs per vertex. See :class:`suricate.store.Store` for the common arguments.
 
     Args:
-        slab_bytes: 32, 64, 128, or ``"auto"``: by the mean of the degree hints (64 without hints).
+        slab_bytes: 32, 64, 128, or ``"auto"``: by the mean of the degree hints; without hints by that of the first
+            batch, if this is a bulk load (as many edges as vertices or more).
         load_factor: edges per key slot for which buckets are sized.
         hashing: False gives every vertex one bucket: denser slabs for traversal, linear search for queries; chains are
             then never re-bucketed.
@@ -82,12 +83,11 @@ class SlabHashStore(Store):
         if not 0 < load_factor <= 16:
             raise ValueError(f"load_factor must be above 0 and at most 16, not {load_factor!r}")
         hints = self._hints(degree_hints)
+        self.load_factor, self.hashing = float(load_factor), bool(hashing)
+        self._width_is_open = slab_bytes == "auto" and hints is None
         if slab_bytes == "auto":
             slab_bytes = fitting_slab(_mean_degree(hints), dtype, load_factor)
-        self.slab_bytes, self.load_factor, self.hashing = int(slab_bytes), float(load_factor), bool(hashing)
-        self.geometry = geometry(self.slab_bytes, dtype)
-        self.per_bucket = self.load_factor * self.geometry.keys
-        self.kernels = self._make_kernels()
+        self._set_width(int(slab_bytes))
         self._promised = 0  # edges of reserve() that are still to come
         self._bound_edges = 0  # upper bound of the edges inserted since the buckets were last sized for all
         self._marked_arrays = False
@@ -96,6 +96,28 @@ class SlabHashStore(Store):
         self._read_counters()
         if hints is not None:
             self._try_hints(hints)
+
+    def _set_width(self, slab_bytes: int) -> None:
+        self.slab_bytes = slab_bytes
+        self.geometry = geometry(slab_bytes, self.weight_dtype)
+        self.per_bucket = self.load_factor * self.geometry.keys
+        self.kernels = self._make_kernels()
+
+    def _choose_width(self, edges: int) -> None:
+        """Before the first batch of an empty store: choose the slab width if the batch is a bulk load."""
+        self._width_is_open = False
+        if edges < self.num_vertices or self.slabs.capacity or self._marked_arrays:
+            return
+        before, width = self.slab_bytes, fitting_slab(edges / self.num_vertices, self.weight_dtype, self.load_factor)
+        if width == before:
+            return
+        self._set_width(width)
+        try:
+            with self.reserving():
+                self.slabs = self._new_slabs(len(self.slabs.first_slab), 0)
+        except CapacityError:
+            self._set_width(before)
+        self._read_counters()
 
     def _make_kernels(self) -> Any:
         if self.device.is_cuda:
@@ -135,14 +157,18 @@ class SlabHashStore(Store):
         if not self.device.is_cuda and size > _physical_memory():
             raise CapacityError(f"slabhash needs {size} bytes, the machine has {_physical_memory()}")
 
-    def _filled(self, size: int, alignment: int = 4) -> Array:
-        """Return uint32[size] of EMPTY whose address is a multiple of ``alignment``."""
+    def _filled(self, size: int, alignment: int = 4, kept: Array | None = None) -> Array:
+        """Return uint32[size] at a multiple of ``alignment``: a copy of ``kept``, if given, and EMPTY behind it."""
         if self.device.is_cuda:
-            return self.device.xp.full(size, EMPTY, np.uint32)  # aligned to 512 bytes by CuPy's memory pool
-        raw = np.empty(4 * size + alignment, np.uint8)
-        start = -raw.ctypes.data % alignment
-        array = raw[start : start + 4 * size].view(np.uint32)
-        array[:] = EMPTY
+            array = self.device.xp.empty(size, np.uint32)  # aligned to 512 bytes by CuPy's memory pool
+        else:
+            raw = np.empty(4 * size + alignment, np.uint8)
+            start = -raw.ctypes.data % alignment
+            array = raw[start : start + 4 * size].view(np.uint32)
+        begin = 0 if kept is None else len(kept)
+        if kept is not None:
+            array[:begin] = kept
+        array[begin:] = EMPTY
         return array
 
     def _new_slabs(self, vertices: int, capacity: int) -> Slabs:
@@ -174,10 +200,8 @@ class SlabHashStore(Store):
         slabs, xp = self.slabs, self.device.xp
         self._admit(capacity, len(slabs.first_slab), len(slabs.free_list))
         with self.reserving():
-            pool, owner = self._filled(capacity * slabs.words, 128), self._filled(capacity)
+            pool, owner = self._filled(capacity * slabs.words, 128, slabs.pool), self._filled(capacity, 4, slabs.owner)
             marks = [xp.zeros(capacity if self._marked_arrays else 0, np.uint32) for _ in range(2)]
-        pool[: len(slabs.pool)] = slabs.pool
-        owner[: slabs.capacity] = slabs.owner
         for new, old in zip(marks, (slabs.stamp, slabs.touched), strict=True):
             new[: len(old)] = old
         return slabs._replace(pool=pool, owner=owner, stamp=marks[0], touched=marks[1], capacity=capacity)
@@ -203,23 +227,23 @@ class SlabHashStore(Store):
     def _bound(self, edges: int, chains: int) -> int:
         return min(edges, chains + edges // self.geometry.keys)
 
-    def _make_room(self, src: Array, dst: Array, guard: Array | None) -> int:
-        """Make sure that there are slabs for a batch; return how many it may use, without those for re-buckets."""
+    def _make_room(self, src: Array, dst: Array, guard: Array | None) -> tuple[int, int]:
+        """Make sure that there are slabs for a batch; return how many it may use, and how many re-buckets may."""
         edges = len(src)
         need, extra = self._need_at_most(edges), self._extra(edges)
-        if self._room < need + extra and self.device.is_cuda and self.kernels.refresh():
+        if self.device.is_cuda and self.kernels.refresh():
             need, extra = self._need_at_most(edges), self._extra(edges)
         if self._room >= need + extra and not self._wanted:
-            return need
+            return need, extra
         self._read_counters()
         need, extra = self._need_at_most(edges), self._extra(edges)
         space = self.slabs.capacity - int(self._counters[BUMP])
         if self._room >= need + extra and (not self._wanted or space >= extra):
             self._forget_wanted()
-            return need
+            return need, extra
         if self.device.is_cuda and 2 * edges < self._bound_edges and self._make_loose_room(need + extra):
-            return self._need_at_most(edges)
-        return self._make_exact_room(src, dst, guard)
+            return self._need_at_most(edges), extra
+        return self._make_exact_room(src, dst, guard), extra
 
     def _make_loose_room(self, slabs: int) -> bool:
         """Get ``slabs`` free slabs, and as many again for the next batches; the counters have just been read."""
@@ -318,10 +342,11 @@ class SlabHashStore(Store):
 
     def reserve(self, num_edges: int) -> None:
         """Make room for any ``num_edges`` edges, at their worst; raises ``CapacityError`` now."""
-        self._read_counters()
-        need = self._need_at_most(num_edges) + self._extra(num_edges)
-        if not self._sweep(need):
-            self._grow(need, wanted=need)
+        if self._room < self._need_at_most(num_edges) + self._extra(num_edges):
+            self._read_counters()
+            need = self._need_at_most(num_edges) + self._extra(num_edges)
+            if not self._sweep(need):
+                self._grow(need, wanted=need + need // 16)  # a larger pool keeps more for re-buckets
         self._promised = num_edges
 
     def memory(self) -> dict[str, tuple[int, int]]:
@@ -452,11 +477,13 @@ class SlabHashStore(Store):
             outcome = self._outcome(edges)
         if not edges or self._held_back(guard):
             return outcome
-        need = self._presize(src, dst, guard)
+        if self._width_is_open:
+            self._choose_width(edges)
+        need, extra = self._presize(src, dst, guard), self._extra(edges)
         if need is None:
-            need = self._make_room(src, dst, guard)
+            need, extra = self._make_room(src, dst, guard)
         kept = max(need, self._need_at_most(self._promised)) if self._promised else need
-        quota = max(0, min(self._room - kept, self._extra(edges)))
+        quota = max(0, min(self._room - kept, extra))
         self.kernels.insert(src, dst, weight, guard, kept, quota, *outcome)
         self._bound_edges += edges
         self._promised = max(0, self._promised - edges)
@@ -471,8 +498,8 @@ class SlabHashStore(Store):
         if not self.device.is_cuda:
             self._read_counters()
             return
-        self._room -= spent
-        self.kernels.spend(spent, edges)
+        self.kernels.spend(spent)
+        self.kernels.report(spent, edges)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
         """Delete edges; see :meth:`suricate.store.Store.delete`."""
@@ -517,9 +544,9 @@ class SlabHashStore(Store):
         slabs, xp = self.slabs, self.device.xp
         self._admit(slabs.capacity, size, len(slabs.free_list))
         with self.reserving():
-            first, buckets = self._filled(size), xp.ones(size + size % 2, np.uint16)
+            first, buckets = self._filled(size, 4, slabs.first_slab), xp.ones(size + size % 2, np.uint16)
             degree = xp.zeros(size, np.uint32)
-        for new, old in zip((first, buckets, degree), (slabs.first_slab, slabs.buckets, slabs.degree), strict=True):
+        for new, old in zip((buckets, degree), (slabs.buckets, slabs.degree), strict=True):
             new[: len(old)] = old
         return slabs._replace(first_slab=first, buckets=buckets, degree=degree)
 

@@ -1,4 +1,4 @@
-"""What the CPU kernels are built with: their decorator, and three machine operations that Numba has no name for."""
+"""What the CPU kernels are built with: their decorator, and four machine operations that Numba has no name for."""
 
 from __future__ import annotations
 
@@ -60,5 +60,15 @@ def trailing_zeros(typing_context, value):
 
     def codegen(context, builder, signature, arguments):
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def one_bits(typing_context, value):
+    """``one_bits(value)``: number of one bits of an int64."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
 
     return types.int64(types.int64), codegen

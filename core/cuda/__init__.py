@@ -70,7 +70,14 @@ class Program:
 
     def kernel(self, name: str) -> Any:
         """Return the compiled kernel ``name`` (``cupy.RawKernel``-like: ``kernel(grid, block, args)``)."""
-        return _module(self).get_function(name)
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            kernel = self._kernels[name] = _module(self).get_function(name)
+        return kernel
+
+    @cached_property
+    def _kernels(self) -> dict[str, Any]:
+        return {}
 
 
 @cache

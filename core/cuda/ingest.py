@@ -112,7 +112,8 @@ class Ingest:
         src, dst = on_device(src, device, "src"), on_device(dst, device, "dst")
         if not self._num_vertices:
             raise VertexRangeError(range_message(f"{PARTS[part]}src", 0, int(src[0]), 0))
-        fill, given, kind = 0, src, None
+        fill: Any = 0
+        given, kind = src, None
         if weight is not None and not weight.ndim:
             fill, kind = weight, "fill"
         elif weight is not None:

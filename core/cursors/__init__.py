@@ -2,8 +2,8 @@
 
 An engine names, in its :class:`suricate.store.StoreView`, one Python module and one CUDA header. Operators are
 templates over what these define; it is the only way in which they touch storage. ``g`` is the view's NamedTuple (Numba)
-or the struct ``View`` generated from it (CUDA); ``u`` a vertex; a *unit* is an independent part of a vertex's storage (a
-bucket, a block); a *slot* the place of one edge.
+or the struct ``View`` generated from it (CUDA); ``u`` a vertex; a *unit* is an independent part of a vertex's storage
+(a bucket, a block); a *slot* the place of one edge.
 
 Numba module (all functions ``@njit``, integers in and out):
 

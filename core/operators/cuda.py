@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 BLOCK = 256  # threads per block, in all kernels but propagate
 PUSH_TILES = BLOCK // 4  # vertices that a block of push_vertices serves at a time
 PAIR_TILES = BLOCK // 8  # pairs that a block of intersect_pairs serves
-PROPAGATE_BLOCK = 1024  # one block per multiprocessor: a barrier gets dearer with every block
+PROPAGATE_BLOCK = 512  # one block per multiprocessor: a barrier gets dearer with every block
 BLOCKS_PER_SM = 8  # of BLOCK threads: what a multiprocessor can hold
 
 NULL = np.uint64(0)

@@ -10,8 +10,8 @@
 // whoever improved it has queued it for the next step as well. Atomics work in L2.
 #include "push.cuh"
 
-#define BLOCK 1024
-#define ALONE 256  // up to this many vertices block 0 works alone; at most its tiles
+#define BLOCK 512
+#define ALONE 128  // up to this many vertices block 0 works alone; at most its tiles
 
 // All zero at launch. count and hubs rotate over three turns: one is read, one written, one cleared.
 struct State {

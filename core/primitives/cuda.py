@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def weight_bits(weight_dtype: np.dtype | None) -> int:
     return 0 if weight_dtype is None else 8 * weight_dtype.itemsize
 
 
+@cache
 def program(bits: int = 0) -> Program:
     """Return the program of ``primitives.cu``."""
     return Program(HERE / "primitives.cu", defines=(("WEIGHT_BITS", bits),))

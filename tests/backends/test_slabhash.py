@@ -100,13 +100,29 @@ def test_bucket_codes() -> None:
         assert count <= decode(code) <= count * (1 if count < 2048 else 1.001)
 
 
+def test_width_by_the_first_bulk_load(device: Device) -> None:
+    """Without hints the first batch decides, if it is a bulk load; afterwards the width stays."""
+    for edges, width in ((100, 64), (1_000, 32), (2_000, 32), (12_000, 64)):
+        store = SlabHashStore(1_000, device=device)
+        store.insert(*random_batch(store, 1, edges))
+        assert store.slab_bytes == width, edges
+        store.insert(*random_batch(store, 2, 3_000))
+        assert store.slab_bytes == width
+        store.check()
+    store = SlabHashStore(1_000, device=device, slab_bytes=64)
+    store.insert(*random_batch(store, 1, 1_000))
+    assert store.slab_bytes == 64
+
+
 def test_width_by_expected_degree() -> None:
     n = 1000
     assert SlabHashStore(n).slab_bytes == 64
     assert SlabHashStore(n, degree_hints=np.full(n, 4)).slab_bytes == 32
     assert SlabHashStore(n, degree_hints=np.full(n, 16)).slab_bytes == 64
     assert SlabHashStore(n, degree_hints=np.full(n, 2000)).slab_bytes == 128
-    assert SlabHashStore(n, degree_hints=np.full(n, 4), weight_dtype=F64).slab_bytes == 64
+    assert SlabHashStore(n, degree_hints=np.full(n, 3), weight_dtype=F64).slab_bytes == 64
+    assert SlabHashStore(n, degree_hints=np.full(n, 4), weight_dtype=F64).slab_bytes == 128
+    assert SlabHashStore(n, weight_dtype=F64).slab_bytes == 128
     assert SlabHashStore(n, degree_hints=np.full(n, 4), slab_bytes=128).slab_bytes == 128
 
 
@@ -204,7 +220,7 @@ def test_deleted_vertices_leave_their_slabs_to_others(device: Device) -> None:
         store.insert(src // 2, dst)
         store.check()
         allocated.append(store.memory()["slabs"][1])
-    assert allocated[-1] <= 1.6 * allocated[0]
+    assert allocated[-1] <= 1.6 * max(allocated[:4])
 
 
 def test_updated_survives_rebucketing(device: Device) -> None:

@@ -43,9 +43,9 @@ def starts(case, device):
         case.array(many.astype(np.uint32)),
         su.Frontier.from_vertices(case.graph, np.arange(case.n)),
     ):
-        ids = case.host(given.vertices) if isinstance(given, su.Frontier) else device.to_numpy(given)
+        ids = given.vertices if isinstance(given, su.Frontier) else case.array(given)
         inside = np.zeros(case.n, bool)
-        inside[ids] = True
+        inside[case.host(ids)] = True
         yield given, inside
     yield None, np.ones(case.n, bool)
     yield su.Frontier.all(case.graph), np.ones(case.n, bool)

@@ -65,7 +65,8 @@ def test_every_reduction_and_type(device, dtype, reduce):
         out = case.array(np.full(case.n, 77, kind))
         result = su.neighbor_reduce(case.graph, mixed, args=(values, 5), reduce=reduce, out=out, scheme=scheme)
         assert result is out
-        np.testing.assert_array_equal(case.host(out), expected)
+        rounding = 1e-6 if dtype == "float32" and reduce == "sum" else 0  # hubs sum up to more than 2**24
+        np.testing.assert_allclose(case.host(out), expected, rtol=rounding)
 
 
 @pytest.mark.parametrize("reduce", ["sum", "min", "max"])
