@@ -25,7 +25,7 @@ class Input:
 
     ``src`` and ``dst`` are uint32[m]; ``weight`` is float32[m], drawn from the seed, uniform in [0.5, 1.5), whatever
     the file says. ``temporal`` says that the order is that of time. ``sha256`` is the digest of the file, or of the
-    arrays that were generated.
+    arrays that were generated. ``centre`` is the vertex in the middle of a grid.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Input:
     weight: np.ndarray
     temporal: bool
     sha256: str
+    centre: int | None = None
 
     @cached_property
     def weighted_model(self) -> EdgeModel:
@@ -48,7 +49,9 @@ class Input:
 
     @cached_property
     def source(self) -> int:
-        """The source of searches: of the vertices of largest out-degree the middle one (the centre of a grid)."""
+        """The source of searches: the centre of a grid, else of the vertices of largest out-degree the middle one."""
+        if self.centre is not None:
+            return self.centre
         degrees = np.bincount(self.model.src, minlength=self.num_vertices)
         largest = np.flatnonzero(degrees == degrees.max())
         return int(largest[len(largest) // 2])
@@ -84,7 +87,11 @@ def load(spec: str, *, seed: int = constants.SEED) -> Input:
     else:
         raise UnknownNameError(f"{spec!r} is not a file, nor one of {', '.join(GENERATORS.values())}")
     weight = np.random.default_rng([seed, 1]).uniform(0.5, 1.5, len(src)).astype(np.float32)
-    return Input(name, num_vertices, src, dst, weight, temporal, digest)
+    centre = None
+    if spec.startswith("grid:") and name == spec:
+        width, height = map(int, rest.split("x"))
+        centre = height // 2 * width + width // 2
+    return Input(name, num_vertices, src, dst, weight, temporal, digest, centre)
 
 
 def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:

@@ -147,7 +147,7 @@ def environment(
         "format": FORMAT,
         "run": run,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": sys.argv,
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "device": str(device),
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),

@@ -342,12 +342,14 @@ class SlabHashStore(Store):
 
     def reserve(self, num_edges: int) -> None:
         """Make room for any ``num_edges`` edges, at their worst; raises ``CapacityError`` now."""
+        if self.device.is_cuda:
+            self.kernels.refresh()
         if self._room < self._need_at_most(num_edges) + self._extra(num_edges):
             self._read_counters()
             need = self._need_at_most(num_edges) + self._extra(num_edges)
             if not self._sweep(need):
                 self._grow(need, wanted=need + need // 16)  # a larger pool keeps more for re-buckets
-        self._promised = num_edges
+        self._promised = max(self._promised, num_edges)
 
     def memory(self) -> dict[str, tuple[int, int]]:
         """Return ``{part: (bytes used, bytes allocated)}``; on CUDA reading it waits for the device."""

@@ -135,6 +135,15 @@ def test_what_cannot_be_run_is_exit_code_2(tmp_path, args):
     assert "Error" in result.output
 
 
+def test_workloads_are_chosen_by_name(tmp_path):
+    path = tmp_path / "chosen.jsonl"
+    args = ["--suite", "reduce", "--graph", "grid:5x4", "--engine", "csr_baseline", "--workload", "propagate"]
+    assert run(bench, *QUICK, *args, "--output", path).exit_code == 0
+    assert {cell["workload"] for cell in lines_of(path)[1:]} == {"propagate"}
+    assert run(bench, *QUICK, *args, "--workload", "nothing", "--output", path).exit_code == 0  # one of them is enough
+    assert run(bench, *QUICK, *args[:-1], "nothing", "--output", path).exit_code == 2
+
+
 def test_list_shows_workloads_and_capabilities(broken_engines):
     result = run(bench, "--list", "--device", "cpu", "--engine", "tutorial")
     assert result.exit_code == 0
