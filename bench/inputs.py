@@ -80,17 +80,14 @@ def load(spec: str, *, seed: int = constants.SEED) -> Input:
     if Path(spec).is_file():
         name = Path(spec).name.partition(".")[0]
         num_vertices, src, dst, temporal, digest = _read(Path(spec))
+        centre = None
     elif kind in GENERATORS and rest:
         name, temporal = spec, False
-        num_vertices, src, dst = _generate(kind, rest, seed)
+        num_vertices, src, dst, centre = _generate(kind, rest, seed)
         digest = hashlib.sha256(src.tobytes() + dst.tobytes()).hexdigest()
     else:
         raise UnknownNameError(f"{spec!r} is not a file, nor one of {', '.join(GENERATORS.values())}")
     weight = np.random.default_rng([seed, 1]).uniform(0.5, 1.5, len(src)).astype(np.float32)
-    centre = None
-    if spec.startswith("grid:") and name == spec:
-        width, height = map(int, rest.split("x"))
-        centre = height // 2 * width + width // 2
     return Input(name, num_vertices, src, dst, weight, temporal, digest, centre)
 
 
@@ -108,19 +105,20 @@ def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:
     return file.num_vertices, src, dst, file.time is not None, file.sha256
 
 
-def _generate(kind: str, rest: str, seed: int) -> tuple[int, np.ndarray, np.ndarray]:
-    """Return vertices, sources and destinations of a generated graph, its edges distinct and in random order."""
+def _generate(kind: str, rest: str, seed: int) -> tuple[int, np.ndarray, np.ndarray, int | None]:
+    """Return vertices, sources, destinations and centre of a generated graph, its edges distinct, in random order."""
     from suricate import generators
 
-    numbers = [int(part) for part in rest.replace("x", ":").split(":")]
+    numbers, centre = [int(part) for part in rest.replace("x", ":").split(":")], None
     if kind == "rmat" and len(numbers) in (1, 2):
         scale, factor = (*numbers, constants.EDGE_FACTOR)[:2]
         edges, num_vertices = generators.rmat(scale, factor, seed=seed), 1 << scale
     elif kind == "grid" and len(numbers) == 2:
-        edges, num_vertices = generators.grid(*numbers), numbers[0] * numbers[1]
+        width, height = numbers
+        edges, num_vertices, centre = generators.grid(width, height), width * height, height // 2 * width + width // 2
     elif kind == "uniform" and len(numbers) == 2:
         edges, num_vertices = generators.uniform(*numbers, seed=seed), numbers[0]
     else:
         raise ValueError(f"{kind}:{rest} is not {GENERATORS[kind]}")
     order = np.random.default_rng([seed, 2]).permutation(len(edges.src))
-    return num_vertices, edges.src[order], edges.dst[order]
+    return num_vertices, edges.src[order], edges.dst[order], centre

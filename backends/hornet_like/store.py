@@ -160,10 +160,15 @@ class HornetStore(Store):
 
     def reserve_batch(self, inserted: int, deleted: int) -> None:
         """Make room for any batch of this size, from what the host knows (CUDA); raises ``CapacityError``."""
+        slots, blocks = self._bounds(inserted, deleted)
+        self.ensure_pool(slots)
+        self.ensure_stacks(blocks)
+
+    def _bounds(self, inserted: int, deleted: int) -> tuple[int, np.ndarray]:
+        """Return the slots of the pool and the free blocks per class that any batch of this size may lead to (CUDA)."""
         known, unseen = self.mirror.values, self.mirror.unseen
         carved = carve_bound(known, unseen, inserted, deleted, self.num_vertices)
-        self.ensure_pool(int(known[USED]) + carved)
-        self.ensure_stacks(stack_bounds(known, unseen, inserted + deleted, self.num_vertices))
+        return int(known[USED]) + carved, stack_bounds(known, unseen, inserted + deleted, self.num_vertices)
 
     def reserve(self, num_edges: int) -> None:
         """Make room for ``num_edges`` more edges wherever they go; on CUDA waits where there may be too little."""
@@ -179,9 +184,7 @@ class HornetStore(Store):
     def _has_room(self, num_edges: int) -> bool:
         """Return whether, from what the host knows (CUDA), there is room for any such batch."""
         self.mirror.poll()
-        known, unseen = self.mirror.values, self.mirror.unseen
-        slots = int(known[USED]) + carve_bound(known, unseen, num_edges, 0, self.num_vertices)
-        blocks = stack_bounds(known, unseen, num_edges, self.num_vertices)
+        slots, blocks = self._bounds(num_edges, 0)
         return slots <= len(self.dst) and bool(np.all(blocks <= np.diff(self.stack_limits)))
 
     def compact(self) -> None:

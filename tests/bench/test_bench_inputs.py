@@ -50,6 +50,7 @@ def test_a_grid_is_searched_from_its_centre():
     assert data.num_vertices == 81
     assert len(data.model) == 2 * (8 * 9 * 2)
     assert data.source == 40
+    assert inputs.load("grid:10x4").source == inputs.load("grid:10:4").source == 2 * 10 + 5
 
 
 @pytest.mark.parametrize("spec", ["rmat", "nowhere.txt", "torus:3x3", ""])

@@ -65,8 +65,9 @@ def test_every_reduction_and_type(device, dtype, reduce):
         out = case.array(np.full(case.n, 77, kind))
         result = su.neighbor_reduce(case.graph, mixed, args=(values, 5), reduce=reduce, out=out, scheme=scheme)
         assert result is out
-        rounding = 1e-6 if dtype == "float32" and reduce == "sum" else 0  # hubs sum up to more than 2**24
-        np.testing.assert_allclose(case.host(out), expected, rtol=rounding)
+        # Hubs sum up to more than 2**24, where float32 depends on the order; that of the CPU is the oracle's.
+        rounding = 1e-6 if device.is_cuda and dtype == "float32" and reduce == "sum" else 0
+        np.testing.assert_allclose(case.host(out), expected, rtol=rounding, atol=0)
 
 
 @pytest.mark.parametrize("reduce", ["sum", "min", "max"])
