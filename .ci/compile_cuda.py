@@ -5,7 +5,7 @@ Usage: ``python .ci/compile_cuda.py [ENGINE ...]`` (default: all installed engin
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import sys
 import time
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from suricate.operators import cuda as operators
 
 ARCHES = ("sm_70", "sm_80", "sm_90")
 WEIGHTS = (None, "float32", "float64")
-OPTIONS = {"slabhash": [{"slab_bytes": size} for size in (32, 64, 128)]}  # those that change the layout
+OPTIONS = {"slabhash": [*({"slab_bytes": size} for size in (32, 64, 128)), {"reference": True}]}  # other layouts
 
 
 def all_programs(engines: list[str]) -> Iterator[tuple[str, Program]]:
@@ -30,7 +30,9 @@ def all_programs(engines: list[str]) -> Iterator[tuple[str, Program]]:
     for name, weight in product(engines, WEIGHTS):
         for options in OPTIONS.get(name, [{}]):
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
-            module = importlib.import_module(f"{type(store).__module__.rpartition('.')[0]}.cuda")
+            package = type(store).__module__.rpartition(".")[0]
+            apart = importlib.util.find_spec(f"{package}.programs")  # where the module of the launches needs CuPy
+            module = importlib.import_module(f"{package}.{'programs' if apart else 'cuda'}")
             for program in (*module.programs(store), *operators.programs(store.view())):
                 yield f"{name} {options or ''} weight={weight}", program
 

@@ -12,6 +12,7 @@ import numpy as np
 import suricate as su
 
 VERTICES, BATCH, ROUNDS = 200, 600, 2
+LARGE = 40_000  # edges of a batch that is treated as a large one
 
 
 def hop(u, v, w, dist):
@@ -28,7 +29,6 @@ def tour(engine: str, weight_dtype: str | None, directed: bool, **options) -> No
         device="cuda",
         weight_dtype=weight_dtype,
         directed=directed,
-        in_edges=directed,
         **options,
     )
     xp, model = graph.device.xp, {}
@@ -54,6 +54,11 @@ def tour(engine: str, weight_dtype: str | None, directed: bool, **options) -> No
         assert int(reach.result.level[0]) == 0
         graph.check()
     operators(graph)
+    hub = xp.asarray(np.minimum(rng.integers(0, 2 * VERTICES, (2, LARGE)), VERTICES - 1))
+    graph.insert_edges(*hub, None if weight_dtype is None else 1)
+    graph.check()
+    graph.delete_edges(*hub)
+    model = {pair: w for pair, w in model.items() if pair not in set(pairs(*hub.get(), directed))}
     graph.updated()
     graph.insert_vertices(5)
     graph.delete_vertices([3])
@@ -78,21 +83,38 @@ def operators(graph: su.Graph) -> None:
         assert int(su.neighbor_reduce(graph, lambda u, v, w, x: x[v], args=(x,), scheme=scheme).sum()) == len(
             su.edges(graph).src
         )
+    fresh = xp.zeros(graph.num_vertices, np.int64)
+    su.advance(graph, None, lambda u, v, w, x: 1, fresh, args=(x,), reduce="sum", scheme="updated")
+    counts = su.neighbor_reduce(graph, lambda u, v, w: 1, scheme="updated")
+    assert (
+        int(fresh.sum()) == int(counts.sum()) == len(graph.updated().src) * (1 if graph.directed else 2) - loops(graph)
+    )
     total = xp.zeros(graph.num_vertices, np.float64)
     su.advance(graph, None, lambda u, v, w, x: x[u], total, args=(x,), reduce="sum")
     assert int(total.sum()) == len(su.edges(graph).src)
+    again = xp.zeros(graph.num_vertices, np.float64)
+    su.advance(
+        graph, xp.arange(graph.num_vertices), lambda u, v, w, x: x[u], again, args=(x,), reduce="sum", scheme="unit"
+    )
+    assert bool((again == total).all())
     even = su.filter(graph, None, lambda v: v % 2 == 0)
     su.advance(graph, even, hop, dist)
     src, dst, _ = su.edges(graph)
     su.intersect(graph, src, dst)
 
 
+def loops(graph: su.Graph) -> int:
+    """Self-loops among the updated edges of an undirected graph, which are one arc each."""
+    src, dst, _ = graph.updated()
+    return 0 if graph.directed else int((src == dst).sum())
+
+
 def main() -> None:
     """Tour all engines that run on CUDA."""
     names = sys.argv[1:] or [name for name, engine in su.plugins.engines().items() if "cuda" in engine.devices]
     for name in names:
-        for weight_dtype, directed in ((None, True), ("float32", False), ("float64", True)):
-            tour(name, weight_dtype, directed)
+        for weight_dtype, directed, kept in ((None, True, False), ("float32", False, False), ("float64", True, True)):
+            tour(name, weight_dtype, directed, in_edges=kept)
             print(name, weight_dtype, "directed" if directed else "undirected", "ok", flush=True)
     components = su.UnionFind(VERTICES, device="cuda")
     components.union([0, 1, 5], [1, 2, 6])

@@ -20,8 +20,9 @@ class Bed:
 
     Graphs are built and verified on first use, and kept until :meth:`reset`.
     ``weighted`` says whether graphs carry the input's weights (float32) where a task does not decide that itself;
-    ``checks`` and ``options`` are passed on to ``Graph``. ``silent`` marks the store that does nothing, which is not
-    verified.
+    ``checks`` and ``options`` are passed on to ``Graph``. With ``hints``, graphs are given the exact degrees of the
+    input as hints. ``label`` is what rows say of the bed besides. ``silent`` marks the store that does nothing, which
+    is not verified.
     """
 
     def __init__(
@@ -34,21 +35,35 @@ class Bed:
         weighted: bool = False,
         checks: str = "eager",
         silent: bool = False,
+        hints: bool = False,
         options: dict[str, Any] | None = None,
+        label: str = "",
     ) -> None:
         self.engine = engine if isinstance(engine, str) else engine.name
         self.data, self.device, self.seed = data, device, seed
-        self.weighted, self.silent = weighted, silent
-        self.settings = {"backend": engine, "device": str(device), "checks": checks, **(options or {})}
+        self.weighted, self.silent, self.hints, self.options = weighted, silent, hints, options or {}
+        self.label = label
+        self.traits = tuple(part for part in ("with hints" if hints else "", label) if part)
+        self.settings = {"backend": engine, "device": str(device), "checks": checks, **self.options}
+        self.kept: dict[Any, Any] = {}  #: what tasks share besides, until :meth:`reset`
         self._graphs: dict[tuple[bool, bool], Any] = {}
-        self._keepers: dict[int, Housekeeper] = {}
 
     def empty_graph(self, *, weighted: bool | None = None, in_edges: bool = False) -> Any:
         """Return a new graph without edges."""
         from suricate.graph import Graph
 
         dtype = "float32" if self._is_weighted(weighted) else None
-        return Graph(self.data.num_vertices, weight_dtype=dtype, in_edges=in_edges, **self.settings)
+        hints = self._degree_hints(in_edges) if self.hints else {}
+        return Graph(self.data.num_vertices, weight_dtype=dtype, in_edges=in_edges, **hints, **self.settings)
+
+    def _degree_hints(self, in_edges: bool) -> dict[str, Any]:
+        """Return the exact degrees of the input, on the device."""
+        names = ("degree_hints", "in_degree_hints") if in_edges else ("degree_hints",)
+        for name in names:
+            if name not in self.kept:
+                degrees = self.data.out_degrees if name == "degree_hints" else self.data.in_degrees
+                self.kept[name] = self.device.xp.asarray(degrees)
+        return {name: self.kept[name] for name in names}
 
     def graph(self, *, weighted: bool | None = None, in_edges: bool = False) -> Any:
         """Return the shared graph with all edges of the input, verified."""
@@ -60,12 +75,7 @@ class Bed:
             if not self.silent:
                 check_content(graph, self.model(weighted=weighted))
             self._graphs[key] = graph
-            self._keepers[id(graph)] = Housekeeper(graph)
         return self._graphs[key]
-
-    def keeper_of(self, graph: Any) -> Housekeeper:
-        """Return the housekeeper of a shared graph; it knows the size at the start, whatever was done since."""
-        return self._keepers[id(graph)]
 
     def all_edges(self, *, weighted: bool | None = None) -> EdgeList:
         """Return the edges of the input in arrays on the device."""
@@ -78,7 +88,7 @@ class Bed:
     def reset(self) -> None:
         """Forget the graphs; the next task builds its own."""
         self._graphs.clear()
-        self._keepers.clear()
+        self.kept.clear()
 
     def upload(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None = None) -> EdgeList:
         """Return edges in arrays on the device."""
@@ -108,7 +118,11 @@ class HostBatch:
 
 
 class Batches:
-    """Fresh batches of ``size`` edges: uniform pairs, existing edges (distinct, uniformly chosen), or half of each."""
+    """Fresh batches of ``size`` edges.
+
+    Uniform pairs, existing edges (distinct, uniformly chosen), half of each, or edges of the hub (the vertex of largest
+    out-degree) to distinct vertices, uniformly chosen.
+    """
 
     def __init__(self, bed: Bed, size: int, purpose: str, *, weighted: bool = False) -> None:
         self.bed, self.size, self.weighted = bed, size, weighted
@@ -116,14 +130,21 @@ class Batches:
         self._shuffled: tuple[np.ndarray, np.ndarray] | None = None
 
     def draw(self, kind: str) -> HostBatch:
-        """Return a batch of ``kind`` ``"uniform"``, ``"existing"`` or ``"mixed"``."""
-        if kind == "mixed":
-            known, other = self._existing(self.size // 2), self._uniform(self.size - self.size // 2)
-            order = self.rng.permutation(self.size)
-            src, dst = (np.concatenate(parts)[order] for parts in zip(known, other, strict=True))
-        else:
-            src, dst = self._uniform(self.size) if kind == "uniform" else self._existing(self.size)
-        return HostBatch(self.bed, src, dst, self.rng, self.weighted)
+        """Return a batch of ``kind`` ``"uniform"``, ``"existing"``, ``"mixed"`` or ``"hub"``."""
+        make = {"uniform": self._uniform, "existing": self._existing, "mixed": self._mixed, "hub": self._hub}[kind]
+        return HostBatch(self.bed, *make(self.size), self.rng, self.weighted)
+
+    def _mixed(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        known, other = self._existing(size // 2), self._uniform(size - size // 2)
+        order = self.rng.permutation(size)
+        return np.concatenate((known[0], other[0]))[order], np.concatenate((known[1], other[1]))[order]
+
+    def _hub(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        data = self.bed.data
+        if size > data.num_vertices:
+            raise Skipped(f"a batch of {size} edges of one vertex is more than there are vertices")
+        dst = self.rng.choice(data.num_vertices, size, replace=False).astype(np.uint32)
+        return np.full(size, data.hub, np.uint32), dst
 
     def _uniform(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         n = self.bed.data.num_vertices
@@ -151,9 +172,13 @@ class Housekeeper:
         self.graph = graph
         self.limit = constants.MAX_GROWTH * graph.memory_usage().used
 
+    def bloated(self) -> bool:
+        """Return whether the graph uses more than it may."""
+        return self.graph.memory_usage().used > self.limit
+
     def tidy(self, batch: int) -> None:
         """Compact if necessary, with room for the next ``batch`` edges."""
-        if self.graph.memory_usage().used > self.limit:
+        if self.bloated():
             self.graph.compact()
             self.graph.reserve(batch)
 

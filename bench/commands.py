@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SEED = click.option("--seed", default=constants.SEED, show_default=True, help="Of graphs, batches and weights.")
 DEVICE = click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 ENGINE = click.option("--engine", "chosen", multiple=True, help="Engine; repeatable. Default: all that run there.")
-SUITE_NAMES = ("operations", "algorithms", "reduce", "all")
+SUITE_NAMES = ("operations", "algorithms", "reduce", "schemes", "sweep", "memory", "all")
 
 
 def limits_options(time_limit: float) -> Any:
@@ -79,12 +79,23 @@ def demo(
 
 
 @click.command()
-@click.option("--suite", type=click.Choice(SUITE_NAMES), default="all", show_default=True)
+@click.option(
+    "--suite", type=click.Choice(SUITE_NAMES), default="all", show_default=True, help="'all': without sweep and memory."
+)
 @click.option("--graph", "graphs", multiple=True, help="rmat:SCALE[:EF], grid:WxH, uniform:N:M or a file; repeatable.")
 @ENGINE
 @click.option("--workload", "workloads", multiple=True, help="Only workloads whose name contains this; repeatable.")
 @click.option("--batch", "batches", multiple=True, type=click.IntRange(1), help="Edges per batch; repeatable.")
-@click.option("--pairs", type=click.Choice(["uniform", "existing", "mixed"]), help="Batches of the operations.")
+@click.option("--pairs", type=click.Choice(["uniform", "existing", "mixed", "hub"]), help="Batches of the operations.")
+@click.option("--hints", is_flag=True, help="Build graphs with the exact degrees of the input as degree hints.")
+@click.option(
+    "--state",
+    type=click.Choice(["fresh", "aged", "full"]),
+    default="fresh",
+    show_default=True,
+    help="Of the graph that operations meet.",
+)
+@click.option("--knob", "knobs", multiple=True, help="Engine option that the sweep varies; repeatable. Default: all.")
 @click.option("--weighted", is_flag=True, help="Operations on weighted (float32) graphs.")
 @click.option("--checks", type=click.Choice(["eager", "deferred"]), default="eager", show_default=True)
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Engine option; repeatable.")
@@ -103,6 +114,9 @@ def bench(
     workloads: tuple[str, ...],
     batches: tuple[int, ...],
     pairs: str | None,
+    hints: bool,
+    state: str,
+    knobs: tuple[str, ...],
     weighted: bool,
     checks: str,
     options: tuple[str, ...],
@@ -130,9 +144,10 @@ def bench(
             return print_list(names)
         results = open_results(output)
         plan = matrix.Plan(
-            names, where, seed, batches or constants.BATCHES, batches or None, pairs, weighted, checks, parse(options)
-        )
-        data = [inputs.load(spec, seed=seed) for spec in graphs or (constants.DEFAULT_GRAPH,)]
+            names, where, seed, batches or constants.BATCHES, batches or None, pairs, weighted, checks, parse(options),
+            hints=hints, state=state, knobs=knobs,
+        )  # fmt: skip
+        data = [inputs.load(spec, seed=seed) for spec in graphs or default_graphs(suite)]
         peak = measured_peak(where)
         tasks = [(item.name, task) for item in data for task in matrix.bench_tasks(suite, plan, item)]
         tasks = [(name, task) for name, task in tasks if any(part in task.workload for part in workloads or ("",))]
@@ -140,6 +155,14 @@ def bench(
             raise ValueError(f"no workload of suite {suite!r} has a name with {' or '.join(map(repr, workloads))}")
     failed = run_matrix(tasks, data, plan, make_limits(repeats, time_limit), results, peak=peak)
     raise SystemExit(1 if failed else 0)
+
+
+def default_graphs(suite: str) -> tuple[str, ...]:
+    """Return the graphs of a suite unless some are named: all real ones for the memory suite, if they are here."""
+    from suricate.bench import inputs
+
+    real = inputs.real_graphs() if suite == "memory" else []
+    return tuple(real) or (constants.DEFAULT_GRAPH,)
 
 
 @contextmanager
@@ -220,7 +243,8 @@ def run_matrix(
     console = make_console()
     run = new_run()
     header = environment(run, plan.device, plan.seed, [item.describe() for item in data], peak)
-    results.append({**header, "options": plan.options, "checks": plan.checks, "limits": asdict(limits)})
+    asked = {"options": plan.options, "checks": plan.checks, "hints": plan.hints, "state": plan.state}
+    results.append({**header, **asked, "limits": asdict(limits)})
     console.print(report.environments([header]), markup=False)
     console.print(report.heading(), style="bold", markup=False, soft_wrap=True)
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
@@ -231,8 +255,13 @@ def run_matrix(
             parts = (report.label(task.engine), task.workload, task.algorithm or "", task.detail)
             progress.update(bar, description=" ".join(part for part in parts if part))
 
+        shown: list[str] = []
+
         def finished(cell: Cell) -> None:
             results.append(to_line(cell))
+            if shown[-1:] != [cell.graph] and len(data) > 1:
+                shown.append(cell.graph)
+                console.print(cell.graph, style="bold", markup=False)
             style = {"FAIL": "bold red", "ERROR": "bold red", "skip": "dim"}.get(cell.status)
             console.print(report.line(to_line(cell)), style=style, markup=False, soft_wrap=True)
             progress.advance(bar)
@@ -250,12 +279,13 @@ def run_matrix(
 
 
 def print_tables(console: Any, lines: list[dict[str, Any]]) -> None:
-    """Print the matrix, the ratios and the shares of bandwidth."""
-    from suricate.bench import report
+    """Print all tables that the cells give."""
+    from suricate.bench import report, tables
 
-    for table in (*report.matrix(lines), *report.ratios(lines)):
+    compared = [line for line in lines if line.get("suite") not in tables.SUITES]
+    for table in (*report.matrix(compared), *report.ratios(compared), *tables.of(lines)):
         console.print(table)
-    shares = report.bandwidths(lines)
+    shares = report.bandwidths(compared)
     if shares:
         console.print(shares)
 
@@ -284,16 +314,24 @@ def print_list(names: tuple[str, ...]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from suricate.bench import operations, report, traversals
+    from suricate.bench import builds, footprints, operations, report, schemes, traversals
     from suricate.cli import console as make_console
     from suricate.plugins import engines
 
     table = Table("workload", "one repeat", title="workloads", title_justify="left")
-    kinds: list[type[Task]] = [operations.Build, *operations.OPERATIONS, operations.Churn, operations.Memory]
+    kinds: list[type[Task]] = [builds.Build, builds.Growth]
+    kinds += [*operations.OPERATIONS, operations.Churn, operations.Memory]
     kinds += [traversals.Scratch, traversals.Current]
     kinds += [traversals.Repair, traversals.Stream, traversals.Window, traversals.Reduce, traversals.Propagate]
+    kinds += [schemes.Pull, schemes.Push, footprints.Footprint]
     for kind in kinds:
         table.add_row(kind.workload, escape(kind.does))
     console = make_console()
     console.print(table)
     console.print(report.capabilities(engines()[name] for name in names))
+    knobs = Table("engine", "knob", "values of the sweep", title="engine options", title_justify="left")
+    for name in names:
+        for knob, values in engines()[name].knobs.items():
+            knobs.add_row(name, knob, ", ".join(map(str, values)))
+    if knobs.row_count:
+        console.print(knobs)

@@ -16,12 +16,24 @@ DEFAULT_GRAPH = "rmat:16"  #: graph of ``suricate bench`` unless one is named
 EDGE_FACTOR = 16  #: edges per vertex of R-MAT graphs
 DELETE_SHARE = 0.2  #: share of deletions in a batch of the kept-current algorithms
 MAX_GROWTH = 1.1  #: a graph is compacted between repeats when it uses more memory than this, relative to its start
+UNDO_SHARE = 1 / 32  #: a batch of a larger share of the edges is not undone, the graph is made anew
+AGE_ROUNDS, AGE_SHARE = 10, 0.1  #: an aged graph: so often this share of its edges was deleted and inserted again
+FULL = 0.9  #: a full store uses this share of what it has allocated, in its largest part
+FULL_EXTRA = 0.5  #: edges that may be added to fill a store, as a share of the input's
+GROWTH_BATCH, GROWTH_BATCHES = 2**20, 8  #: batch of the workload 'growth'; smaller if there were fewer batches
+SWEEP_BATCHES = (2**16, 2**20)  #: batch sizes of the sweep over engine options
+FRONTIERS = (2**4, 2**10, 2**16)  #: sizes of the frontiers of random vertices that schemes are compared on
+HUBS = 2**4  #: size of the frontier of the vertices of largest degree
+MARKED_BATCHES = (2**10, 2**16)  #: edges inserted behind a mark
+SMALL_BATCH = 2**16  #: batches of up to so many edges are reported by their latency, too
 STREAM_LOADED = 0.9  #: share of a temporal graph that is loaded before the stream of batches starts
 STREAM_BATCHES = 20  #: number of batches that the rest is cut into
 VALUE_DTYPES = ("float32", "float64")  #: dtypes of the vertex array in neighbor_reduce
 
 # -- repeats -----------------------------------------------------------------------------------------------------------
 
+WARM_CALLS = 4  #: untimed calls right before a timed one, so that it takes what it takes in a stream of calls
+WARM_BATCH = 2**16  #: most edges of such a call; and at most 1 / 64 of the graph's
 WARMUPS = 2  #: repeats after verification that are not counted
 MIN_REPEATS = 10
 MAX_REPEATS = 1000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,9 @@ from suricate.errors import UnknownNameError
 GENERATORS = {  #: name -> how it is written
     "rmat": "rmat:SCALE[:EDGE_FACTOR]", "grid": "grid:WIDTHxHEIGHT", "uniform": "uniform:VERTICES:EDGES",
 }  # fmt: skip
+
+
+REAL = ("static", "temporal")  #: where the graphs are in the folder of real graphs; others are streams of changes
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,25 @@ class Input:
         return EdgeModel(self.src, self.dst)
 
     @cached_property
-    def source(self) -> int:
-        """The source of searches: the centre of a grid, else of the vertices of largest out-degree the middle one."""
-        if self.centre is not None:
-            return self.centre
-        degrees = np.bincount(self.model.src, minlength=self.num_vertices)
-        largest = np.flatnonzero(degrees == degrees.max())
+    def out_degrees(self) -> np.ndarray:
+        """Exact out-degrees, int64[num_vertices]."""
+        return np.bincount(self.model.src, minlength=self.num_vertices)
+
+    @cached_property
+    def in_degrees(self) -> np.ndarray:
+        """Exact in-degrees, int64[num_vertices]."""
+        return np.bincount(self.model.dst, minlength=self.num_vertices)
+
+    @cached_property
+    def hub(self) -> int:
+        """Of the vertices of largest out-degree the middle one."""
+        largest = np.flatnonzero(self.out_degrees == self.out_degrees.max())
         return int(largest[len(largest) // 2])
+
+    @property
+    def source(self) -> int:
+        """The source of searches: the centre of a grid, else the hub."""
+        return self.hub if self.centre is None else self.centre
 
     def describe(self) -> dict[str, Any]:
         """Return the facts for the results file."""
@@ -62,6 +78,19 @@ class Input:
             "graph": self.name, "num_vertices": self.num_vertices, "edges_given": len(self.src),
             "num_edges": len(self.model), "source": self.source, "temporal": self.temporal, "sha256": self.sha256,
         }  # fmt: skip
+
+
+def data_folder() -> Path | None:
+    """Return the folder of real graphs: ``$SURICATE_DATA``, else ``shared/data`` beside a checkout, if it is there."""
+    checkout = Path(__file__).resolve().parents[1]
+    folder = Path(os.environ.get("SURICATE_DATA") or checkout.parent / "shared" / "data")
+    return folder if folder.is_dir() else None
+
+
+def real_graphs() -> list[str]:
+    """Return the files of :func:`data_folder` that hold one graph each, by name; none if there is no such folder."""
+    folder = data_folder()
+    return [] if folder is None else [str(path) for part in REAL for path in sorted((folder / part).glob("*.*"))]
 
 
 def load(spec: str, *, seed: int = constants.SEED) -> Input:

@@ -8,15 +8,20 @@ from typing import Any
 
 from suricate.bench import constants, reference
 from suricate.bench.beds import Bed
+from suricate.bench.builds import ORDERS, Build, Growth
+from suricate.bench.footprints import Footprint
 from suricate.bench.inputs import Input
-from suricate.bench.operations import OPERATIONS, Build, Churn, Memory
+from suricate.bench.operations import OPERATIONS, Churn, Memory
 from suricate.bench.results import Cell
 from suricate.bench.runner import Limits, Measurement, Task, measure
+from suricate.bench.schemes import scheme_tasks
+from suricate.bench.sweeps import KnobBed, label, settings, widths
 from suricate.bench.traversals import ORACLES, Current, Propagate, Reduce, Repair, Scratch, Stream, Window
 from suricate.devices import Device
 from suricate.plugins import engines
 
-SUITES = ("operations", "algorithms", "reduce", "all")
+SUITES = ("operations", "algorithms", "reduce", "schemes", "sweep", "memory")
+ALL = SUITES[:4]  #: the suites of "all": engine against engine, as they are
 REFERENCES = {"bfs": reference.ScipyBFS, "pagerank": reference.ScipyPageRank}
 
 
@@ -28,8 +33,11 @@ class Plan:
         engines: names; see :func:`engine_names`.
         device: of the engines' rows.
         batches: batch sizes of the operations.
-        updates: batch sizes of the kept-current algorithms; None: shares of the graph's edges.
+        updates: batch sizes of the kept-current algorithms and of growth; None: by the number of the graph's edges.
         pairs: kind of the operations' batches, or None for each operation's own.
+        hints: whether graphs are built with the exact degrees of the input as hints.
+        state: of the graph that operations meet, see ``suricate.bench.states``.
+        knobs: names of the options that the sweep varies; none: all that the engine declares.
         dummy: whether the store that does nothing is measured, too.
     """
 
@@ -43,14 +51,23 @@ class Plan:
     checks: str = "eager"
     options: dict[str, Any] = field(default_factory=dict)
     dummy: bool = True
+    hints: bool = False
+    state: str = "fresh"
+    knobs: tuple[str, ...] = ()
 
-    def bed(self, engine: str, data: Input) -> Bed:
+    def bed(self, engine: str, data: Input, *, hints: bool | None = None) -> Bed:
         """Return a bed of ``engine`` on ``data``."""
-        return Bed(engine, data, self.device, options=self.options, **self.shared)
+        hints = self.hints if hints is None else hints
+        return Bed(engine, data, self.device, options=self.options, hints=hints, **self.shared)
+
+    def knob_bed(self, engine: str, data: Input, change: dict[str, Any]) -> Bed:
+        """Return a bed of ``engine`` with further options, which rows name."""
+        options = {**self.options, **change}
+        return KnobBed(engine, data, self.device, options=options, hints=self.hints, label=label(change), **self.shared)
 
     def dummy_bed(self, data: Input) -> Bed:
         """Return the bed of the store that does nothing."""
-        return Bed(reference.DummyStore, data, self.device, silent=True, **self.shared)
+        return Bed(reference.DummyStore, data, self.device, silent=True, hints=self.hints, **self.shared)
 
     @property
     def shared(self) -> dict[str, Any]:
@@ -62,6 +79,17 @@ class Plan:
         if self.updates is not None:
             return self.updates
         return tuple(sorted({max(1, int(share * len(data.model))) for share in constants.UPDATE_SHARES}))
+
+    def growth_sizes(self, data: Input) -> tuple[int, ...]:
+        """Return the batch sizes of growth: by default a power of two that there are enough batches of."""
+        if self.updates is not None:
+            return self.updates
+        most = max(1, len(data.src) // constants.GROWTH_BATCHES)
+        return (min(constants.GROWTH_BATCH, 1 << (most.bit_length() - 1)),)
+
+    def sweep_sizes(self) -> tuple[int, ...]:
+        """Return the batch sizes of the sweep."""
+        return constants.SWEEP_BATCHES if self.updates is None else self.updates
 
 
 def engine_names(chosen: tuple[str, ...], device: Device) -> tuple[str, ...]:
@@ -92,23 +120,43 @@ def bench_tasks(suite: str, plan: Plan, data: Input) -> list[Task]:
 
     Each suite starts with a graph of its own.
     """
-    suites = SUITES[:-1] if suite == "all" else (suite,)
+    suites = ALL if suite == "all" else (suite,)
     tasks: list[Task] = []
     for engine in plan.engines:
         for name in suites:
-            tasks += ENGINE_TASKS[name](plan, plan.bed(engine, data))
+            tasks += _of(name, ENGINE_TASKS[name](plan, plan.bed(engine, data)))
     for name in suites:
-        tasks += REFERENCE_TASKS[name](plan, data)
+        if name in REFERENCE_TASKS:
+            tasks += _of(name, REFERENCE_TASKS[name](plan, data))
+    return tasks
+
+
+def _of(suite: str, tasks: list[Task]) -> list[Task]:
+    for task in tasks:
+        task.suite = suite
     return tasks
 
 
 def _operations(plan: Plan, bed: Bed) -> list[Task]:
-    sweep: list[Task] = [kind(bed, batch, plan.pairs) for kind in OPERATIONS for batch in plan.batches]
+    sweep: list[Task] = [kind(bed, batch, plan.pairs, plan.state) for kind in OPERATIONS for batch in plan.batches]
+    if plan.state != "fresh":
+        return [Memory(bed, plan.state), *sweep]
     churned = plan.bed(bed.engine, bed.data)  # a graph of its own: it is not what it was afterwards
-    return [Build(bed), Memory(bed), *sweep, *(Churn(churned, batch) for batch in plan.batches)]
+    churns = [Churn(churned, batch) for batch in plan.batches]
+    return [*_builds(plan, bed), Memory(bed), *sweep, *churns]
+
+
+def _builds(plan: Plan, bed: Bed) -> list[Task]:
+    """Return the bulk builds, in every order, and growth; with hints and (growth: only) without."""
+    plain = plan.bed(bed.engine, bed.data, hints=False)
+    built = [plain, bed] if bed.hints else [plain]
+    growths = [Growth(plain, size) for size in plan.growth_sizes(bed.data)]
+    return [*(Build(each, order) for each in built for order in ORDERS), *growths]
 
 
 def _operation_references(plan: Plan, data: Input) -> list[Task]:
+    if plan.state != "fresh":
+        return []
     tasks: list[Task] = [reference.ScipyBuild(plan.bed(reference.SCIPY, data))]
     if plan.dummy:
         bed = plan.dummy_bed(data)
@@ -143,8 +191,27 @@ def _reduce_references(plan: Plan, data: Input) -> list[Task]:
     return [*(reference.ScipyReduce(bed, *case) for case in cases), reference.ScipyPropagate(bed)]
 
 
+def _schemes(plan: Plan, bed: Bed) -> list[Task]:
+    return [*scheme_tasks(bed, plan.bed(bed.engine, bed.data))]
+
+
+def _sweep(plan: Plan, bed: Bed) -> list[Task]:
+    tasks: list[Task] = []
+    for change in settings(engines()[bed.engine], plan.options, plan.knobs):
+        turned, sizes = plan.knob_bed(bed.engine, bed.data, change), plan.sweep_sizes()
+        tasks += [Build(turned), Memory(turned), Reduce(turned, "sum", "float32")]
+        tasks += [kind(turned, batch, plan.pairs, plan.state) for batch in sizes for kind in OPERATIONS]
+    return tasks
+
+
+def _memory(plan: Plan, bed: Bed) -> list[Task]:
+    changes = widths(engines()[bed.engine], plan.options)
+    return [Footprint(plan.knob_bed(bed.engine, bed.data, change)) for change in changes]
+
+
 ENGINE_TASKS: dict[str, Callable[[Plan, Bed], list[Task]]] = {
-    "operations": _operations, "algorithms": _algorithms, "reduce": _reduce,
+    "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "schemes": _schemes, "sweep": _sweep,
+    "memory": _memory,
 }  # fmt: skip
 REFERENCE_TASKS: dict[str, Callable[[Plan, Input], list[Task]]] = {
     "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,

@@ -1,4 +1,4 @@
-"""Workloads on the storage: bulk build, insert, delete, query, memory.
+"""Workloads on the storage as it stands: insert, delete, query, churn, memory.
 
 Rates are edges of the batch per second: data on the device before, work complete after.
 """
@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from suricate.bench import constants
 from suricate.bench.beds import Batches, Bed, HostBatch, host_keys
-from suricate.bench.oracle import check_content, check_same_keys, expect
+from suricate.bench.oracle import EdgeModel, check_content, check_same_keys, expect
 from suricate.bench.runner import Skipped, Task
+from suricate.bench.states import bytes_per_edge, stage_of
+from suricate.store import EdgeList
 
 PAIRS = {"insert": "uniform", "delete": "existing", "query": "mixed", "churn": "uniform"}  #: kind of batch per workload
 
@@ -23,65 +26,85 @@ class BedTask(Task):
 
     def __init__(self, bed: Bed, batch: int | None = None) -> None:
         self.bed, self.batch, self.engine, self.device = bed, batch, bed.engine, bed.device
+        self.hints, self.options, self.setting = bed.hints, bed.options, bed.label
+        self.say(self.detail)
         if bed.silent:
             self.oracle = None
+
+    def say(self, *parts: str) -> None:
+        """Have the row's detail say ``parts``, and what it has to say of its bed."""
+        self.detail = ", ".join(part for part in (*parts, *self.bed.traits) if part)
 
     def abandon(self) -> None:
         """Have the next task build a new graph."""
         self.bed.reset()
 
 
-class Build(BedTask):
-    """All edges of the input into an empty graph, in one batch."""
-
-    workload = "bulk build"
-    does = "makes a graph and inserts all edges of the input, as one batch in the order of the file"
-
-    def setup(self) -> None:
-        """Put the input on the device."""
-        self.items = len(self.bed.data.src)
-        self.edges = self.bed.all_edges()
-
-    def action(self, state: Any) -> Any:
-        """Build."""
-        graph = self.bed.empty_graph()
-        graph.insert_edges(*self.edges)
-        return graph
-
-    def check(self, state: Any, result: Any) -> None:
-        """Compare the content; have the engine check its invariants."""
-        if not self.bed.silent:
-            check_content(result, self.bed.model())
-            result.store("out").check()
-
-
 class Operation(BedTask):
     """Base of insert, delete and query: one batch against the shared graph, which is afterwards what it was."""
 
-    def __init__(self, bed: Bed, batch: int, pairs: str | None = None) -> None:
+    def __init__(self, bed: Bed, batch: int, pairs: str | None = None, state: str = "fresh") -> None:
         super().__init__(bed, batch)
         self.pairs, self.batch_size, self.items = pairs or PAIRS[self.workload], batch, batch
-        self.detail = f"{self.pairs} pairs"
+        self.state = state
+        self.say(f"{self.pairs} pairs", "" if state == "fresh" else f"{state} graph")
 
     def setup(self) -> None:
         """Get the shared graph and the source of batches."""
         if self.batch_size > len(self.bed.data.model):
             raise Skipped(f"the batch has more edges than the graph ({len(self.bed.data.model)})")
-        self.graph = self.bed.graph()
-        self.model = self.bed.model()
+        self.stage = stage_of(self.bed, self.state)
+        self.stage.make_room(self.batch_size)
+        self.idle_of: EdgeModel | None = None
+        self.last: tuple[HostBatch, Any] | None = None  # what has not been undone yet, and what came of it
         self.batches = Batches(self.bed, self.batch_size, self.workload, weighted=self.bed.weighted)
-        self.housekeeper = self.bed.keeper_of(self.graph)
+
+    def idle_batch(self) -> EdgeList:
+        """Return a batch that changes nothing, for the calls ahead of a timed one."""
+        return self.stage.absent(self.batch_size)
+
+    @property
+    def graph(self) -> Any:
+        """The graph that the next repeat works on."""
+        return self.stage.graph
+
+    @property
+    def model(self) -> EdgeModel:
+        """The edges that it holds."""
+        return self.stage.model
 
     def prepare(self) -> HostBatch:
-        """Draw a batch."""
+        """Undo the last batch, draw one."""
+        self.undo()
+        if self.idle_of is not self.model:
+            self.idle, self.idle_of = self.idle_batch(), self.model
         return self.batches.draw(self.pairs)
 
     def finish(self) -> None:
-        """Compare the content with the input's once more."""
+        """Check the last repeat as the first one; then the content, once more."""
+        if self.last is not None:
+            self.check(*self.last)
+            self.undo()
         if not self.bed.silent:
             check_content(self.graph, self.model)
 
-    def put_back(self, batch: HostBatch) -> None:
+    def undo(self) -> None:
+        """Have the next repeat meet the graph as the last one did: take the batch back, or make the graph anew.
+
+        The latter where that is quicker, and for a hub: one that took in a batch would be another one ever after.
+        """
+        if self.last is None:
+            return
+        (batch, _), self.last = self.last, None
+        hub = self.pairs == "hub" and self.workload == "insert"
+        if hub or self.batch_size > constants.UNDO_SHARE * len(self.model):
+            self.stage.renew()
+            self.stage.make_room(self.batch_size)
+        else:
+            self._put_back(batch)
+            self.stage.tidy(self.batch_size)
+
+    def _put_back(self, batch: HostBatch) -> None:
         """Insert those edges of ``batch`` that belong to the input, with the input's weights; delete the others."""
         model, keys = self.model, batch.keys
         known = model.contains(keys)
@@ -92,7 +115,10 @@ class Operation(BedTask):
             weight = model.weights_of(keys[known]) if self.bed.weighted else None
             own = self.bed.upload(batch.src[known], batch.dst[known], weight)
             self.graph.insert_edges(*own)
-        self.housekeeper.tidy(self.batch_size)
+
+    def extra(self) -> dict[str, Any]:
+        """Return the bytes per edge, and how full the store is in the state that says so."""
+        return self.stage.facts()
 
 
 class Insert(Operation):
@@ -106,7 +132,16 @@ class Insert(Operation):
         batch = super().prepare()
         if self.pairs == "existing":
             self.graph.delete_edges(batch.edges.src, batch.edges.dst)
+            self.idle = self.stage.present(self.batch_size, without=batch.keys)
         return batch
+
+    def idle_batch(self) -> EdgeList:
+        """Return edges that are there."""
+        return self.stage.present(self.batch_size)
+
+    def warm(self) -> None:
+        """Insert edges that are there."""
+        self.graph.insert_edges(*self.idle)
 
     def action(self, batch: HostBatch) -> Any:
         """Insert."""
@@ -119,7 +154,7 @@ class Insert(Operation):
         model, keys = self.model, np.unique(batch.keys)
         fresh = keys if self.pairs == "existing" else keys[~model.contains(keys)]
         check_same_keys(host_keys(self.device, delta.inserted), fresh, "insert: the delta's inserted edges")
-        check_same_keys(host_keys(self.device, self.graph.edges()), np.union1d(model.keys, keys), "insert: content")
+        check_same_keys(host_keys(self.device, self.graph.edges()), model.plus(keys), "insert: content")
         if self.bed.weighted:
             self._check_weights(batch)
 
@@ -131,8 +166,8 @@ class Insert(Operation):
         expect(np.array_equal(stored, expected), "insert: the last weight of a duplicate did not win")
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
-        """Undo."""
-        self.put_back(batch)
+        """Have it undone before the next repeat."""
+        self.last = batch, delta
 
 
 class Delete(Operation):
@@ -146,7 +181,12 @@ class Delete(Operation):
         batch = super().prepare()
         if self.pairs != "existing":
             self.graph.insert_edges(*batch.edges)
+            self.idle = self.stage.absent(self.batch_size, without=batch.keys)
         return batch
+
+    def warm(self) -> None:
+        """Delete edges that are not there."""
+        self.graph.delete_edges(self.idle.src, self.idle.dst)
 
     def action(self, batch: HostBatch) -> Any:
         """Delete."""
@@ -158,12 +198,11 @@ class Delete(Operation):
             return
         model, keys = self.model, np.unique(batch.keys)
         check_same_keys(host_keys(self.device, delta.deleted), keys, "delete: the delta's deleted edges")
-        left = np.setdiff1d(model.keys, keys, assume_unique=True)
-        check_same_keys(host_keys(self.device, self.graph.edges()), left, "delete: content")
+        check_same_keys(host_keys(self.device, self.graph.edges()), model.minus(keys), "delete: content")
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
-        """Undo."""
-        self.put_back(batch)
+        """Have it undone before the next repeat."""
+        self.last = batch, delta
 
 
 class Query(Operation):
@@ -171,6 +210,10 @@ class Query(Operation):
 
     workload = "query"
     does = "asks whether the edges of a fresh batch are there; half of them are"
+
+    def warm(self) -> None:
+        """Ask for edges that are not there."""
+        self.graph.has_edges(self.idle.src, self.idle.dst)
 
     def action(self, batch: HostBatch) -> Any:
         """Query."""
@@ -217,28 +260,24 @@ class Memory(BedTask):
     """Bytes per edge."""
 
     workload = "memory"
-    does = "reads the bytes that the graph uses and has allocated, after the bulk build; not timed"
+    does = "reads the bytes that the graph uses and has allocated, in the state of the operations; not timed"
     timed = False
+
+    def __init__(self, bed: Bed, state: str = "fresh") -> None:
+        super().__init__(bed)
+        self.state = state
+        self.say("" if state == "fresh" else f"{state} graph")
 
     def setup(self) -> None:
         """Get the shared graph (verified when it was built)."""
-        self.graph = self.bed.graph()
+        self.stage = stage_of(self.bed, self.state)
 
     def action(self, state: Any) -> Any:
         """Read nothing here; see :meth:`extra`."""
 
     def extra(self) -> dict[str, Any]:
         """Return the bytes per edge used and allocated."""
-        return bytes_per_edge(self.graph)
-
-
-def bytes_per_edge(graph: Any) -> dict[str, Any]:
-    """Return what a graph uses and has allocated for its out-edges."""
-    parts, edges = graph.store("out").memory().values(), max(1, graph.num_edges)
-    return {
-        "bytes_per_edge": sum(used for used, _ in parts) / edges,
-        "bytes_per_edge_allocated": sum(allocated for _, allocated in parts) / edges,
-    }
+        return self.stage.facts()
 
 
 OPERATIONS = (Insert, Delete, Query)

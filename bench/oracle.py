@@ -69,6 +69,15 @@ class EdgeModel:
             return np.zeros(len(keys), bool)
         return self.keys[np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)] == keys
 
+    def plus(self, keys: np.ndarray) -> np.ndarray:
+        """Return the keys of the edges and of ``keys`` (ascending, distinct), ascending and distinct."""
+        new = keys[~self.contains(keys)]
+        return np.insert(self.keys, np.searchsorted(self.keys, new), new)
+
+    def minus(self, keys: np.ndarray) -> np.ndarray:
+        """Return the keys of the edges without ``keys`` (distinct), ascending."""
+        return np.delete(self.keys, np.searchsorted(self.keys, keys[self.contains(keys)]))
+
     def weights_of(self, keys: np.ndarray) -> np.ndarray:
         """Return the weights of ``keys``, all of which must be edges."""
         assert self.weight is not None

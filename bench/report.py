@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from suricate.bench.reference import DUMMY, SCIPY
 BASELINE = "csr_baseline"  #: the engine that ratios refer to
 REFERENCE_LABEL = "scipy (reference, CPU)"
 
-WIDTHS = (22, 28, 8, 10, 11, 7, 9, 0)
-TITLES = ("engine", "workload", "batch", "median", "rate", "noise", "compile", "verified against")
+WIDTHS = (22, 44, 9, 9, 18, 11, 7, 9, 0)
+TITLES = ("engine", "workload", "batch", "median", "10th - 90th pct", "rate", "noise", "compile", "verified against")
 
 
 def heading() -> str:
@@ -27,15 +27,16 @@ def line(cell: dict[str, Any]) -> str:
     """Return one line for a cell; a cell that failed shows its status and reason, and no time."""
     batch = "" if cell["batch"] is None else f"{cell['batch']:,}"
     start = (label(cell["engine"]), what(cell), batch)
+    told = facts(cell["extra"])
     if cell["status"] != "ok":
-        return _columns((*start, cell["status"], cell["reason"], "", "", ""), WIDTHS[:4] + (0,) * 4)
+        return _columns((*start, cell["status"], cell["reason"]), (*WIDTHS[:4], 0))
     if cell["median_s"] is None:
-        facts = ", ".join(f"{value:.1f} {name.replace('_', ' ')}" for name, value in cell["extra"].items())
-        return _columns((*start, facts, "", "", "", ""), WIDTHS[:3] + (0,) * 5)
+        return _columns((*start, told), (*WIDTHS[:3], 0))
+    verified = cell["verified"] or "reference: not verified"
     return _columns(
         (
-            *start, seconds(cell["median_s"]), rate(cell["edges_per_s"]), noise(cell["noise"]),
-            seconds(cell["compile_s"]), cell["verified"] or "reference: not verified",
+            *start, seconds(cell["median_s"]), _percentiles(cell), rate(cell["edges_per_s"]), noise(cell["noise"]),
+            seconds(cell["compile_s"]), f"{verified}; {told}" if told else verified,
         )
     )  # fmt: skip
 
@@ -45,7 +46,7 @@ def matrix(cells: list[dict[str, Any]]) -> list[Table]:
     tables = []
     for graph, device in dict.fromkeys((cell["graph"], _group_device(cells, cell)) for cell in cells):
         group = [cell for cell in cells if cell["graph"] == graph and _group_device(cells, cell) == device]
-        columns = _engines(group)
+        columns = engines_of(group)
         table = _table(f"{graph} on {device}: median time (rate in edges per second)", columns)
         for row in dict.fromkeys(_row(cell) for cell in group):
             found = {cell["engine"]: cell for cell in group if _row(cell) == row}
@@ -64,7 +65,7 @@ def ratios(cells: list[dict[str, Any]]) -> list[Table]:
             for cell in cells
             if cell["graph"] == graph and _group_device(cells, cell) == device and cell["median_s"]
         ]
-        columns = [engine for engine in _engines(group) if engine not in (SCIPY, DUMMY)]
+        columns = [engine for engine in engines_of(group) if engine not in (SCIPY, DUMMY)]
         table = _table(f"{graph} on {device}: times as fast as {BASELINE} / as scipy", columns)
         for row in dict.fromkeys(_row(cell) for cell in group):
             found = {cell["engine"]: cell["median_s"] for cell in group if _row(cell) == row}
@@ -124,12 +125,18 @@ def plot(cells: list[dict[str, Any]], path: Path) -> None:
             1, len(panels), number + 1, title=f"{panel[1]}, {panel[0]}", xscale="log", yscale="log"
         )
         group = [cell for cell in swept if (cell["graph"], what(cell)) == panel]
-        for engine in _engines(group):
+        for engine in engines_of(group):
             points = sorted((cell["batch"], cell["edges_per_s"]) for cell in group if cell["engine"] == engine)
             axes.plot(*zip(*points, strict=True), marker="o", label=label(engine))
         axes.set(xlabel="edges in the batch", ylabel="edges per second")
         axes.legend()
     figure.savefig(path)
+
+
+def facts(extra: dict[str, Any]) -> str:
+    """Return the numbers that a cell tells besides its time, in words."""
+    shown = {name: value for name, value in extra.items() if isinstance(value, int | float) and name in FACTS}
+    return ", ".join(FACTS[name](value) for name, value in shown.items())
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
@@ -177,6 +184,22 @@ def _table(title: str, engines: list[str]) -> Table:
     return table
 
 
+def _percentiles(cell: dict[str, Any]) -> str:
+    if not cell.get("p10_s"):  # files that were written without
+        return ""
+    return f"{seconds(cell['p10_s'])} - {seconds(cell['p90_s'])}"
+
+
+FACTS: dict[str, Callable[[Any], str]] = {  #: how the numbers of ``Cell.extra`` are told
+    "iterations": "{} iterations".format,
+    "bytes_per_edge": "{:.1f} B/edge".format,
+    "bytes_per_edge_allocated": "{:.1f} allocated".format,
+    "fill": "{:.0%} full".format,
+    "median_batch_s": lambda value: f"median batch {seconds(value)}",
+    "slowest_batch_s": lambda value: f"slowest batch {seconds(value)}",
+}
+
+
 def _columns(parts: Iterable[str], widths: Iterable[int] = WIDTHS) -> str:
     return " ".join(f"{part:<{width}}" for part, width in zip(parts, widths, strict=True)).rstrip()
 
@@ -185,7 +208,7 @@ def _row(cell: dict[str, Any]) -> tuple[str, int | None]:
     return what(cell), cell["batch"]
 
 
-def _engines(cells: list[dict[str, Any]]) -> list[str]:
+def engines_of(cells: list[dict[str, Any]]) -> list[str]:
     """Return the engines in order of appearance, references last."""
     return sorted(dict.fromkeys(cell["engine"] for cell in cells), key=lambda name: (SCIPY, DUMMY).count(name))
 

@@ -43,8 +43,10 @@ class Cell:
     median_s: float | None = None
     min_s: float | None = None
     max_s: float | None = None
+    p10_s: float | None = None
     quartile1_s: float | None = None
     quartile3_s: float | None = None
+    p90_s: float | None = None
     iqr_s: float | None = None
     repeats: int = 0
     noise: float | None = None
@@ -55,6 +57,11 @@ class Cell:
     bytes_per_s: float | None = None
     bandwidth_share: float | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    suite: str = ""
+    hints: bool = False
+    state: str = "fresh"
+    options: dict[str, Any] = field(default_factory=dict)
+    setting: str = ""
     type: str = "cell"
 
     @classmethod
@@ -64,6 +71,7 @@ class Cell:
         cell = cls(
             run, task.engine, str(task.device), task.workload, task.algorithm, graph, task.batch, task.detail,
             found.status, found.reason, task.oracle if ok else None, task.items,
+            suite=task.suite, hints=task.hints, state=task.state, options=dict(task.options), setting=task.setting,
         )  # fmt: skip
         if ok:
             cell.extra = task.extra()
@@ -71,7 +79,8 @@ class Cell:
             return cell
         timing = found.timing
         cell.median_s, cell.min_s, cell.max_s = timing.median, timing.minimum, timing.maximum
-        cell.quartile1_s, cell.quartile3_s = timing.quartile1, timing.quartile3
+        cell.p10_s, cell.quartile1_s = timing.low, timing.quartile1
+        cell.quartile3_s, cell.p90_s = timing.quartile3, timing.high
         cell.iqr_s, cell.repeats, cell.noise = timing.quartile3 - timing.quartile1, timing.repeats, timing.noise
         cell.first_s, cell.compile_s = found.first, found.compile
         cell.edges_per_s = task.items / timing.median if task.items and timing.median else None

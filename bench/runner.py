@@ -1,8 +1,9 @@
 """One runner for all workloads: verify, warm up, repeat until the median is certain, and say how certain it is.
 
-A repeat is ``prepare`` (untimed: a fresh batch), ``action`` (timed, device work complete), ``restore`` (untimed). The
-first repeats are verified by the task's oracle; only if they pass is anything timed, and the graph is verified once
-more when the timing is over. A task that fails has no time.
+A repeat is ``prepare`` (untimed: a fresh batch), ``warm`` (untimed), ``action`` (timed, device work complete),
+``restore`` (untimed). Inside the timed region are the action and one wait for the device, nothing else, and no garbage
+is collected. The first repeats are verified by the task's oracle; only if they pass is anything timed, and the graph is
+verified once more when the timing is over. A task that fails has no time.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from suricate.bench import constants
@@ -38,7 +40,12 @@ class Task:
         items: how many edges one action processes; the rate is ``items`` over the median. 0: there is no rate.
         oracle: what the result is verified against, in words; None: this row is not verified (references).
         verified_repeats: how many repeats the verification takes.
-        timed: False for a task that measures a quantity other than time, see :meth:`quantity`.
+        timed: False for a task that measures a quantity other than time, see :meth:`extra`.
+        suite: the suite that the cell belongs to, or "".
+        options: engine options that the cell is measured with.
+        setting: what of them a sweep varies, in words.
+        hints: whether the graph was built with degree hints.
+        state: of the graph that is measured on, see ``suricate.bench.states``.
     """
 
     workload: str = ""
@@ -50,6 +57,11 @@ class Task:
     oracle: str | None = None
     verified_repeats: int = 1
     timed: bool = True
+    suite: str = ""
+    options: Mapping[str, Any] = MappingProxyType({})
+    setting: str = ""
+    hints: bool = False
+    state: str = "fresh"
     device: Device = CPU
     does: ClassVar[str] = ""  #: what one repeat does, for ``--list``
 
@@ -59,6 +71,13 @@ class Task:
     def prepare(self) -> Any:
         """Return the input of one repeat, on the device."""
 
+    def warm(self) -> None:
+        """Make a call of the kind of :meth:`action` that changes nothing; a few of them come ahead of a timed one.
+
+        What prepares a repeat has emptied the caches of the interpreter and the launch path, which a stream of calls
+        finds filled; for an action of 25 microseconds that is a fifth of its time.
+        """
+
     def action(self, state: Any) -> Any:
         """Do the work that is timed."""
         raise NotImplementedError
@@ -67,7 +86,7 @@ class Task:
         """Raise :class:`Mismatch` unless ``result`` equals the oracle's."""
 
     def restore(self, state: Any, result: Any) -> None:
-        """Bring the graph back to its size before the repeat."""
+        """Bring the graph back to its size before the repeat, or note that :meth:`prepare` and :meth:`finish` must."""
 
     def finish(self) -> None:
         """Verify the state that the timed repeats left behind."""
@@ -105,13 +124,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of the repeats: robust statistics."""
+    """Seconds of the repeats: robust statistics. ``low`` and ``high`` are the 10th and the 90th percentile."""
 
     median: float
     minimum: float
     maximum: float
+    low: float
     quartile1: float
     quartile3: float
+    high: float
     deviation: float  #: see :meth:`of`
     repeats: int
 
@@ -123,10 +144,12 @@ class Timing:
         distance of the quartiles / 1.349 if that is more.
         """
         median = statistics.median(samples)
-        quartiles = statistics.quantiles(samples, n=4, method="inclusive") if len(samples) > 1 else [median] * 3
+        several = samples if len(samples) > 1 else samples * 2
+        first, _, third = statistics.quantiles(several, n=4, method="inclusive")
+        low, *_, high = statistics.quantiles(several, n=10, method="inclusive")
         spread = 1.4826 * statistics.median(abs(sample - median) for sample in samples)
-        deviation = max(spread, (quartiles[2] - quartiles[0]) / 1.349)
-        return cls(median, min(samples), max(samples), quartiles[0], quartiles[2], deviation, len(samples))
+        deviation = max(spread, (third - first) / 1.349)
+        return cls(median, min(samples), max(samples), low, first, third, high, deviation, len(samples))
 
     @property
     def noise(self) -> float:
@@ -214,6 +237,8 @@ def _repeat(task: Task, limits: Limits, clock: Callable[[], float]) -> Timing:
 def once(task: Task, clock: Callable[[], float] = time.perf_counter) -> float:
     """Run one repeat; return the seconds of its action."""
     state = task.prepare()
+    for _ in range(constants.WARM_CALLS):
+        task.warm()
     seconds, result = timed(task, state, clock)
     task.restore(state, result)
     return seconds
@@ -221,8 +246,14 @@ def once(task: Task, clock: Callable[[], float] = time.perf_counter) -> float:
 
 def timed(task: Task, state: Any, clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
     """Run the action of one repeat on an idle device until its work is complete; return its seconds and its result."""
-    task.device.synchronize()
+    wait, action = _waiter(task.device), task.action
+    wait()
     start = clock()
-    result = task.action(state)
-    task.device.synchronize()
+    result = action(state)
+    wait()
     return clock() - start, result
+
+
+def _waiter(device: Device) -> Callable[[], Any]:
+    """Return ``device.synchronize``, with the stream looked up already on CUDA."""
+    return device.xp.cuda.get_current_stream().synchronize if device.is_cuda else device.synchronize

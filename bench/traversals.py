@@ -233,7 +233,7 @@ class Stream(BedTask):
         self.verified_repeats = rest // self.batch
         self.at, self.graph, self.tracker = self.verified_repeats, None, None
         if algorithm:
-            self.detail = "kept current"
+            self.say("kept current")
             self.oracle = f"{BedTask.oracle}; {ORACLES[algorithm]}"
 
     def setup(self) -> None:
@@ -333,7 +333,7 @@ class Reduce(BedTask):
     def __init__(self, bed: Bed, function: str, dtype: str) -> None:
         super().__init__(bed)
         self.function, self.dtype = function, np.dtype(dtype)
-        self.detail = f"{function} {dtype}"
+        self.say(f"{function} {dtype}")
 
     def setup(self) -> None:
         """Get the graph, draw the vertex array."""

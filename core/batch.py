@@ -101,8 +101,8 @@ class Delta:
         directed: bool,
         weight_dtype: np.dtype | None,
         num_vertices: tuple[int, int],
-        removed: Change | None = None,
-        added: Change | None = None,
+        removed: Change | Callable[[], Change] | None = None,
+        added: Change | Callable[[], Change] | None = None,
         deleted: EdgeList | None = None,
         deleted_vertices: Array | None = None,
         wait: Callable[[], None] | None = None,
@@ -189,7 +189,8 @@ class Delta:
         if self._lists is None:
             if self._wait is not None:
                 self._wait()
-            self._lists = self._resolve(*self._raw)
+            removed, added, deleted = self._raw
+            self._lists = self._resolve(_made(removed), _made(added), deleted)
             self._raw = (None, None, None)
         return self._lists
 
@@ -203,6 +204,10 @@ class Delta:
         if added is not None:
             lists = _added(xp, added, lists)
         return lists if removed is None or added is None else _net(xp, lists)
+
+
+def _made(change: Change | Callable[[], Change] | None) -> Change | None:
+    return change() if callable(change) else change
 
 
 def _once(xp: Any, change: Change) -> tuple[EdgeList, Array, Array | None]:

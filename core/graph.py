@@ -17,7 +17,6 @@ import numpy as np
 from suricate.arrays import (
     LOOPS,
     PARTS,
-    Scalar,
     as_ids,
     as_weights,
     checked_ids,
@@ -403,8 +402,10 @@ class Graph:
 
     @_current_device
     def mark(self) -> None:
-        """Start to remember insertions, for :meth:`updated`; forgets those before."""
-        self._out.mark()
+        """Start to remember insertions, for :meth:`updated` and operators of that scheme; forgets those before."""
+        for store in self._stores():
+            store.mark()
+        self._views.clear()
 
     @_current_device
     def updated(self) -> EdgeList:
@@ -619,10 +620,48 @@ class Graph:
 
     def _update(self, delete: EdgeList | None, insert: EdgeList | None, parts: tuple[int, int] = (0, 0)) -> Delta:
         ingest, eager = self._ingest, self.checks == "eager" or bool(self._trackers)
+        gone = None if delete is None else self._arrays(delete, parts[0])
+        new = None if insert is None else self._arrays(insert, parts[1], inserting=True)
         if ingest is not None:
             if eager:
                 ingest.settle()  # what earlier calls left behind must not be taken for this one's
             ingest.begin(self._num_vertices, self._version)
+            delta = self._update_raw(gone, new)
+            if delta is not None:
+                if eager:
+                    ingest.settle()
+                return self._changed(delta)
+        return self._update_checked(gone, new, parts, eager)
+
+    def _update_raw(self, delete: EdgeList | None, insert: EdgeList | None) -> Delta | None:
+        """Have the store check and change in one go; None, with nothing done, where it cannot."""
+        edges = delete if insert is None else insert
+        if edges is None or not (delete is None or insert is None) or not self._num_vertices:
+            return None
+        if self._in is not None or not self._out.takes_raw or _on_host(edges):
+            return None
+        if insert is not None and self.self_loops == "drop":
+            return None
+        assert self._ingest is not None
+        mirror = not self.directed
+        loops = LOOPS[self.self_loops] if insert is not None and (mirror or self.self_loops == "error") else 0
+        batch = self._ingest.raw(*edges, mirrored=mirror, loops=loops)
+        try:
+            change = self._out.delete_raw(batch) if insert is None else self._out.insert_raw(batch)
+        except MemoryError:
+            change = None  # the longer way needs less, and says it if the batch is bad as well
+        if change is None:
+            self._ingest.cancel()
+            return None
+        self._views.clear()
+        same = (self._num_vertices, self._num_vertices)
+        return self._delta(same, removed=change) if insert is None else self._delta(same, added=change)
+
+    def _update_checked(
+        self, delete: EdgeList | None, insert: EdgeList | None, parts: tuple[int, int], eager: bool
+    ) -> Delta:
+        """Check and copy both halves of a batch, then change the stores."""
+        ingest = self._ingest
         removed = None if delete is None else self._take(delete, parts[0])
         added = None if insert is None else self._take(insert, parts[1], inserting=True)
         same = (self._num_vertices, self._num_vertices)
@@ -643,23 +682,26 @@ class Graph:
             self._settle()
         return self._changed(self._delta(same, removed=gone, added=new))
 
-    def _take(self, edges: EdgeList, part: int, *, inserting: bool = False, query: bool = False) -> EdgeList | None:
-        """Return checked copies of a batch as the out-store takes them, None if it is empty."""
+    def _arrays(self, edges: EdgeList, part: int, *, inserting: bool = False) -> EdgeList | None:
+        """Return a batch as arrays of fitting dtypes and lengths, entries not yet checked; None if it is empty."""
         prefix = PARTS[part]
         src, dst = as_ids(edges.src, f"{prefix}src"), as_ids(edges.dst, f"{prefix}dst")
         weight = as_weights(edges.weight, self.weight_dtype, f"{prefix}weight") if inserting else None
-        n = same_length(src, dst, weight, prefix)
-        if not n:
-            return None
+        return EdgeList(src, dst, weight) if same_length(src, dst, weight, prefix) else None
+
+    def _take(self, edges: EdgeList, part: int, *, inserting: bool = False, query: bool = False) -> EdgeList | None:
+        """Return checked copies of a batch as the out-store takes them, None if nothing is left of it."""
+        prefix, (src, dst, weight) = PARTS[part], edges
         mirror = not self.directed and not query
-        if self._ingest is not None and not (_is_host(src) and _is_host(dst) and (weight is None or _is_host(weight))):
-            return self._take_on_device(EdgeList(src, dst, weight), part, inserting=inserting, mirror=mirror)
+        if self._ingest is not None and not _on_host(edges):
+            return self._take_on_device(edges, part, inserting=inserting, mirror=mirror)
         src = checked_ids(on_host(src), self._num_vertices, f"{prefix}src")
         dst = checked_ids(on_host(dst), self._num_vertices, f"{prefix}dst")
         if weight is not None:
             dtype = self.weight_dtype
             assert dtype is not None
-            weight = checked_weights(on_host(weight), dtype, f"{prefix}weight") if weight.ndim else np.full(n, weight)
+            many = bool(weight.ndim)
+            weight = checked_weights(on_host(weight), dtype, f"{prefix}weight") if many else np.full(len(src), weight)
         if inserting and (self.self_loops != "allow" or mirror):
             src, dst, weight = self._heed_loops(EdgeList(src, dst, weight), prefix)
             if not len(src):
@@ -781,11 +823,16 @@ class Graph:
         ingest = self._ingest
         if ingest is not None:
             ingest.begin(self._num_vertices, self._version)
-        edges = self._take(EdgeList(src, dst), 0, query=True)
+        edges = self._arrays(EdgeList(src, dst), 0)
         if edges is None:
             empty = self.device.xp.empty
             return empty(0, bool), None if self.weight_dtype is None else empty(0, self.weight_dtype)
-        answer = self._out.find(edges.src, edges.dst)
+        if self._out.takes_raw and ingest is not None and self._num_vertices and not _on_host(edges):
+            answer = self._out.find_raw(ingest.raw(*edges))
+        else:
+            taken = self._take(edges, 0, query=True)
+            assert taken is not None
+            answer = self._out.find(taken.src, taken.dst)
         if ingest is not None and ingest.used and self.checks == "eager":
             ingest.settle()
         return answer
@@ -879,8 +926,8 @@ def _interop() -> Any:
     return interop
 
 
-def _is_host(array: Array | Scalar) -> bool:
-    return isinstance(array, (np.ndarray, np.generic))
+def _on_host(edges: EdgeList) -> bool:
+    return not any(part is not None and not isinstance(part, (np.ndarray, np.generic)) for part in edges)
 
 
 def _take_at(edges: EdgeList, at: Array) -> EdgeList:

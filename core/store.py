@@ -13,15 +13,19 @@ sentinels :data:`EMPTY` and :data:`TOMBSTONE`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from suricate.devices import CPU, Array, Device
 from suricate.errors import CheckFailed, DeviceError
+
+if TYPE_CHECKING:
+    from suricate.batch import Change
+    from suricate.cuda.ingest import RawBatch
 
 EMPTY = 0xFFFFFFFF  #: a slot that never held an edge
 TOMBSTONE = 0xFFFFFFFE  #: a slot whose edge was deleted
@@ -100,8 +104,15 @@ class Store(ABC):
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     #: whether :meth:`insert` and :meth:`delete` honour ``guard``; where not, the graph checks every batch eagerly
     guarded: ClassVar[bool] = False
+    #: whether on CUDA the store also takes batches that its own kernels check (``insert_raw``, ``delete_raw`` and
+    #: ``find_raw``, see ``core/cuda/ingest.cuh``): one launch less, which small batches notice
+    takes_raw: ClassVar[bool] = False
     #: of the engines that run on a device, the one of highest priority is the default
     priority: ClassVar[int] = 0
+    #: engine options worth measuring: ``{option: values}``. ``suricate bench --suite sweep`` varies the first two
+    #: together and the others one at a time around the defaults; it takes an option named ``*_bytes`` for the width of
+    #: the engine's storage units
+    knobs: ClassVar[dict[str, tuple]] = {}
 
     def __init__(
         self,
@@ -140,6 +151,24 @@ class Store(ABC):
     @abstractmethod
     def edges(self) -> EdgeList:
         """Return all edges, ordered by source (any order within a source), in arrays of their own."""
+
+    # -- optional: batches that the store checks itself ----------------------------------------------------------------
+
+    def insert_raw(self, batch: RawBatch) -> Callable[[], Change] | None:
+        """Insert like :meth:`insert` what nobody has checked; a bad batch is noted in its status and changes nothing.
+
+        Returns what gives the copies of the batch and the outcome when they are asked for; None where the store would
+        have to know the edges to make room for them: then nothing was done, and the graph calls :meth:`insert`.
+        """
+        raise NotImplementedError(f"engine {self.name!r} takes no raw batches")
+
+    def delete_raw(self, batch: RawBatch) -> Callable[[], Change]:
+        """Delete like :meth:`delete` what nobody has checked; see :meth:`insert_raw`."""
+        raise NotImplementedError(f"engine {self.name!r} takes no raw batches")
+
+    def find_raw(self, batch: RawBatch) -> tuple[Array, Array | None]:
+        """Look up like :meth:`find` what nobody has checked; bad edges are not found."""
+        raise NotImplementedError(f"engine {self.name!r} takes no raw batches")
 
     # -- optional: generic fallbacks -----------------------------------------------------------------------------------
 
@@ -187,6 +216,11 @@ class Store(ABC):
     def mark(self) -> None:
         """Start to remember insertions; forgets those before."""
         self._marked = self.edges()
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether :meth:`mark` was called, so that :meth:`updated` means less than all edges; override both or none."""
+        return self._marked is not None
 
     def updated(self) -> EdgeList:
         """Return the edges inserted since :meth:`mark` that are still there.

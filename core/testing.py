@@ -125,7 +125,41 @@ def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
     return walk
 
 
+def updated_walker(view: StoreView) -> Callable[..., int]:
+    """Compile a walk over the edges inserted since the mark, by the iterator of the cursor of ``view``."""
+    from numba import njit
+
+    cursor: ModuleType = importlib.import_module(view.cursor)
+    begin, end, key, is_fresh = cursor.begin, cursor.end, cursor.key, cursor.is_fresh
+    updated_count, updated_segment, segment_owner = cursor.updated_count, cursor.updated_segment, cursor.segment_owner
+
+    @njit
+    def no_weight(g: Any, i: int) -> int:
+        return 0
+
+    weight = no_weight if view.weight_dtype is None else cursor.weight
+
+    @njit
+    def walk(g, num_vertices, src, dst, weights):
+        """Write the edges; return how many there are."""
+        count = 0
+        for i in range(updated_count(g)):
+            c = updated_segment(g, i)
+            u = segment_owner(g, c)
+            if u < num_vertices:
+                for slot in range(begin(g, c), end(g, c)):
+                    v = key(g, slot)
+                    if v < TOMBSTONE and is_fresh(g, slot):
+                        if count < len(src):
+                            src[count], dst[count], weights[count] = u, v, weight(g, slot)
+                        count += 1
+        return count
+
+    return walk
+
+
 _walkers: dict[tuple[str, type, np.dtype | None], Callable[..., tuple[int, int]]] = {}
+_updated_walkers: dict[tuple[str, type, np.dtype | None], Callable[..., int]] = {}
 
 
 def walk_view(view: StoreView, num_edges: int, absent: tuple[np.ndarray, np.ndarray]) -> tuple[EdgeList, np.ndarray]:
@@ -140,6 +174,23 @@ def walk_view(view: StoreView, num_edges: int, absent: tuple[np.ndarray, np.ndar
     assert count == num_edges, f"the cursor of the view meets {count} edges, the store has {num_edges}"
     assert wrong == 0, "find() of the cursor disagrees with the walk"
     return EdgeList(src, dst, None if view.weight_dtype is None else weight), degrees
+
+
+def has_updated_iterator(view: StoreView) -> bool:
+    """Return whether the cursor of a view can walk the edges inserted since the mark."""
+    return hasattr(importlib.import_module(view.cursor), "updated_count")
+
+
+def walk_updated(view: StoreView, num_edges: int) -> EdgeList:
+    """Return the edges that the updated-edges iterator of the cursor of a CPU view meets, at most ``num_edges``."""
+    which = (view.cursor, type(view.data), view.weight_dtype)
+    if which not in _updated_walkers:
+        _updated_walkers[which] = updated_walker(view)
+    src, dst = np.zeros(num_edges, np.uint32), np.zeros(num_edges, np.uint32)
+    weight = np.zeros(num_edges, view.weight_dtype or np.uint8)
+    count = _updated_walkers[which](view.data, view.num_vertices, src, dst, weight)
+    assert count <= num_edges, f"the updated-edges iterator meets {count} edges, the store has {num_edges}"
+    return EdgeList(src[:count], dst[:count], None if view.weight_dtype is None else weight[:count])
 
 
 # -- engines -----------------------------------------------------------------------------------------------------------
@@ -307,12 +358,18 @@ class ModelledStore:
                 self.compare(EdgeList(owner, part.dst[lo:hi], weight), wanted, f"adjacency() of {u}")
 
     def verify_updated(self) -> None:
-        """Compare updated(): an edge that was there at the mark and came back may be in it or not."""
-        updated = self.store.updated()
+        """Compare updated(), and what the updated-edges iterator of the cursor meets, if there is one."""
+        assert self.store.has_mark == (self.at_mark is not None), f"has_mark is {self.store.has_mark}"
+        self.compare_updated(self.store.updated(), "updated()")
+        if self.walks and self.store.has_mark and has_updated_iterator(view := self.store.view()):
+            self.compare_updated(walk_updated(view, len(self.edges)), "the walk of updated edges")
+
+    def compare_updated(self, updated: EdgeList, what: str) -> None:
+        """Compare inserted edges: one that was there at the mark and came back may be among them or not."""
         pairs = zip(self.device.to_numpy(updated.src).tolist(), self.device.to_numpy(updated.dst).tolist(), strict=True)
         optional = (self.at_mark or set()) & self.deleted_since_mark & set(pairs)
         wanted = {edge: w for edge, w in self.edges.items() if edge not in (self.at_mark or ()) or edge in optional}
-        self.compare(updated, wanted, "updated()")
+        self.compare(updated, wanted, what)
 
     def verify_view(self, rng: np.random.Generator) -> None:
         """Walk the view of a CPU store through its cursor functions."""

@@ -109,6 +109,11 @@ class ForgetsTheMarkWhenCompacted(TutorialStore):
 
 
 @fault(TOUR, "cpu", None)
+class DeniesItsMark(TutorialStore):
+    has_mark = False
+
+
+@fault(TOUR, "cpu", None)
 class ResizeLosesEdges(TutorialStore):
     def resize(self, num_vertices):
         super().resize(num_vertices)

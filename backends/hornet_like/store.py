@@ -320,6 +320,11 @@ class HornetStore(Store):
         """Start to log insertions; forgets those before."""
         self._log = InsertLog()
 
+    @property
+    def has_mark(self) -> bool:
+        """Whether insertions are being logged."""
+        return self._log is not None
+
     def updated(self) -> EdgeList:
         """See :meth:`suricate.store.Store.updated`; visits the logged batches only."""
         return self.edges() if self._log is None else self._log.edges(self)

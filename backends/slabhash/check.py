@@ -6,9 +6,20 @@ import numpy as np
 from numba import njit
 
 from suricate.backends.slabhash.cpu import KEY_TOMBSTONE
-from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_of, decode
-from suricate.backends.slabhash.layout import ARRIVED, BUMP, FREED, LISTED, PENDING, QUEUED, TAKEN, TOUCHED, WORK, Slabs
-from suricate.store import require
+from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_count, bucket_of, degree_place, first_slab, head_place
+from suricate.backends.slabhash.layout import (
+    ARRIVED,
+    BUMP,
+    FREED,
+    LISTED,
+    LISTED_BIT,
+    QUEUED_FLAG,
+    SEVERAL,
+    TAKEN,
+    TOUCHED,
+    Slabs,
+)
+from suricate.store import EMPTY, require
 
 CHAIN_INVARIANTS = (
     "",
@@ -21,6 +32,7 @@ CHAIN_INVARIANTS = (
     "every edge is stored once",
     "degrees are exact",
     "a vertex without storage has no edges and one bucket",
+    "a head word says whether there are several buckets",
 )
 
 
@@ -34,13 +46,15 @@ def check_chains(g, num_vertices, reached):
     holder = np.zeros(num_vertices, np.int64)  # the last source, plus 1, that had this destination
     for v in range(num_vertices):
         edges = 0
-        if g.first_slab[v] == KEY_EMPTY:
-            if g.degree[v] != 0 or g.buckets[v] != 1:
+        head, degree, count = g.vertex[head_place(v)], g.vertex[degree_place(v)], bucket_count(g, v)
+        if head == KEY_EMPTY:
+            if degree != 0 or count != 1:
                 return 9, v
             continue
-        count = decode(g.buckets[v])
+        if (head & SEVERAL != 0) != (count > 1):
+            return 10, v
         for k in range(count):
-            slab, tail = np.int64(g.first_slab[v]) + k, False
+            slab, tail = first_slab(head) + k, False
             while slab >= 0:
                 if slab >= bump:
                     return 1, v
@@ -70,7 +84,7 @@ def check_chains(g, num_vertices, reached):
                 if after != KEY_EMPTY and tail:
                     return 4, v
                 slab = np.int64(-1) if after == KEY_EMPTY else np.int64(after)
-        if edges != g.degree[v]:
+        if edges != degree:
             return 8, v
     return 0, 0
 
@@ -81,9 +95,11 @@ def verify(slabs: Slabs, num_vertices: int, marked: bool) -> None:
     bump, listed, taken, freed = (int(counters[at]) for at in (BUMP, LISTED, TAKEN, FREED))
     require(bump <= slabs.capacity, "the bump counter is within the pool")
     require(len(slabs.pool) == slabs.capacity * slabs.words, "the pool holds the slabs it is said to")
+    require(len(slabs.vertex) == 2 * len(slabs.buckets), "there are a head word, a degree and a bucket code per vertex")
+    require(len(slabs.buckets) >= num_vertices, "there are words for every vertex")
     require(slabs.capacity == 0 or slabs.pool.ctypes.data % 128 == 0, "the pool is aligned to 128 bytes")
-    require(not counters[[QUEUED, PENDING, WORK, ARRIVED]].any(), "counters of a batch are zero between batches")
-    require(not (slabs.buckets >> 15).any(), "no vertex is queued between batches")
+    require(counters[ARRIVED] in (0, 1 << 31), "nobody waits at the barrier between batches")
+    require(not (slabs.buckets & QUEUED_FLAG).any(), "no vertex is queued between batches")
     reached = np.zeros(slabs.capacity, bool)
     broken, vertex = check_chains(slabs, num_vertices, reached)
     require(broken == 0, f"{CHAIN_INVARIANTS[broken]} (vertex {vertex})")
@@ -92,7 +108,7 @@ def verify(slabs: Slabs, num_vertices: int, marked: bool) -> None:
     require(len(np.unique(left)) == len(left), "no slab is in the free list twice")
     require(not reached[left].any() and (not len(left) or left.max() < bump), "the free list holds free slabs")
     if marked:
-        _verify_stamps(slabs, int(counters[TOUCHED]))
+        _verify_marks(slabs, int(counters[TOUCHED]))
 
 
 def _verify_free(slabs: Slabs, reached: np.ndarray, bump: int, listed: int, freed: int) -> None:
@@ -103,7 +119,15 @@ def _verify_free(slabs: Slabs, reached: np.ndarray, bump: int, listed: int, free
     require(int((~reached[:bump]).sum()) == listed + freed, "the counters know the number of free slabs")
 
 
-def _verify_stamps(slabs: Slabs, touched: int) -> None:
-    require(len(slabs.stamp) == len(slabs.touched) == slabs.capacity, "there is a stamp for every slab")
-    stamped = np.flatnonzero(slabs.stamp >> 5 == slabs.epoch)
-    require(np.array_equal(np.sort(slabs.touched[:touched]), stamped), "touched slabs are those stamped")
+def _verify_marks(slabs: Slabs, touched: int) -> None:
+    require(slabs.marked == 1, "a store that was marked says so")
+    require(len(slabs.fresh) == len(slabs.touched) == slabs.capacity, "there is a mask of marks for every slab")
+    listed = np.flatnonzero(slabs.fresh & LISTED_BIT)
+    require(
+        np.array_equal(np.sort(slabs.touched[:touched]), listed), "touched slabs are those whose mask says so, once"
+    )
+    keys = slabs.pool.reshape(-1, slabs.words)[:, : slabs.keys]
+    filled = (keys != EMPTY) @ (1 << np.arange(slabs.keys))
+    fresh = slabs.fresh.astype(np.int64)
+    require(not (fresh & ~filled & ~LISTED_BIT).any(), "marks are on slots that were filled only")
+    require(bool((fresh[fresh > 0] & LISTED_BIT).all()), "a slab with marks is in the list")

@@ -1,7 +1,7 @@
 """``slabhash`` on the CPU: the kernels of the CUDA side as plain loops.
 
-Edges are taken in order. The memory of an edge is asked for twice ahead of time, so that many cache misses overlap:
-the arrays of its vertex ``FAR`` edges ahead, its head slab ``NEAR`` edges ahead.
+Edges are taken in order. The memory of an edge is asked for three times ahead of time, so that many cache misses
+overlap: the words of its vertex ``FAR`` edges ahead, its head slab ``MIDWAY``, and the slab behind that ``NEAR``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_of, decode
+from suricate.backends.slabhash.cursor import (
+    KEY_EMPTY,
+    LEADING_ONE,
+    bucket_count,
+    bucket_of,
+    decode,
+    degree_place,
+    first_slab,
+    head_place,
+)
 from suricate.backends.slabhash.layout import (
     BUMP,
     FLAG_CHAIN,
@@ -19,18 +28,20 @@ from suricate.backends.slabhash.layout import (
     GROWTH,
     GROWTH_ROOM,
     LISTED,
-    LONG_CHAIN,
+    LISTED_BIT,
     MANTISSA_BITS,
+    SEVERAL,
     TAKEN,
     TOUCHED,
     WANTED,
     Slabs,
 )
-from suricate.backends.slabhash.vector import kernel, match8, one_bits, prefetch, trailing_zeros
+from suricate.backends.slabhash.vector import kernel, match8, one_bits, prefetch, reach8, trailing_zeros
 from suricate.devices import Array
 from suricate.store import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
 
-FAR, NEAR = 24, 10  # edges ahead at which vertex arrays and head slabs are prefetched
+FAR, MIDWAY, NEAR = 80, 50, 20  # edges ahead at which a vertex, its head slab and the next slab are prefetched
+RING = 64  # heads of the edges ahead that are remembered: a power of two, more than MIDWAY
 KEY_TOMBSTONE = np.uint32(TOMBSTONE)
 NO_WORDS = np.zeros(0, np.uint32)
 
@@ -40,12 +51,12 @@ NO_WORDS = np.zeros(0, np.uint32)
 
 @kernel
 def encode(count):
-    """Return the 16-bit code of the smallest representable bucket count that is not below ``count``."""
+    """Return the code of the smallest representable bucket count that is not below ``count``."""
     exponent = 0
-    while count >= 1 << MANTISSA_BITS:
+    while count >= 2 * LEADING_ONE:
         count = (count + 1) >> 1
         exponent += 1
-    return exponent << MANTISSA_BITS | count
+    return count if count < LEADING_ONE else (exponent + 1) << MANTISSA_BITS | count & (LEADING_ONE - 1)
 
 
 @njit(inline="always")
@@ -61,10 +72,33 @@ def match(g, base, v):
 
 
 @njit(inline="always")
+def match_free(g, base):
+    """Return the mask of the key slots, of the slab whose first word is ``base``, that hold no key."""
+    free = reach8(g.pool, base, KEY_TOMBSTONE)
+    if g.keys > 7:
+        free |= reach8(g.pool, base + 8, KEY_TOMBSTONE) << 8
+        if g.keys > 15:
+            free |= reach8(g.pool, base + 16, KEY_TOMBSTONE) << 16
+            free |= reach8(g.pool, base + 24, KEY_TOMBSTONE) << 24
+    return free & ((1 << g.keys) - 1)
+
+
+@njit(inline="always")
 def head_of(g, u, v):
     """Return the head slab of the bucket for edge ``(u, v)``; -1 if ``u`` has no storage."""
-    head = np.int64(g.first_slab[u])
-    return np.int64(-1) if head == EMPTY else head + bucket_of(v, decode(g.buckets[u]))
+    word = np.int64(g.vertex[head_place(u)])
+    if word & SEVERAL == 0:
+        return word
+    if word == EMPTY:
+        return np.int64(-1)
+    return word - SEVERAL + bucket_of(v, bucket_count(g, u))
+
+
+@njit(inline="always")
+def set_head(g, u, slab, code):
+    """Let ``code`` buckets (encoded) from ``slab`` on be those of ``u``."""
+    g.vertex[head_place(u)] = slab | SEVERAL if code > 1 else slab
+    g.buckets[u] = code
 
 
 @njit(inline="always")
@@ -97,13 +131,13 @@ def allocate(g, owner):
 
 @kernel
 def release(g, slab):
-    """Clean a slab and mark it as free; a stamp of this epoch stays, without slots, as the slab stays in the list."""
+    """Clean a slab and mark it as free; where it is in the list of touched ones, it stays there, without slots."""
     base = slab * g.words
     for j in range(g.words):
         g.pool[base + j] = KEY_EMPTY
     g.owner[slab] = KEY_EMPTY
-    if g.epoch > 0 and np.int64(g.stamp[slab]) >> 5 == g.epoch:
-        g.stamp[slab] = g.epoch << 5
+    if g.marked:
+        g.fresh[slab] = np.int64(g.fresh[slab]) & LISTED_BIT
     g.counters[FREED] += np.uint32(1)
 
 
@@ -119,25 +153,36 @@ def release_chains(g, head, count):
 
 
 @kernel
-def stamp_slot(g, slab, slot):
-    """Remember that key slot ``slot`` of ``slab`` was inserted into since the mark."""
-    before = np.int64(g.stamp[slab])
-    if before >> 5 != g.epoch:
+def mark_slot(g, slot):
+    """Remember that the key in word ``slot`` of the pool was inserted since the mark."""
+    slab = slot >> trailing_zeros(g.words)
+    before = np.int64(g.fresh[slab])
+    if before & LISTED_BIT == 0:
         g.touched[g.counters[TOUCHED]] = slab
         g.counters[TOUCHED] += np.uint32(1)
-    g.stamp[slab] = max(before, g.epoch << 5 | (31 - slot))
+    g.fresh[slab] = before | LISTED_BIT | 1 << (slot & (g.words - 1))
 
 
 @kernel
-def fresh_from(g, slab):
-    """Return the first key slot of ``slab`` inserted into since the mark; ``keys`` if there is none."""
-    stamp = np.int64(g.stamp[slab])
-    return min(31 - (stamp & 31), g.keys) if stamp >> 5 == g.epoch else g.keys
+def fresh_slots(g, slab):
+    """Return the mask of the key slots of ``slab`` that were inserted into since the mark."""
+    return np.int64(g.fresh[slab]) & (LISTED_BIT - 1) if g.marked else np.int64(0)
+
+
+@kernel
+def extend(g, slab):
+    """Put a new slab behind ``slab``, the last of its chain; return it."""
+    after = allocate(g, g.owner[slab])
+    g.pool[slab * g.words + g.keys] = after
+    return after
 
 
 @kernel
 def append(g, slab, v, weights, word, fresh):
-    """Add a key that is not in the chain from ``slab`` on, with the weight at ``weights[word:]``."""
+    """Add a key that is not in the chain from ``slab`` on, with the weight at ``weights[word:]``.
+
+    There are no tombstones in this chain: where moves go to, nothing was deleted.
+    """
     slot = np.int64(-1)
     while slot < 0:
         empty = match(g, slab * g.words, KEY_EMPTY)
@@ -146,113 +191,72 @@ def append(g, slab, v, weights, word, fresh):
             break
         after = next_slab(g, slab)
         if after < 0:
-            after = allocate(g, g.owner[slab])
-            g.pool[slab * g.words + g.keys] = after
+            after = extend(g, slab)
             slot = after * g.words
         slab = after
     g.pool[slot] = v
     for t in range(g.weight_words):
         g.pool[weight_of(g, slot) + t] = weights[word + t]
     if fresh:
-        stamp_slot(g, slab, slot & (g.words - 1))
+        mark_slot(g, slot)
 
 
 @kernel
-def dead_share(g, head):
-    """Return whether a quarter of the slots of the full chain from ``head`` on are tombstones."""
-    dead, slots, slab = np.int64(0), np.int64(0), head
-    while slab >= 0:
-        dead += one_bits(match(g, slab * g.words, KEY_TOMBSTONE))
-        slots += g.keys
-        slab = next_slab(g, slab)
-    return 4 * dead >= slots
-
-
-@kernel
-def flush_chain(g, head):
-    """Close the gaps of the tombstones in the chain from ``head`` on, keep the order, and free the slabs left over."""
-    target, used, slab = head, 0, head
-    while slab >= 0:
-        split = fresh_from(g, slab) if g.epoch > 0 else g.keys
-        if split < g.keys:
-            g.stamp[slab] = g.epoch << 5  # in the list of touched slabs, without slots
-        for j in range(g.keys):
-            v = g.pool[slab * g.words + j]
-            if v >= KEY_TOMBSTONE:
-                continue
-            if used == g.keys:
-                target, used = next_slab(g, target), 0
-            to, source = target * g.words + used, slab * g.words + j
-            g.pool[to] = v
-            for t in range(g.weight_words):
-                g.pool[weight_of(g, to) + t] = g.pool[weight_of(g, source) + t]
-            if j >= split:
-                stamp_slot(g, target, used)
-            used += 1
-        slab = next_slab(g, slab)
-    for j in range(used, g.keys):
-        g.pool[target * g.words + j] = KEY_EMPTY
-    slab = next_slab(g, target)
-    g.pool[target * g.words + g.keys] = KEY_EMPTY
-    while slab >= 0:
-        after = next_slab(g, slab)
-        release(g, slab)
-        slab = after
-
-
-@kernel
-def move_slab(old, slab, begin, end, g, head, count, fresh):
-    """Copy key slots ``[begin, end)`` of a slab of ``old`` to the buckets from ``head`` on of ``g``."""
-    for slot in range(slab * old.words + begin, slab * old.words + end):
-        v = old.pool[slot]
+def move_slab(old, slab, g, head, count):
+    """Copy the keys of a slab of ``old``, with what is known of them, to the ``count`` buckets from ``head`` on."""
+    base, fresh = slab * old.words, fresh_slots(old, slab)
+    for j in range(old.keys):
+        v = old.pool[base + j]
         if v < KEY_TOMBSTONE:
-            append(g, head + bucket_of(v, count), v, old.pool, weight_of(old, slot), fresh)
+            append(g, head + bucket_of(v, count), v, old.pool, weight_of(old, base + j), fresh >> j & 1)
 
 
 # -- re-bucketing ------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def wanted_buckets(degree, count, per_bucket):
-    """Return the bucket count for a vertex to re-bucket: room to grow if it grew, else what its degree needs."""
-    room = GROWTH_ROOM if degree > GROWTH * count * per_bucket else 1.0
-    return max(np.int64(1), np.int64(np.ceil(degree * room / per_bucket)))
+def chain_length(g, slab):
+    """Return the number of slabs of the chain from ``slab`` on."""
+    length = 0
+    while slab >= 0:
+        length += 1
+        slab = next_slab(g, slab)
+    return length
 
 
 @kernel
 def rebucket(g, v, per_bucket, quota):
-    """Move vertex ``v`` to buckets that fit its degree; return the slabs used up, or -1 if ``quota`` forbids it."""
-    head, count = np.int64(g.first_slab[v]), decode(g.buckets[v])
-    degree = np.int64(g.degree[v])
-    code = encode(wanted_buckets(degree, count, per_bucket))
-    wanted = decode(code)
-    target, taken = np.int64(g.counters[BUMP]), np.int64(g.counters[TAKEN])
-    need = wanted + degree // g.keys
+    """Move vertex ``v``, which grew, to buckets with room to grow; return the slabs spent, -1 if ``quota`` forbids it.
+
+    Spent are the new heads, and as many slabs as it has: its old slots, free ones included, may be all that was planned
+    for the edges of the batch that are still to come, whatever bucket these go to.
+    """
+    head, count = first_slab(g.vertex[head_place(v)]), bucket_count(g, v)
+    degree = np.int64(g.vertex[degree_place(v)])
+    code = encode(np.int64(np.ceil(degree * GROWTH_ROOM / per_bucket)))
+    wanted, target = decode(code), np.int64(g.counters[BUMP])
+    need = wanted
+    for k in range(count):
+        need += chain_length(g, head + k)
     if need > quota or target + wanted > g.capacity:
         g.counters[WANTED] += np.uint32(need)
         return np.int64(-1)
     g.counters[BUMP] = target + wanted
     g.owner[target : target + wanted] = v
-    for fresh in range(1 + (g.epoch > 0)):  # what was inserted since the mark goes behind the rest
-        for k in range(count):
-            slab = head + k
-            while slab >= 0:
-                split = fresh_from(g, slab) if g.epoch > 0 else g.keys
-                begin, end = (split, g.keys) if fresh else (0, split)
-                move_slab(g, slab, begin, end, g, target, wanted, fresh == 1)
-                slab = next_slab(g, slab)
+    for k in range(count):
+        slab = head + k
+        while slab >= 0:
+            move_slab(g, slab, g, target, wanted)
+            slab = next_slab(g, slab)
     release_chains(g, head, count)
-    g.first_slab[v] = target
-    g.buckets[v] = code
-    return np.int64(g.counters[BUMP]) - target + np.int64(g.counters[TAKEN]) - taken
+    set_head(g, v, target, code)
+    return need
 
 
 @kernel
-def should_rebucket(g, v, depth, per_bucket):
-    """Return whether a chain of ``v`` that has grown to ``depth`` slabs is reason to re-bucket the vertex."""
-    if depth * g.keys >= LONG_CHAIN * max(per_bucket, g.keys):
-        return True
-    return g.degree[v] > GROWTH * decode(g.buckets[v]) * per_bucket
+def should_rebucket(g, v, per_bucket):
+    """Return whether ``v`` has outgrown its buckets."""
+    return g.vertex[degree_place(v)] > GROWTH * bucket_count(g, v) * per_bucket
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
@@ -322,59 +326,78 @@ def merge_duplicates(src, dst, weights, size, met, table, last, status, before):
 
 
 @njit(inline="always")
-def fetch(g, src, dst, i):
-    """Prefetch what the edges ``FAR`` and ``NEAR`` places behind the i-th will touch first."""
+def fetch_slab(g, slab):
+    """Prefetch the keys of a slab, its next pointer, and its weights unless they are wide."""
+    prefetch(g.pool, slab * g.words)
+    if g.words > 16:
+        prefetch(g.pool, slab * g.words + 16)
+
+
+@njit(inline="always")
+def fetch(g, src, dst, start, heads, i):
+    """Prefetch what the edges ``FAR``, ``MIDWAY`` and ``NEAR`` places behind the i-th will touch first.
+
+    Called for every ``i`` from ``start - FAR`` on, so that the first edges, from ``start`` on, are prefetched as well.
+    ``heads`` (int64[RING]) remembers where the chains of the next edges begin (-1: nowhere yet).
+    """
     if i + FAR < len(src):
-        u = np.int64(src[i + FAR])
-        prefetch(g.first_slab, u)
-        prefetch(g.buckets, u)
-        prefetch(g.degree, u)
-    if i + NEAR < len(src):
-        slab = head_of(g, src[i + NEAR], dst[i + NEAR])
+        prefetch(g.vertex, head_place(src[i + FAR]))
+        prefetch(g.buckets, np.int64(src[i + FAR]))
+    if start <= i + MIDWAY < len(src):
+        slab = head_of(g, src[i + MIDWAY], dst[i + MIDWAY])
+        heads[(i + MIDWAY) & (RING - 1)] = slab
         if slab >= 0:
-            prefetch(g.pool, slab * g.words)
-            if g.words > 16:
-                prefetch(g.pool, slab * g.words + 16)
+            fetch_slab(g, slab)
+    if start <= i + NEAR < len(src):
+        slab = heads[(i + NEAR) & (RING - 1)]
+        if slab >= 0:
+            after = next_slab(g, slab)
+            fetch_slab(g, slab if after < 0 else after)  # again, which costs less than a branch
 
 
 @kernel
-def insert_edges(g, src, dst, weights, met, start, quota, hashing, per_bucket, status, before):
+def survey(g, slab, v):
+    """Walk the chain from ``slab`` on; return the slot of key ``v``, its first free slot, its last slab and its length.
+
+    Slots are -1 if there are none; where there is the key, the walk ends, and only its slot is meaningful.
+    """
+    free, last, length = np.int64(-1), slab, 0
+    while slab >= 0:
+        base = slab * g.words
+        hits = match(g, base, v)
+        if hits:
+            return base + trailing_zeros(hits), free, last, length
+        holes = match_free(g, base)
+        if holes and free < 0:
+            free = base + trailing_zeros(holes)
+        last, length = slab, length + 1
+        slab = next_slab(g, slab)
+    return np.int64(-1), free, last, length
+
+
+@kernel
+def insert_edges(g, src, dst, weights, met, start, quota, hashing, per_bucket, heads, status, before):
     """Insert edges from index ``start`` on; return the index reached, short of the end only to ask for more slabs.
 
-    ``weights`` are words. Weighted stores write the indices of the edges that are there already to ``met``; its last
-    word counts them. ``quota`` are the slabs that re-buckets may use (negative: do not re-bucket).
+    A new key goes to the first free slot of its chain. ``weights`` are words. Weighted stores write the indices of the
+    edges that are there already to ``met``; its last word counts them. ``quota`` are the slabs that re-buckets may use
+    (negative: do not re-bucket).
     """
     size = g.weight_words
-    for i in range(start, len(src)):
-        fetch(g, src, dst, i)
+    for i in range(start - FAR, len(src)):
+        fetch(g, src, dst, start, heads, i)
+        if i < start:
+            continue
         u, v = src[i], dst[i]
-        slab = head_of(g, u, v)
-        if slab < 0:
-            slab = allocate(g, u)
-            g.first_slab[u] = slab
-        head, slot, depth, grown = slab, np.int64(-1), 1, False
-        while slot < 0:
-            base = slab * g.words
-            hits = match(g, base, v)
-            if hits == 0:
-                hits = match(g, base, KEY_EMPTY)
-            if hits:
-                slot = base + trailing_zeros(hits)
-                break
-            after = next_slab(g, slab)
-            if after < 0 and dead_share(g, head):
-                flush_chain(g, head)
-                slab, depth = head, 1
-                continue
-            depth += 1
-            if after < 0:
-                after = allocate(g, u)
-                g.pool[base + g.keys] = after
-                slot, grown = after * g.words, True
-            slab = after
-        at = weight_of(g, slot)
-        if g.pool[slot] == v:
-            same = True
+        head = heads[i & (RING - 1)]
+        if head < 0:
+            head = head_of(g, u, v)  # an edge since then may have been the first of its vertex
+        if head < 0:
+            head = allocate(g, u)
+            g.vertex[head_place(u)] = head
+        slot, free, last, length = survey(g, head, v)
+        if slot >= 0:
+            at, same = weight_of(g, slot), True
             for t in range(size):
                 before[i * size + t] = g.pool[at + t]
                 same &= g.pool[at + t] == weights[i * size + t]
@@ -384,25 +407,29 @@ def insert_edges(g, src, dst, weights, met, start, quota, hashing, per_bucket, s
                 met[met[len(src)]] = i
                 met[len(src)] += np.uint32(1)
             continue
+        slot = free if free >= 0 else extend(g, last) * g.words
         g.pool[slot] = v
         for t in range(size):
-            g.pool[at + t] = weights[i * size + t]
-        g.degree[u] += np.uint32(1)
+            g.pool[weight_of(g, slot) + t] = weights[i * size + t]
+        g.vertex[degree_place(u)] += np.uint32(1)
         status[i] = NEW
-        if g.epoch > 0:
-            stamp_slot(g, slab, slot & (g.words - 1))
-        if grown and depth >= FLAG_CHAIN and hashing and quota >= 0 and should_rebucket(g, u, depth, per_bucket):
+        if g.marked:
+            mark_slot(g, slot)
+        grown = free < 0 and length + 1 >= FLAG_CHAIN
+        if grown and hashing and quota >= 0 and should_rebucket(g, u, per_bucket):
             used = rebucket(g, u, per_bucket, quota)
             if used < 0:
                 return i + 1
             quota -= used
+            for j in range(i + 1, min(i + MIDWAY + 1, len(src))):
+                heads[j & (RING - 1)] = head_of(g, src[j], dst[j])
     return len(src)
 
 
 @njit(inline="always")
-def locate(g, u, v):
-    """Return the slot of edge ``(u, v)``; -1 if it is not there."""
-    slab, slot = head_of(g, u, v), np.int64(-1)
+def locate(g, slab, v):
+    """Return the slot of key ``v`` in the chain from ``slab`` on (-1: no chain); -1 if it is not there."""
+    slot = np.int64(-1)
     while slab >= 0:
         hits = match(g, slab * g.words, v)
         if hits:
@@ -413,27 +440,31 @@ def locate(g, u, v):
 
 
 @kernel
-def delete_edges(g, src, dst, status, before):
+def delete_edges(g, src, dst, heads, status, before):
     """Turn the keys of the edges into tombstones; note their weights."""
     size = g.weight_words
-    for i in range(len(src)):
-        fetch(g, src, dst, i)
-        slot = locate(g, src[i], dst[i])
+    for i in range(-FAR, len(src)):
+        fetch(g, src, dst, 0, heads, i)
+        if i < 0:
+            continue
+        slot = locate(g, heads[i & (RING - 1)], dst[i])
         if slot >= 0:
             g.pool[slot] = KEY_TOMBSTONE
-            g.degree[src[i]] -= np.uint32(1)
+            g.vertex[degree_place(src[i])] -= np.uint32(1)
             status[i] = REMOVED
             for t in range(size):
                 before[i * size + t] = g.pool[weight_of(g, slot) + t]
 
 
 @kernel
-def find_edges(g, src, dst, found, result):
+def find_edges(g, src, dst, heads, found, result):
     """Look edges up; copy their weights."""
     size = g.weight_words
-    for i in range(len(src)):
-        fetch(g, src, dst, i)
-        slot = locate(g, src[i], dst[i])
+    for i in range(-FAR, len(src)):
+        fetch(g, src, dst, 0, heads, i)
+        if i < 0:
+            continue
+        slot = locate(g, heads[i & (RING - 1)], dst[i])
         found[i] = slot >= 0
         if slot >= 0:
             for t in range(size):
@@ -457,7 +488,7 @@ def plan_buckets(expected, per_bucket, hashing, codes, heads):
     """Write the encoded and the plain bucket count for each expected degree (none: no buckets, code of one)."""
     for v in range(len(expected)):
         count = np.int64(np.ceil(expected[v] / per_bucket)) if hashing else np.int64(1)
-        code = encode(max(np.int64(1), count))
+        code = encode(max(np.int64(1), count)) if expected[v] > 0 else 1
         codes[v] = code
         heads[v] = decode(code) if expected[v] > 0 else 0
 
@@ -471,32 +502,39 @@ def chain_at(g, bump, u, v):
 
 @kernel
 def free_slots(g, slab):
-    """Return the number of EMPTY key slots of the chain from ``slab`` on."""
-    after = next_slab(g, slab)
-    while after >= 0:
-        slab = after
-        after = next_slab(g, slab)
-    return one_bits(match(g, slab * g.words, KEY_EMPTY))
+    """Return the number of key slots of the chain from ``slab`` on that hold no key; at most 254."""
+    free = np.int64(0)
+    while slab >= 0:
+        free += one_bits(match_free(g, slab * g.words))
+        slab = next_slab(g, slab)
+    return min(free, np.int64(254))
 
 
 @kernel
-def count_slabs(g, bump, src, dst, left, fresh):
+def count_slabs(g, bump, src, dst, heads, left, fresh):
     """Return how many slabs an insertion needs at most.
 
     ``left``, zeroed uint8[bump + vertices], is set to one more than the slots that are left of a chain. With ``fresh``
-    all heads are known to be empty, and the pool is not looked at.
+    all heads are known to be empty, and the pool is not looked at. ``heads`` is as for ``fetch``.
     """
     need = np.int64(0)
-    for i in range(len(src)):
+    for i in range(-FAR, len(src)):
         if i + FAR < len(src):
-            prefetch(g.first_slab, np.int64(src[i + FAR]))
-            prefetch(g.buckets, np.int64(src[i + FAR]))
-        if i + NEAR < len(src):
-            ahead = chain_at(g, bump, src[i + NEAR], dst[i + NEAR])
+            prefetch(g.vertex, head_place(src[i + FAR]))
+        if 0 <= i + MIDWAY < len(src):
+            ahead = chain_at(g, bump, src[i + MIDWAY], dst[i + MIDWAY])
+            heads[(i + MIDWAY) & (RING - 1)] = ahead
             prefetch(left, ahead)
             if not fresh and ahead < bump:
-                prefetch(g.pool, ahead * g.words)
-        at = chain_at(g, bump, src[i], dst[i])
+                fetch_slab(g, ahead)
+        if not fresh and 0 <= i + NEAR < len(src):
+            ahead = heads[(i + NEAR) & (RING - 1)]
+            if ahead < bump:
+                after = next_slab(g, ahead)
+                fetch_slab(g, ahead if after < 0 else after)
+        if i < 0:
+            continue
+        at = heads[i & (RING - 1)]
         slots = np.int64(left[at]) - 1
         if slots < 0:
             slots = np.int64(0) if at >= bump else np.int64(g.keys) if fresh else free_slots(g, at)
@@ -509,25 +547,21 @@ def count_slabs(g, bump, src, dst, left, fresh):
 
 @kernel
 def move_edges(old, g):
-    """Copy all edges of ``old`` to the empty buckets of ``g``, those inserted since the mark behind the rest."""
-    for fresh in range(1 + (old.epoch > 0)):
-        for slab in range(np.int64(old.counters[BUMP])):
-            v = old.owner[slab]
-            if v != KEY_EMPTY:
-                split = fresh_from(old, slab) if old.epoch > 0 else old.keys
-                begin, end = (split, old.keys) if fresh else (0, split)
-                move_slab(old, slab, begin, end, g, np.int64(g.first_slab[v]), decode(g.buckets[v]), fresh == 1)
+    """Copy all edges of ``old`` to the empty buckets of ``g``."""
+    for slab in range(np.int64(old.counters[BUMP])):
+        v = old.owner[slab]
+        if v != KEY_EMPTY:
+            move_slab(old, slab, g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
 
 
 @kernel
 def free_vertices(g, vertices):
     """Free the storage of vertices."""
     for v in vertices:
-        if g.first_slab[v] != KEY_EMPTY:
-            release_chains(g, np.int64(g.first_slab[v]), decode(g.buckets[v]))
-            g.first_slab[v] = KEY_EMPTY
-            g.buckets[v] = 1
-            g.degree[v] = 0
+        if g.vertex[head_place(v)] != KEY_EMPTY:
+            release_chains(g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
+            set_head(g, v, KEY_EMPTY, 1)
+            g.vertex[degree_place(v)] = 0
 
 
 @kernel
@@ -541,15 +575,17 @@ def list_free(g, found):
 
 
 @kernel
-def copy_slab(g, slab, begin, dst, weights, at):
-    """Append the edges in key slots from ``begin`` on; return the new end."""
-    for slot in range(slab * g.words + begin, slab * g.words + g.keys):
-        v = g.pool[slot]
-        if v < KEY_TOMBSTONE:
-            dst[at] = v
-            for t in range(g.weight_words):
-                weights[at * g.weight_words + t] = g.pool[weight_of(g, slot) + t]
-            at += 1
+def copy_slab(g, slab, slots, dst, weights, at):
+    """Append the edges in the key slots of a mask; return the new end."""
+    base = slab * g.words
+    slots &= match_free(g, base) ^ ((1 << g.keys) - 1)
+    while slots:
+        slot = base + trailing_zeros(slots)
+        slots &= slots - 1
+        dst[at] = g.pool[slot]
+        for t in range(g.weight_words):
+            weights[at * g.weight_words + t] = g.pool[weight_of(g, slot) + t]
+        at += 1
     return at
 
 
@@ -557,12 +593,18 @@ def copy_slab(g, slab, begin, dst, weights, at):
 def gather(g, vertices, offsets, dst, weights):
     """Write the edges of the i-th vertex from ``offsets[i]`` on."""
     for i in range(len(vertices)):
-        v, at = vertices[i], offsets[i]
-        if g.first_slab[v] != KEY_EMPTY:
-            for k in range(decode(g.buckets[v])):
-                slab = np.int64(g.first_slab[v]) + k
+        if i + FAR < len(vertices):
+            prefetch(g.vertex, head_place(vertices[i + FAR]))
+        if i + NEAR < len(vertices):
+            ahead = g.vertex[head_place(vertices[i + NEAR])]
+            if ahead != KEY_EMPTY:
+                fetch_slab(g, first_slab(ahead))
+        v, at = np.int64(vertices[i]), offsets[i]
+        if g.vertex[head_place(v)] != KEY_EMPTY:
+            for k in range(bucket_count(g, v)):
+                slab = first_slab(g.vertex[head_place(v)]) + k
                 while slab >= 0:
-                    at = copy_slab(g, slab, 0, dst, weights, at)
+                    at = copy_slab(g, slab, -1, dst, weights, at)
                     slab = next_slab(g, slab)
 
 
@@ -572,13 +614,26 @@ def gather_touched(g, src, dst, weights):
     at = 0
     for t in range(g.counters[TOUCHED]):
         slab = np.int64(g.touched[t])
-        end = copy_slab(g, slab, fresh_from(g, slab), dst, weights, at)
+        end = copy_slab(g, slab, fresh_slots(g, slab), dst, weights, at)
         src[at:end] = g.owner[slab]
         at = end
     return at
 
 
+@kernel
+def forget_touched(g):
+    """Empty the list of touched slabs, and their masks."""
+    for t in range(g.counters[TOUCHED]):
+        g.fresh[g.touched[t]] = 0
+    g.counters[TOUCHED] = 0
+
+
 # -- what the store calls ----------------------------------------------------------------------------------------------
+
+
+def ring() -> Array:
+    """Return scratch space for the heads of the edges ahead."""
+    return np.empty(RING, np.int64)
 
 
 def batch_words(weight: Array | None) -> Array:
@@ -613,7 +668,7 @@ class CpuKernels:
         at = 0
         while at < len(src):
             at = insert_edges(
-                store.slabs, src, dst, words, met, at, quota, store.hashing, store.per_bucket, status, old
+                store.slabs, src, dst, words, met, at, quota, store.hashing, store.per_bucket, ring(), status, old
             )
             if at < len(src):
                 quota, need = store.more_quota(len(src) - at, min(need, len(src) - at))
@@ -625,11 +680,11 @@ class CpuKernels:
 
     def delete(self, src: Array, dst: Array, guard: Array | None, status: Array, before: Any) -> None:
         """Delete a batch."""
-        delete_edges(self.store.slabs, src, dst, status, batch_words(before))
+        delete_edges(self.store.slabs, src, dst, ring(), status, batch_words(before))
 
     def find(self, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""
-        find_edges(self.store.slabs, src, dst, found, batch_words(weight))
+        find_edges(self.store.slabs, src, dst, ring(), found, batch_words(weight))
 
     def count_sources(self, src: Array, guard: Array | None, counts: Array) -> None:
         """Add the edges per source to ``counts`` (uint32 per vertex)."""
@@ -647,8 +702,8 @@ class CpuKernels:
 
     def count_slabs(self, slabs: Slabs, bump: int, src: Array, dst: Array, guard: Array | None, fresh: bool) -> int:
         """Return how many slabs inserting the batch needs at most."""
-        left = np.zeros(bump + len(slabs.first_slab), np.uint8)
-        return int(count_slabs(slabs, bump, src, dst, left, fresh))
+        left = np.zeros(bump + len(slabs.buckets), np.uint8)
+        return int(count_slabs(slabs, bump, src, dst, ring(), left, fresh))
 
     def move_edges(self, old: Slabs, new: Slabs) -> None:
         """Copy all edges to empty buckets in another pool."""
@@ -675,3 +730,7 @@ class CpuKernels:
     def gather_touched(self, count: int, src: Array, dst: Array, weight: Array | None) -> int:
         """Write the edges inserted since the mark, from ``count`` slabs; return their number."""
         return int(gather_touched(self.store.slabs, src, dst, batch_words(weight)))
+
+    def forget_touched(self) -> None:
+        """Forget which edges were inserted since the mark."""
+        forget_touched(self.store.slabs)

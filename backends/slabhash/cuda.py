@@ -1,44 +1,95 @@
-"""``slabhash`` on CUDA: launches, and reading the device's counters without waiting."""
+"""``slabhash`` on CUDA: launches, and learning the device's counters without waiting."""
 
 from __future__ import annotations
 
+import struct
+import sys
+from collections import deque
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import cupy
+import cupyx
 import numpy as np
+from cupy.cuda import alloc
 
-from suricate.backends.slabhash.layout import BUMP, NUM_COUNTERS, Geometry, Slabs, macros
-from suricate.cuda import Program, ViewStruct, view_struct
+from suricate.backends.slabhash.layout import BUMP, NUM_COUNTERS, TOUCHED, WANTED, Slabs
+from suricate.backends.slabhash.programs import DELETION, INSERTION, PART, QUERY, engine_programs
+from suricate.batch import Change
+from suricate.cuda import Program, StructKernel, ViewStruct, view_struct, wait_for
+from suricate.cuda.ingest import RAW, RawBatch, Variant
 from suricate.devices import Array
+from suricate.store import EdgeList, Outcome
 
-HERE = Path(__file__).parent
 BLOCK = 256
 MAX_BLOCKS = 1 << 20
-INSERT_BLOCKS = 6  # per multiprocessor, of a large batch
-CHUNK = 8  # slabs that a warp then takes at a time
-SETTLE_BLOCKS = 2  # per multiprocessor, all resident: see its launch bounds
-NULL = np.uint64(0)
-NO_LIMIT = np.uint32(0xFFFFFFFF)
+FILL_THREADS = 1 << 18  # fill the device
+CHUNK = 32  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
+CHUNK_FROM = 1 << 17  # edges of such a batch
+NO_LIMIT = 0xFFFFFFFF
 CHAIN_LIMIT = 64  # slabs of a chain, at a load factor up to 1, beyond which an edge waits for more buckets
 DEFER_FROM = 1 << 15  # edges of a batch from which on that is done: below, a chain cannot grow long enough to matter
-KEPT_SCRATCH = 1 << 20  # bytes of scratch memory that are kept from batch to batch
-PART = 16  # buckets that a tile moves, as in settle.cu
-POST_EVERY = 8  # batches, so that the host learns in time that re-buckets lack room
-SOURCES = ("insert.cu", "delete.cu", "find.cu", "maintain.cu", "settle.cu")
+ALIGNMENT = 256  # bytes
+MAX_PLANS = 64
+NULL = np.uint64(0)
 
 
-def engine_programs(shape: Geometry, struct: ViewStruct) -> dict[str, Program]:
-    """Return the programs of the engine by source file."""
-    defines = tuple(macros(shape).items())
-    return {
-        name: Program(HERE / name, struct.declaration, defines, cooperative=name == "settle.cu") for name in SOURCES
-    }
+def _addresses(start: int, sizes: tuple[int, ...]) -> list[int]:
+    """Return the addresses of parts of these sizes from ``start`` on, and that of the end."""
+    found = [start]
+    for size in sizes:
+        start += (size + ALIGNMENT - 1) & -ALIGNMENT
+        found.append(start)
+    return found
 
 
-def programs(store: Any) -> list[Program]:
-    """Return all programs for a store of this layout (of either device); needs no CuPy."""
-    return list(engine_programs(store.geometry, view_struct(store.slabs)).values())
+class Held:
+    """The copies and the outcome of a raw batch; arrays are made of them only when they are asked for.
+
+    ``addresses`` are those of the copies of src, dst and weight, of the status, and of the old weights.
+    """
+
+    __slots__ = ("_dtypes", "_memory", "_mirrored", "_size", "addresses")
+
+    def __init__(self, batch: RawBatch, weight: np.dtype | None, before: np.dtype | None) -> None:
+        size = batch.size
+        self._size, self._mirrored, self._dtypes = size, batch.variant.mirrored, (weight, before)
+        words = 4 * size
+        sizes = words, words, size * weight.itemsize if weight else 0, size, size * before.itemsize if before else 0
+        self._memory = alloc(_addresses(0, sizes)[-1])
+        self.addresses = _addresses(self._memory.ptr, sizes)[:-1]
+
+    def __call__(self) -> Change:
+        """Return the arrays."""
+        weight, before = self._dtypes
+        edges = EdgeList(self._array(0, np.uint32), self._array(1, np.uint32), weight and self._array(2, weight))
+        outcome = Outcome(self._array(3, np.uint8), before and self._array(4, before))
+        return Change(edges, outcome, self._mirrored)
+
+    def _array(self, part: int, dtype: Any) -> Array:
+        start = self._memory + (self.addresses[part] - self._memory.ptr)
+        return cupy.ndarray((self._size,), dtype, start)
+
+
+class Plan(NamedTuple):
+    """How to insert a batch of a certain size, while the arrays of the store stay the same; see ``settle.cuh``.
+
+    Scratch memory is kept for small batches only: it is used by one kernel after the other.
+    """
+
+    kernel: StructKernel
+    at: int
+    share: int
+    blocks: int
+    limit: int
+    mask: int
+    memory: Any
+    scratch: list[int]
+
+
+def _table_size(edges: int) -> int:
+    """Return the size of the hash table of last duplicates: a power of two, at least twice the batch."""
+    return 1 << (2 * edges - 1).bit_length()
 
 
 class CudaKernels:
@@ -48,15 +99,22 @@ class CudaKernels:
     """
 
     def __init__(self, store: Any) -> None:
-        self.store = store
-        self._packed: tuple[Slabs, np.void] | None = None
-        self._compiled: dict[str, Any] = {}
-        self._scratch: dict[str, Array] = {}
-        self._in_flight = False
-        self._batches = 0
-        self._unseen = 0  # slabs granted since the copy of the counters that is in flight (or last arrived)
-        self._pinned: Any = None
-        self._event: Any = None
+        self.store, self._device = store, store.device
+        self._packed: tuple[int, np.void, bytes] | None = None
+        self._programs: dict[Variant | None, dict[str, Program]] = {}
+        self._kernels: dict[tuple[Variant | None, str], StructKernel] = {}
+        # uint32[16, 2] in host memory: the counters as insertions send them, each with the number of the insertion.
+        self._mirror = cupyx.empty_pinned((NUM_COUNTERS, 2), np.uint32)
+        self._mirror[:] = 0
+        self._mirror_address = self._mirror.ctypes.data
+        self._wanted_place = self._mirror[WANTED, :1]
+        self._plans: dict[tuple[Variant | None, int], Plan] = {}
+        self._batches = 0  # insertions so far
+        self._spent: deque[tuple[int, int]] = deque()  # of insertions not seen yet: number, slabs granted
+
+    def __del__(self) -> None:
+        if int(self._mirror[0, 1]) != self._batches & 0xFFFFFFFF and not sys.is_finalizing():
+            wait_for(self._device)  # an insertion is about to write to the host memory that goes away now
 
     # -- launching -----------------------------------------------------------------------------------------------------
 
@@ -65,84 +123,89 @@ class CudaKernels:
         return view_struct(self.store.slabs)
 
     @cached_property
-    def _programs(self) -> dict[str, Program]:
-        return engine_programs(self.store.geometry, self._struct)
-
-    @cached_property
     def _multiprocessors(self) -> int:
-        import cupy
-
         return cupy.cuda.Device().attributes["MultiProcessorCount"]
 
-    def _view(self) -> np.void:
-        """Return the struct of the store's arrays, packed once per change of the arrays."""
-        slabs = self.store.slabs
-        if self._packed is None or self._packed[0] is not slabs:
-            self._packed = (slabs, self._struct.pack(slabs))
-        return self._packed[1]
+    def _view(self) -> tuple[np.void, bytes]:
+        """Return the struct of the store's arrays, packed once per change of the arrays, as a scalar and as bytes."""
+        if self._packed is None or self._packed[0] != self.store.slabs_version:
+            view = self._struct.pack(self.store.slabs)
+            self._packed = (self.store.slabs_version, view, view.tobytes())
+            self._plans.clear()
+        return self._packed[1:]
 
-    def _launch(self, source: str, name: str, threads: int, *args: Any) -> None:
-        """Launch a kernel over ``threads`` threads at most; None is passed as a null pointer."""
+    def _program(self, source: str, variant: Variant | None = None) -> Program:
+        programs = self._programs.get(variant)
+        if programs is None:
+            store = self.store
+            programs = engine_programs(store.geometry, self._struct.declaration, store.edges_in_flight, variant)
+            self._programs[variant] = programs
+        return programs[source]
+
+    def _launch(self, name: str, threads: int, *args: Any) -> None:
+        """Launch a kernel of maintain.cu over ``threads`` threads at most; None is passed as a null pointer."""
         grid = max(1, min((threads + BLOCK - 1) // BLOCK, MAX_BLOCKS))
-        kernel = self._compiled.get(name)
-        if kernel is None:
-            kernel = self._compiled[name] = self._programs[source].kernel(name)
+        kernel = self._program("maintain.cu").kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
+
+    def _ready(self, name: str, variant: Variant | None, batch: struct.Struct) -> tuple[StructKernel, int]:
+        """Return the kernel of a batch operation with the view in its buffer, and where what follows goes."""
+        kernel = self._kernels.get((variant, name))
+        view = self._view()[1]
+        if kernel is None:
+            source = {"insert": "insert.cu", "erase": "delete.cu", "find": "find.cu"}[name]
+            size = len(view) + batch.size + (0 if variant is None else RAW.size)
+            kernel = StructKernel(self._program(source, variant), name, size)
+            self._kernels[variant, name] = kernel
+        kernel.begin_with(view)
+        return kernel, len(view)
 
     def _tiles(self, count: int) -> int:
         """Return the threads for ``count`` tiles."""
         return count * self.store.geometry.lanes
 
-    def _array(self, name: str, size: int, dtype: Any = np.uint32) -> Array:
-        """Return scratch memory, contents undefined; small arrays are kept for the next batch."""
-        import cupy
+    def _spread(self, kernel: StructKernel, edges: int, *, resident: bool) -> tuple[int, int]:
+        """Return how many edges a warp takes at a time, and how many blocks to launch for a batch.
 
-        kept = self._scratch.get(name)
-        if kept is not None and len(kept) >= size:
-            return kept
-        array = cupy.empty(max(1, size), dtype)
-        if array.nbytes <= KEPT_SCRATCH:
-            self._scratch[name] = array
-        return array
+        As many as it has tiles while that keeps the device busy, up to one per lane for larger batches; see slabs.cuh.
+        """
+        lanes, room = self.store.geometry.lanes, self._multiprocessors * kernel.resident(BLOCK)
+        tiles, warps = 32 // lanes, BLOCK // 32
+        share = tiles * (min(lanes, 1 + edges // (tiles * warps * room)) if lanes > 2 else 1)
+        blocks = -(-edges // (share * warps))
+        return share, min(blocks, room if resident else MAX_BLOCKS)
 
     # -- counters ------------------------------------------------------------------------------------------------------
 
     def spend(self, slabs: int) -> None:
-        """Note that up to ``slabs`` may be taken by what is queued."""
+        """Note that up to ``slabs`` may be taken by the insertion that is being launched."""
         self.store._room -= slabs
-        self._unseen += slabs
+        self._spent.append((self._batches, slabs))
 
-    def report(self, slabs: int, edges: int) -> None:
-        """After a batch that may have taken ``slabs``: now and then have the counters sent over."""
-        self._batches += 1
-        if edges >= DEFER_FROM or self.store._room < 4 * slabs or self._batches % POST_EVERY == 0:
-            self._post()
-
-    def _post(self) -> None:
-        import cupy
-        import cupyx
-
-        if self._in_flight:
-            return
-        if self._pinned is None:
-            self._pinned = cupyx.empty_pinned(NUM_COUNTERS, np.uint32)
-            self._event = cupy.cuda.Event(disable_timing=True)
-        self.store.slabs.counters.get(out=self._pinned, blocking=False)
-        self._event.record()
-        self._unseen, self._in_flight = 0, True
+    @property
+    def wants(self) -> bool:
+        """Whether a re-bucket has lacked slabs, as far as is known."""
+        return self._wanted_place[0] != 0
 
     def refresh(self) -> bool:
         """Take over counters that have arrived; return whether there were any. Never waits."""
-        if not self._in_flight or not self._event.done:
+        spent = self._spent
+        if not spent or int(self._mirror[0, 1]) < spent[0][0]:
             return False
-        self._in_flight = False
-        self.store._set_room(self._pinned.astype(np.int64))
-        self.store._room -= self._unseen
+        counters, numbers = self._mirror.T.astype(np.int64)
+        number = int(numbers[0])
+        if number < spent[0][0] or (numbers != number).any():  # some of another insertion: next time
+            return False
+        while spent and spent[0][0] <= number:
+            spent.popleft()
+        self.store._set_room(counters)
+        self.store._room -= sum(slabs for _, slabs in spent)
         return True
 
-    def forget_refresh(self) -> None:
+    def forget_spent(self) -> None:
         """The store has read the counters itself, waiting for all that was queued."""
-        self._in_flight, self._unseen = False, 0
+        self._spent.clear()
+        self._wanted_place[0] = 0
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
@@ -158,142 +221,187 @@ class CudaKernels:
         before: Array | None,
     ) -> None:
         """Insert a batch that ``need`` slabs suffice for; re-buckets may use ``quota`` more."""
-        import cupy
+        addresses = [0 if part is None else part.data.ptr for part in (src, dst, weight, guard, status, before)]
+        self._insert(None, len(src), addresses, need, quota)
 
-        store, edges, n = self.store, len(src), np.int64(len(src))
-        slabs, hashing = store.slabs, store.hashing
-        queue_size = min(edges, store.num_vertices)
-        table = place = queue = pending = target = code = parts = None
-        with store.reserving():
-            if weight is not None:
-                table, place = self._table(edges), self._array("place", edges)
-            if hashing:
-                queue, target, code = (self._array(name, queue_size) for name in ("queue", "target", "code"))
-                parts = self._array("parts", 5 * (queue_size + slabs.capacity // PART + 1))
-                pending = cupy.zeros(store.num_vertices, np.uint32) if edges >= DEFER_FROM else None
-        view = self._view()
-        if table is not None:
-            mask = np.uint32((1 << (2 * edges - 1).bit_length()) - 1)
-            self._launch("insert.cu", "claim_last", edges, src, dst, n, guard, table, mask, place)
-        limit = NO_LIMIT if pending is None else np.uint32(CHAIN_LIMIT * max(1.0, store.load_factor))
-        per_bucket = np.float64(store.per_bucket)
-        threads, chunk = self._tiles(edges), 1
-        most = INSERT_BLOCKS * BLOCK * self._multiprocessors
-        waste = (CHUNK - 1) * most // 32
-        if threads > most and store._room >= need + quota + waste:
-            threads, chunk = most, CHUNK
-            self.spend(waste)
-        self._launch(
-            "insert.cu", "insert", threads, view, src, dst, weight, n, guard, table, place, queue, pending,
-            limit, np.float32(per_bucket), np.uint32(chunk), status, before,
+    def insert_raw(self, batch: RawBatch, need: int, quota: int) -> Held:
+        """The same for a batch that nobody has checked."""
+        dtype = self.store.weight_dtype
+        held = self._hold(batch, dtype)
+        src, dst, weight, status, before = held.addresses
+        self._insert(batch, batch.size, [src, dst, weight, batch.guard, status, before], need, quota)
+        return held
+
+    def _hold(self, batch: RawBatch, weight: np.dtype | None) -> Held:
+        try:
+            return Held(batch, weight, self.store.weight_dtype)
+        except MemoryError as error:
+            raise self.store.out_of_memory(error) from error
+
+    def _insert(self, raw: RawBatch | None, edges: int, addresses: list[int], need: int, quota: int) -> None:
+        store = self.store
+        plan = self._plan_of(None if raw is None else raw.variant, edges)
+        kernel, at, scratch = plan.kernel, plan.at, plan.scratch
+        memory = plan.memory
+        if memory is None:
+            memory, scratch = self._scratch(edges)
+        chunk, waste = 1, (CHUNK - 1) * plan.blocks * BLOCK // 32
+        if edges >= CHUNK_FROM and store._room >= need + quota + waste:
+            chunk = CHUNK
+            need += waste
+        if raw is not None:
+            raw.pack_into(kernel.buffer, at, *addresses[:3])
+            at += RAW.size
+        self._batches += 1
+        INSERTION.pack_into(
+            kernel.buffer, at, *addresses, *scratch, self._mirror_address, edges, store.num_vertices, quota,
+            store.per_bucket, plan.mask, chunk, plan.limit, self._batches & 0xFFFFFFFF, plan.share, 0,
         )  # fmt: skip
-        if hashing or table is not None:
-            resident = SETTLE_BLOCKS * self._multiprocessors * BLOCK
-            self._launch(
-                "settle.cu", "settle", resident, view, src, dst, weight, n, guard, table, place, queue,
-                target, code, parts, pending, np.uint64(quota), per_bucket, status, before,
-            )  # fmt: skip
+        kernel.launch(plan.blocks, BLOCK)
+        del memory  # what is allocated from here on is used behind this kernel
+        self.spend(need + quota)
 
-    def _table(self, edges: int) -> Array:
-        """Return the table of last duplicates, all EMPTY (kernels leave it so); at least twice the batch."""
-        import cupy
+    def _plan_of(self, variant: Variant | None, edges: int) -> Plan:
+        """Return how to insert batches of a size; worked out once while the arrays of the store stay the same."""
+        store, (_, view) = self.store, self._view()
+        plan = self._plans.get((variant, edges))
+        if plan is not None:
+            plan.kernel.begin_with(view)
+            return plan
+        kernel, at = self._ready("insert", variant, INSERTION)
+        share, blocks = self._spread(kernel, edges, resident=True)
+        limit = min(NO_LIMIT, int(CHAIN_LIMIT * max(1.0, store.load_factor))) if edges >= DEFER_FROM else NO_LIMIT
+        mask = _table_size(edges) - 1 if store.weight_dtype is not None else 0
+        memory, scratch = self._scratch(edges) if edges < DEFER_FROM else (None, [])
+        plan = Plan(kernel, at, share, blocks, limit if store.hashing else NO_LIMIT, mask, memory, scratch)
+        if len(self._plans) == MAX_PLANS:
+            self._plans.clear()
+        self._plans[variant, edges] = plan
+        return plan
 
-        size = 1 << (2 * edges - 1).bit_length()
-        table = self._scratch.get("table")
-        if table is None or len(table) < size:
-            table = cupy.full(size, 0xFFFFFFFF, np.uint32)
-            self._scratch["table"] = table
-        return table
+    def _scratch(self, edges: int) -> tuple[Any, list[int]]:
+        """Return memory for the scratch arrays of an insertion, and their addresses, 0 for those that are not used."""
+        store = self.store
+        weighted, hashing = store.weight_dtype is not None, store.hashing
+        queue = min(edges, len(store.slabs.buckets)) if hashing else 0
+        sections = queue + store.slabs.capacity // PART + 1 if hashing else 0
+        sizes = (
+            4 * _table_size(edges) if weighted else 0, 4 * edges if weighted else 0, 4 * queue, 4 * queue, 4 * queue,
+            20 * sections, 4 * len(store.slabs.buckets) if hashing and edges >= DEFER_FROM else 0,
+        )  # fmt: skip
+        try:
+            memory = alloc(_addresses(0, sizes)[-1])
+        except MemoryError as error:
+            raise store.out_of_memory(error) from error
+        return memory, [at if size else 0 for at, size in zip(_addresses(memory.ptr, sizes), sizes, strict=False)]
 
     def delete(self, src: Array, dst: Array, guard: Array | None, status: Array, before: Array | None) -> None:
         """Delete a batch."""
-        threads = self._tiles(len(src))
-        self._launch("delete.cu", "erase", threads, self._view(), src, dst, np.int64(len(src)), guard, status, before)
+        kernel, at = self._ready("erase", None, DELETION)
+        addresses = (0 if part is None else part.data.ptr for part in (src, dst, guard, status, before))
+        share, blocks = self._spread(kernel, len(src), resident=False)
+        DELETION.pack_into(kernel.buffer, at, *addresses, len(src), share)
+        kernel.launch(blocks, BLOCK)
+
+    def delete_raw(self, batch: RawBatch) -> Held:
+        """The same for a batch that nobody has checked."""
+        held = self._hold(batch, None)
+        src, dst, _, status, before = held.addresses
+        kernel, at = self._ready("erase", batch.variant, DELETION)
+        batch.pack_into(kernel.buffer, at, src, dst)
+        share, blocks = self._spread(kernel, batch.size, resident=True)
+        DELETION.pack_into(kernel.buffer, at + RAW.size, src, dst, batch.guard, status, before, batch.size, share)
+        kernel.launch(blocks, BLOCK)
+        return held
 
     def find(self, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""
-        threads = self._tiles((len(src) + 1) // 2)
-        self._launch("find.cu", "find", threads, self._view(), src, dst, np.int64(len(src)), found, weight)
+        self._find(None, src.data.ptr, dst.data.ptr, len(src), found, weight)
+
+    def find_raw(self, batch: RawBatch, found: Array, weight: Array | None) -> None:
+        """The same for a batch that nobody has checked."""
+        self._find(batch, 0, 0, batch.size, found, weight)
+
+    def _find(self, raw: RawBatch | None, src: int, dst: int, edges: int, found: Array, weight: Array | None) -> None:
+        kernel, at = self._ready("find", None if raw is None else raw.variant, QUERY)
+        if raw is not None:
+            raw.pack_into(kernel.buffer, at)
+            at += RAW.size
+        share, blocks = self._spread(kernel, edges, resident=False)
+        result = 0 if weight is None else weight.data.ptr
+        QUERY.pack_into(kernel.buffer, at, src, dst, found.data.ptr, result, edges, share)
+        kernel.launch(blocks, BLOCK)
 
     # -- maintenance ---------------------------------------------------------------------------------------------------
 
     def count_sources(self, src: Array, guard: Array | None, counts: Array) -> None:
         """Add the edges per source to ``counts`` (uint32 per vertex)."""
-        self._launch("maintain.cu", "count_sources", len(src), src, np.int64(len(src)), guard, counts)
+        self._launch("count_sources", len(src), src, np.int64(len(src)), guard, counts)
 
     def plan(self, expected: Array) -> tuple[Array, Array]:
         """Return encoded (uint16) and plain (int64, 0 without edges) bucket counts for degrees (uint32 per vertex)."""
-        import cupy
-
         n, store = len(expected), self.store
         codes, heads = cupy.empty(n, np.uint16), cupy.empty(n, np.int64)
-        self._launch(
-            "maintain.cu", "plan_buckets", n, expected, np.int64(n), np.float64(store.per_bucket),
+        self._launch("plan_buckets", n, expected, np.int64(n), np.float64(store.per_bucket),
             np.int32(store.hashing), codes, heads,
         )  # fmt: skip
         return codes, heads
 
     def place_heads(self, owner: Array, heads: Array, ends: Array, total: int) -> None:
         """Write the owners of the first ``total`` slabs; ``ends`` are the running sums of ``heads``."""
-        self._launch("maintain.cu", "place_heads", len(heads), heads, ends, np.int64(len(heads)), owner)
+        self._launch("place_heads", len(heads), heads, ends, np.int64(len(heads)), owner)
 
     def count_slabs(self, slabs: Slabs, bump: int, src: Array, dst: Array, guard: Array | None, fresh: bool) -> int:
         """Return how many slabs inserting the batch needs at most; waits for the device."""
-        import cupy
-
-        size = bump + len(slabs.first_slab)
+        size = bump + len(slabs.buckets)
         counts, total = cupy.zeros(size, np.uint32), cupy.zeros(1, np.uint64)
         view, end = self._struct.pack(slabs), np.int64(bump)
-        self._launch(
-            "maintain.cu", "count_edges", len(src), view, end, src, dst, np.int64(len(src)), guard, counts
+        self._launch("count_edges", len(src), view, end, src, dst, np.int64(len(src)), guard, counts
         )  # fmt: skip
-        self._launch(
-            "maintain.cu", "sum_slabs", size, view, end, counts, np.int64(size), np.int32(fresh), total
+        self._launch("sum_slabs", size, view, end, counts, np.int64(size), np.int32(fresh), total
         )  # fmt: skip
         return int(total[0])
 
     def move_edges(self, old: Slabs, new: Slabs) -> None:
         """Copy all edges to empty buckets in another pool."""
-        views = self._struct.pack(old), self._struct.pack(new)
-        for fresh in range(1 + (old.epoch > 0)):  # those inserted since the mark go behind the rest
-            self._launch("maintain.cu", "move_edges", self._tiles(old.capacity), *views, np.int32(fresh))
+        self._launch("move_edges", self._tiles(old.capacity), self._struct.pack(old), self._struct.pack(new))
+
+    def forget_touched(self) -> None:
+        """Forget what was inserted since the mark."""
+        self._launch("forget_touched", FILL_THREADS, self._view()[0])
+        self.store.slabs.counters[TOUCHED] = 0
 
     def free_vertices(self, vertices: Array) -> None:
         """Free the storage of distinct vertices."""
-        count = len(vertices)
-        self._launch("maintain.cu", "free_vertices", 32 * count, self._view(), vertices, np.int64(count))
+        count, view = len(vertices), self._view()[0]
+        sections = cupy.empty(count, np.int64)
+        self._launch("count_sections", count, view, vertices, np.int64(count), sections)
+        ends = cupy.cumsum(sections)
+        self._launch("free_sections", FILL_THREADS, view, vertices, ends, np.int64(count))
+        self._launch("forget_vertices", count, view, vertices, np.int64(count))
 
     def list_free(self, found: Array) -> None:
         """Fill ``found`` with the free slabs below the bump counter; it has room for exactly them."""
-        import cupy
-
         cursor = cupy.zeros(1, np.uint32)
-        self._launch("maintain.cu", "list_free", int(self.store._counters[BUMP]), self._view(), found, cursor)
+        self._launch("list_free", int(self.store._counters[BUMP]), self._view()[0], found, cursor)
 
     def gather(self, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
         """Write the edges of the i-th vertex from ``offsets[i]`` on."""
-        import cupy
-
         count = len(vertices)
         parts = max(1, min(256, 8192 // count))
         cursor = cupy.zeros(count, np.uint32)
-        self._launch(
-            "maintain.cu", "gather", 32 * count * parts, self._view(), vertices, offsets, np.int64(count),
+        self._launch("gather", 32 * count * parts, self._view()[0], vertices, offsets, np.int64(count),
             np.int64(parts), cursor, dst, weight,
         )  # fmt: skip
 
     def gather_all(self, offsets: Array, src: Array, dst: Array, weight: Array | None) -> None:
         """Write all edges; those of vertex v from ``offsets[v]`` on."""
-        import cupy
-
         cursor = cupy.zeros(self.store.num_vertices, np.uint32)
         threads = self._tiles(self.store.slabs.capacity)
-        self._launch("maintain.cu", "gather_all", threads, self._view(), offsets, cursor, src, dst, weight)
+        self._launch("gather_all", threads, self._view()[0], offsets, cursor, src, dst, weight)
 
     def gather_touched(self, count: int, src: Array, dst: Array, weight: Array | None) -> int:
         """Write the edges inserted since the mark, from ``count`` slabs; return their number (waits for it)."""
-        import cupy
-
         cursor = cupy.zeros(1, np.uint64)
-        self._launch("maintain.cu", "gather_touched", self._tiles(count), self._view(), cursor, src, dst, weight)
+        self._launch("gather_touched", self._tiles(count), self._view()[0], cursor, src, dst, weight)
         return int(cursor[0])

@@ -5,18 +5,44 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from suricate.backends.slabhash.layout import MANTISSA_BITS, SEVERAL, TOUCHED
 from suricate.backends.slabhash.vector import match8, prefetch, trailing_zeros
 from suricate.store import EMPTY
 
 KEY_EMPTY = np.uint32(EMPTY)
+LEADING_ONE = 1 << MANTISSA_BITS
 AHEAD = 8  # buckets ahead at which the second slab is prefetched
 
 
 @njit(inline="always")
 def decode(code):
-    """Return the bucket count that a 16-bit code stands for."""
-    code = np.int64(code)
-    return (code & 0x7FF) << ((code >> 11) & 15)
+    """Return the bucket count that a code stands for."""
+    exponent, mantissa = np.int64(code) >> MANTISSA_BITS, np.int64(code) & (LEADING_ONE - 1)
+    return (mantissa | LEADING_ONE) << (exponent - 1) if exponent else mantissa
+
+
+@njit(inline="always")
+def head_place(u):
+    """Return the index in ``vertex`` of the head word of ``u``."""
+    return np.uint64(2) * np.uint64(u)
+
+
+@njit(inline="always")
+def degree_place(u):
+    """Return the index in ``vertex`` of the degree of ``u``."""
+    return np.uint64(2) * np.uint64(u) + np.uint64(1)
+
+
+@njit(inline="always")
+def first_slab(word):
+    """Return the first slab that a head word, which is not EMPTY, names."""
+    return np.int64(word) & (SEVERAL - 1)
+
+
+@njit(inline="always")
+def bucket_count(g, u):
+    """Return the number of buckets of ``u``; 1 without storage."""
+    return decode(g.buckets[u])
 
 
 @njit(inline="always")
@@ -45,13 +71,16 @@ def match_words(g, base, v):
 @njit(inline="always")
 def degree(g, u):
     """Return the number of out-edges of ``u``."""
-    return np.int64(g.degree[u])
+    return np.int64(g.vertex[degree_place(u)])
 
 
 @njit(inline="always")
 def units(g, u):
     """Return the number of buckets; 0 for a vertex without storage."""
-    return np.int64(0) if g.first_slab[u] == KEY_EMPTY else decode(g.buckets[u])
+    word = np.int64(g.vertex[head_place(u)])
+    if word & SEVERAL == 0:
+        return np.int64(1)
+    return np.int64(0) if word == EMPTY else bucket_count(g, u)
 
 
 @njit(inline="always")
@@ -60,7 +89,7 @@ def first(g, u, k):
 
     Asks for slabs of the buckets behind it: heads are read in order of their addresses, second slabs are anywhere.
     """
-    head = np.int64(g.first_slab[u]) + k
+    head = first_slab(g.vertex[head_place(u)]) + k
     last, half = len(g.owner) - 1, g.words >> 1
     far = min(head + 2 * AHEAD, last) * g.words
     after = np.int32(g.pool[np.uint64(min(head + AHEAD, last) * g.words + g.keys)])
@@ -108,10 +137,11 @@ def weight(g, i):
 @njit
 def find(g, u, v):
     """Return the slot of edge ``(u, v)``, or -1."""
-    head = g.first_slab[u]
-    if head == KEY_EMPTY:
+    s = np.int64(g.vertex[head_place(u)])
+    if s == EMPTY:
         return np.int64(-1)
-    s = np.int64(head) + bucket_of(v, decode(g.buckets[u]))
+    if s & SEVERAL:
+        s += bucket_of(v, bucket_count(g, u)) - SEVERAL
     while True:
         hits = match_words(g, s * g.words, np.uint32(v)) & ((1 << g.keys) - 1)
         if hits:
@@ -120,3 +150,28 @@ def find(g, u, v):
         if after == KEY_EMPTY:
             return np.int64(-1)
         s = np.int64(after)
+
+
+@njit(inline="always")
+def updated_count(g):
+    """Return the number of slabs that were inserted into since the mark."""
+    return np.int64(g.counters[TOUCHED])
+
+
+@njit(inline="always")
+def updated_segment(g, i):
+    """Return the cursor at the ``i``-th slab that was inserted into since the mark."""
+    return np.int64(g.touched[np.uint64(i)])
+
+
+@njit(inline="always")
+def segment_owner(g, c):
+    """Return the vertex whose edges slab ``c`` holds; EMPTY if it is free."""
+    return g.owner[np.uint64(c)]
+
+
+@njit(inline="always")
+def is_fresh(g, i):
+    """Return whether the key in slot ``i`` was inserted since the mark."""
+    slab = np.uint64(i) >> np.uint64(trailing_zeros(g.words))
+    return (np.int64(g.fresh[slab]) >> (i & (g.words - 1))) & 1 == 1

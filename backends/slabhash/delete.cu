@@ -1,41 +1,80 @@
-// Batched deletion. Arrays: src, dst uint32[n], status uint8[n], before bits_t[n].
+// Batched deletion. With RAW 1 the batch is as the caller gave it (see ingest.cuh) and is checked and copied first, in the
+// same cooperative launch; with RAW 0 it has been checked. Arrays: src, dst uint32[n], status uint8[n], before bits_t[n].
 #include "slabs.cuh"
-
-// Turn the keys of the edges into TOMBSTONE: a tile per edge, in grid stride. One compare-and-swap per edge found, whose
-// winner reports REMOVED, however often the edge is in the batch; one atomic per distinct source of a warp keeps the
-// degrees exact. All edges are UNCHANGED if the guard is set. Does not synchronise.
-extern "C" __global__ void __launch_bounds__(256)
-erase(View g, const uint32_t* src, const uint32_t* dst, long long n, const uint32_t* guard, uint8_t* status,
-      bits_t* before) {
-    const Tile t;
-    const bool barred = guard && *guard;
-    for (long long base = warp_index() * TILES; base < n; base += warp_count() * TILES) {
-        const long long i = base + t.index();
-        uint32_t u = 0, v = 0, slab = EMPTY;
-        if (i < n && !barred) {
-            u = src[i];
-            v = dst[i];
-            slab = head_of(g, u, v);
-        }
-        uint8_t result = UNCHANGED;
-        while (__any_sync(WARP, slab != EMPTY)) {
-            const long long first = (long long)slab * SLAB_WORDS;
-            uint4 q = {EMPTY, EMPTY, EMPTY, EMPTY};
-            if (slab != EMPTY) q = load_quad(g.pool + first + t.lane * 4);
-            uint32_t next = __shfl_sync(WARP, part_of(q, LINK_PART), t.shift + LINK_LANE);
-            const uint32_t hit = slab == EMPTY ? 0u : match_mask(q, t.lane, v);
-            const uint32_t hits = tile_ballot(t, hit);
-            if (hit) {
-                long long slot = first + t.lane * 4 + __ffs(hit) - 1;
-#if WEIGHT_WORDS
-                before[i] = *weight_at(g, slot);  // the same for all duplicates
+#if RAW
+#include "ingest.cuh"
 #endif
-                if (atomicCAS(g.pool + slot, v, TOMBSTONE) == v) result = REMOVED;
-            }
-            slab = hits ? EMPTY : next;
+
+struct Deletion {
+    const uint32_t* src;
+    const uint32_t* dst;
+    const uint32_t* guard;  // null, or not zero: nothing is to be changed
+    uint8_t* status;
+    bits_t* before;
+    long long n;
+    long long share;
+};
+
+static_assert(sizeof(Deletion) == BATCH_BYTES, "cuda.py packs it");
+
+struct Arguments {
+    View g;
+#if RAW
+    Raw raw;
+#endif
+    Deletion batch;
+};
+
+// Turn the keys of the edges into TOMBSTONE, in grid stride. One compare-and-swap per edge found, whose winner reports
+// REMOVED, however often the edge is in the batch; one atomic per distinct source of a warp keeps the degrees exact. All
+// edges are UNCHANGED if the guard is set. One grid-wide barrier with RAW, else none.
+extern "C" __global__ void __launch_bounds__(256, 8) erase(const __grid_constant__ Arguments a) {
+    const View& g = a.g;
+    const Deletion& b = a.batch;
+#if RAW
+    const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread == 0) begin_call(a.raw);
+    for (long long i = thread; i < a.raw.n; i += (long long)gridDim.x * blockDim.x) take_edge(a.raw, i);
+    grid_barrier(g.counters + ARRIVED);
+#endif
+    const Tile t;
+    const int lane = threadIdx.x & 31, share = int(b.share), rounds = share / TILES;
+    const bool barred = b.guard && load_word(b.guard);
+    for (long long base = warp_index() * share; base < b.n; base += warp_count() * share) {
+        const bool there = lane < share && base + lane < b.n;
+        uint32_t u = 0, v = 0, slab = EMPTY;
+        if (there && !barred) {
+            u = b.src[base + lane];
+            v = b.dst[base + lane];
+            slab = head_of(g, u, v);
+            prefetch_slab(g, slab);
         }
-        const uint32_t removed = tile_ballot(t, result == REMOVED);
-        if (i < n && t.lane == (removed ? __ffs(removed) - 1 : 0)) status[i] = result;
-        add_per_vertex(g.degree, u, result == REMOVED, 0xFFFFFFFFu);
+        bool removed = false;
+#pragma unroll 1
+        for (int r = 0; r < rounds; ++r) {
+            const int from = edge_lane(t, r);
+            const uint32_t key = __shfl_sync(WARP, v, from);
+            uint32_t at = __shfl_sync(WARP, slab, from);
+            bool mine = false;
+            while (__any_sync(WARP, at != EMPTY)) {
+                const long long first = (long long)at * SLAB_WORDS;
+                Part q = filled_part(EMPTY);
+                if (at != EMPTY) q = load_part(g.pool + first, t.lane);
+                const uint32_t next = __shfl_sync(WARP, q.word[LINK_PART], t.shift + LINK_LANE);
+                const uint32_t hit = at == EMPTY ? 0u : match_mask(q, t.lane, key);
+                const uint32_t hits = tile_ballot(t, hit);
+                if (hit) {
+                    const long long slot = first + t.lane * LANE_WORDS + __ffs(hit) - 1;
+#if WEIGHT_WORDS
+                    b.before[base + from] = *weight_at(g, slot);  // the same for all duplicates
+#endif
+                    mine = atomicCAS(g.pool + slot, key, TOMBSTONE) == key;
+                }
+                at = hits ? EMPTY : next;
+            }
+            removed |= voted(r, mine);
+        }
+        if (there) b.status[base + lane] = removed ? REMOVED : UNCHANGED;
+        add_per_vertex(degree_word(g, u), u, removed, 0xFFFFFFFFu);
     }
 }

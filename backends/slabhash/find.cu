@@ -1,61 +1,98 @@
-// Batched queries. Arrays: src, dst uint32[n], found uint8[n], result bits_t[n].
+// Batched queries. With RAW 1 the batch is as the caller gave it (see ingest.cuh), each edge is checked as it is looked up,
+// and bad ones are not found; with RAW 0 it has been checked. Arrays: src, dst uint32[n], found uint8[n], result bits_t[n].
 #include "slabs.cuh"
-
-#ifndef IN_FLIGHT
-#define IN_FLIGHT 2
+#if RAW
+#include "ingest.cuh"
 #endif
 
-// Look edges up: a tile takes IN_FLIGHT edges at a time, so that as many slabs are on their way; in grid stride. Reads
-// only. `result` receives the weights of the edges found.
-extern "C" __global__ void __launch_bounds__(256)
-find(View g, const uint32_t* src, const uint32_t* dst, long long n, uint8_t* found, bits_t* result) {
-    const Tile t;
-    constexpr int STEP = TILES * IN_FLIGHT;
-    for (long long base = warp_index() * STEP; base < n; base += warp_count() * STEP) {
-        uint32_t v[IN_FLIGHT], slab[IN_FLIGHT];
-        bool there[IN_FLIGHT];
-#pragma unroll
-        for (int p = 0; p < IN_FLIGHT; ++p) {
-            const long long i = base + p * TILES + t.index();
-            v[p] = 0;
-            slab[p] = EMPTY;
-            there[p] = false;
-            if (i < n) {
-                v[p] = dst[i];
-                slab[p] = head_of(g, src[i], v[p]);
-            }
-        }
-        for (;;) {
-            bool busy = false;
-#pragma unroll
-            for (int p = 0; p < IN_FLIGHT; ++p) busy |= slab[p] != EMPTY;
-            if (!__any_sync(WARP, busy)) break;
-            uint4 q[IN_FLIGHT];
-#pragma unroll
-            for (int p = 0; p < IN_FLIGHT; ++p) {
-                q[p] = uint4{EMPTY, EMPTY, EMPTY, EMPTY};
-                if (slab[p] != EMPTY)
-                    q[p] = __ldg(reinterpret_cast<const uint4*>(g.pool + (long long)slab[p] * SLAB_WORDS + t.lane * 4));
-            }
-#pragma unroll
-            for (int p = 0; p < IN_FLIGHT; ++p) {
-                uint32_t next = __shfl_sync(WARP, part_of(q[p], LINK_PART), t.shift + LINK_LANE);
-                const uint32_t hit = slab[p] == EMPTY ? 0u : match_mask(q[p], t.lane, v[p]);
-                const bool hits = tile_ballot(t, hit);
-#if WEIGHT_WORDS
-                if (hit) {
-                    long long slot = (long long)slab[p] * SLAB_WORDS + t.lane * 4 + __ffs(hit) - 1;
-                    result[base + p * TILES + t.index()] = *weight_at(g, slot);
-                }
+struct Query {
+    const uint32_t* src;
+    const uint32_t* dst;
+    uint8_t* found;
+    bits_t* result;  // the weights of the edges found
+    long long n;
+    long long share;
+};
+
+static_assert(sizeof(Query) == BATCH_BYTES, "cuda.py packs it");
+
+struct Arguments {
+    View g;
+#if RAW
+    Raw raw;
 #endif
-                there[p] |= hits;
-                slab[p] = hits ? EMPTY : next;
-            }
-        }
-#pragma unroll
-        for (int p = 0; p < IN_FLIGHT; ++p) {
-            const long long i = base + p * TILES + t.index();
-            if (i < n && t.lane == 0) found[i] = there[p];
-        }
+    Query batch;
+};
+
+// Load edge i; false if there is none, or if it is bad.
+__device__ __forceinline__ bool load_edge(const Arguments& a, long long i, uint32_t& u, uint32_t& v, bool& bad) {
+    if (i >= a.batch.n) return false;
+#if RAW
+    unsigned long long value;
+    if (refusal(a.raw.src, a.raw.dst, a.raw.weight, i, a.raw.num_vertices, value)) {
+        bad = true;
+        return false;
     }
+    u = uint32_t(a.raw.src[i]);
+    v = uint32_t(a.raw.dst[i]);
+#else
+    u = a.batch.src[i];
+    v = a.batch.dst[i];
+#endif
+    return true;
+}
+
+// Look edges up, in grid stride; a tile has the slabs of IN_FLIGHT rounds on their way at a time. Reads only, but for bad
+// entries. Does not synchronise.
+extern "C" __global__ void __launch_bounds__(256, 8) find(const __grid_constant__ Arguments a) {
+    const View& g = a.g;
+    const Query& b = a.batch;
+    const Tile t;
+    constexpr int AHEAD = IN_FLIGHT < SLAB_LANES ? IN_FLIGHT : SLAB_LANES;
+    const int lane = threadIdx.x & 31, share = int(b.share), rounds = share / TILES;
+#if RAW
+    if (blockIdx.x == 0 && threadIdx.x == 0) begin_call(a.raw);
+#endif
+    bool bad = false;
+    for (long long base = warp_index() * share; base < b.n; base += warp_count() * share) {
+        uint32_t u, v = 0, slab = EMPTY;
+        const bool there = lane < share && load_edge(a, base + lane, u, v, bad);
+        if (there) slab = head_of(g, u, v);
+        bool found = false;
+        while (__any_sync(WARP, slab != EMPTY)) {
+            uint32_t after = EMPTY;
+#pragma unroll 1
+            for (int r = 0; r < rounds; r += AHEAD) {
+                Part q[AHEAD];
+                uint32_t at[AHEAD];
+#pragma unroll
+                for (int p = 0; p < AHEAD; ++p) {
+                    at[p] = __shfl_sync(WARP, slab, edge_lane(t, r + p));
+                    q[p] = filled_part(EMPTY);
+                    if (r + p < rounds && at[p] != EMPTY)
+                        q[p] = read_part(g.pool + (long long)at[p] * SLAB_WORDS, t.lane);
+                }
+#pragma unroll
+                for (int p = 0; p < AHEAD; ++p) {
+                    const int from = edge_lane(t, r + p);
+                    const uint32_t hit = match_mask(q[p], t.lane, __shfl_sync(WARP, v, from));
+                    const uint32_t next = __shfl_sync(WARP, q[p].word[LINK_PART], serving_lane() + LINK_LANE);
+                    const bool hits = voted(r + p, hit);
+                    if (lane / TILES == r + p) after = hits ? EMPTY : next;
+                    found |= hits;
+#if WEIGHT_WORDS
+                    const long long slot = (long long)at[p] * SLAB_WORDS + t.lane * LANE_WORDS + __ffs(hit) - 1;
+                    if (hit) b.result[base + from] = *weight_at(g, slot);
+#endif
+                }
+            }
+            slab = after;
+        }
+        if (lane < share && base + lane < b.n) b.found[base + lane] = found;
+    }
+#if RAW
+    if (!bad) return;  // else look for what was bad, which may take its time
+    for (long long base = warp_index() * share; base < b.n; base += warp_count() * share)
+        if (lane < share && base + lane < b.n) check_edge(a.raw, base + lane);
+#endif
 }

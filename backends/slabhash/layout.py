@@ -27,28 +27,29 @@ TOUCHED = 5  #: length of the list of slabs that were inserted into since the ma
 QUEUED = 6  #: CUDA, within one insertion: vertices to re-bucket
 PENDING = 7  #: CUDA, within one insertion: edges put off until their vertex has more buckets
 WORK = 8  #: CUDA, within one insertion: parts of vertices to move
-ARRIVED, LEFT = 9, 10  #: CUDA: grid-wide barrier
+ARRIVED = 9  #: CUDA: grid-wide barrier
 SPENT = 12  #: CUDA, within one insertion: slabs claimed by re-buckets (64 bits)
 HEADS = 14  #: CUDA, within one insertion: heads claimed by re-buckets
 NUM_COUNTERS = 16
 
-# A bucket count is a 16-bit word: 11 bits of mantissa, 4 of exponent; the top bit says that the vertex is queued.
-MANTISSA_BITS = 11
+SEVERAL = 1 << 31  #: flag of a head word: the vertex has more than one bucket
+MAX_SLABS = SEVERAL - 2
+
+# A bucket code is a bucket count in 10 bits: exact up to 63, then 5 bits behind the leading one, and an exponent.
+MANTISSA_BITS = 5
+QUEUED_FLAG = 1 << 15  #: CUDA: of a code, while the vertex waits to be re-bucketed
 GROWTH = 1.7  #: a vertex is re-bucketed when it has this many times the edges that its buckets are sized for ...
 GROWTH_ROOM = 1.5  #: ... and gets buckets for this many times its edges
-LONG_CHAIN = (
-    8  #: a chain this many times longer than it should be is re-bucketed whatever the degree: it has tombstones
-)
 FLAG_CHAIN = 3  #: below this many slabs nothing is looked at
-FRESH_BITS = 5  #: a stamp is the epoch of the mark << 5 | 31 - first slot inserted since
+LISTED_BIT = 1 << 31  #: of a word of ``fresh``: the slab is in the list of touched ones
 
 
 @dataclass(frozen=True)
 class Geometry:
     """A slab of ``words`` words: keys in ``[0, keys)``, next slab at ``keys``, weights from ``weight_offset`` on.
 
-    ``weight_words`` is the size of a weight in words (0: no weights); ``lanes`` is the number of CUDA lanes that, with
-    16 bytes each, load the keys and the next pointer of a slab.
+    ``weight_words`` is the size of a weight in words (0: no weights). On CUDA a tile of ``lanes`` lanes, with
+    ``lane_words`` words (1 or 4) each, loads the keys and the next pointer of a slab.
     """
 
     words: int
@@ -56,16 +57,21 @@ class Geometry:
     weight_words: int
     weight_offset: int
     lanes: int
+    lane_words: int
 
 
-def geometry(slab_bytes: int, weight_dtype: np.dtype | None) -> Geometry:
-    """Return the geometry of slabs of 32, 64 or 128 bytes for weights of ``weight_dtype`` (None: no weights)."""
+def geometry(slab_bytes: int, weight_dtype: np.dtype | None, *, warp: bool = False) -> Geometry:
+    """Return the geometry of slabs of 32, 64 or 128 bytes for weights of ``weight_dtype`` (None: no weights).
+
+    ``warp`` has a slab served by all 32 lanes of a warp with 4 bytes each, as in the papers, instead of as few as can
+    be with 16 bytes each.
+    """
     words = slab_bytes // 4
     weight_words = 0 if weight_dtype is None else weight_dtype.itemsize // 4
     keys = (words - 1) // (1 + weight_words)
     offset = keys + 1 + (keys + 1) % max(1, weight_words)
-    lanes = 1 << (math.ceil((keys + 1) / 4) - 1).bit_length()
-    return Geometry(words, keys, weight_words, offset, lanes)
+    lanes = 32 if warp else 1 << (math.ceil((keys + 1) / 4) - 1).bit_length()
+    return Geometry(words, keys, weight_words, offset, lanes, 1 if warp else 4)
 
 
 def macros(shape: Geometry) -> dict[str, int]:
@@ -74,6 +80,7 @@ def macros(shape: Geometry) -> dict[str, int]:
         "SLAB_WORDS": shape.words,
         "SLAB_KEYS": shape.keys,
         "SLAB_LANES": shape.lanes,
+        "LANE_WORDS": shape.lane_words,
         "WEIGHT_WORDS": shape.weight_words,
         "WEIGHT_OFFSET": shape.weight_offset,
     }
@@ -95,22 +102,23 @@ class Slabs(NamedTuple):
     """All arrays of a store, and what kernels need to know about them; the same on both devices.
 
     ``pool`` uint32[capacity * words] (aligned to 128 bytes; what is unused is EMPTY); ``owner`` uint32[capacity], EMPTY
-    for free slabs; per vertex ``first_slab`` uint32 (EMPTY: no storage yet), ``buckets`` uint16 (encoded), ``degree``
-    uint32; ``counters`` uint32[16]; ``free_list`` uint32; ``stamp`` and ``touched`` uint32[capacity], empty until the
-    first mark. ``epoch`` is the number of marks.
+    for free slabs. ``vertex`` uint32[2 * vertices]: at 2 v the head word, which is EMPTY (no storage yet) or the first
+    slab of v, with the flag SEVERAL if it has more than one bucket; at 2 v + 1 the degree. ``buckets`` uint16 per
+    vertex (encoded; 1 without storage; read only with that flag). ``counters`` uint32[16]; ``free_list`` uint32.
+    ``fresh`` and ``touched`` are uint32[capacity], empty until the first mark, which sets ``marked`` to 1: bit j of
+    ``fresh[s]`` says that the key in slot j was inserted since the mark, LISTED_BIT that slab s is in ``touched``.
     """
 
     pool: Array
     owner: Array
-    first_slab: Array
+    vertex: Array
     buckets: Array
-    degree: Array
     counters: Array
     free_list: Array
-    stamp: Array
+    fresh: Array
     touched: Array
     capacity: int
-    epoch: int
+    marked: int
     words: int
     keys: int
     weight_words: int
@@ -127,10 +135,11 @@ class SlabView(NamedTuple):
     pool: Array
     weight: Array
     owner: Array
-    first_slab: Array
+    vertex: Array
     buckets: Array
-    degree: Array
     counters: Array
+    fresh: Array
+    touched: Array
     words: int
     keys: int
     weight_offset: int

@@ -4,6 +4,8 @@
 __device__ __forceinline__ long long thread_index() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ long long grid_size() { return (long long)gridDim.x * blockDim.x; }
 
+__device__ __forceinline__ uint32_t stored_buckets(const Table& table) { return table.head == EMPTY ? 0u : table.buckets; }
+
 // Warp: sum over the lanes, in every lane.
 __device__ __forceinline__ uint32_t warp_sum(uint32_t x) {
     for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(WARP, x, d);
@@ -16,7 +18,8 @@ extern "C" __global__ void count_sources(const uint32_t* src, long long n, const
     if (guard && *guard) return;
     for (long long base = warp_index() * 32; base < n; base += warp_count() * 32) {
         const long long i = base + (threadIdx.x & 31);
-        add_per_vertex(counts, i < n ? src[i] : 0, i < n, 1u);
+        const uint32_t u = i < n ? src[i] : 0;
+        add_per_vertex(counts + u, u, i < n, 1u);
     }
 }
 
@@ -25,7 +28,7 @@ extern "C" __global__ void plan_buckets(const uint32_t* expected, long long n, d
                                         unsigned short* codes, long long* heads) {
     for (long long v = thread_index(); v < n; v += grid_size()) {
         uint32_t count = hashing ? max(1u, uint32_t(ceil(expected[v] / per_bucket))) : 1u;
-        uint32_t code = bucket_code(count);
+        uint32_t code = expected[v] ? bucket_code(count) : 1u;
         codes[v] = (unsigned short)code;
         heads[v] = expected[v] ? bucket_count(code) : 0u;
     }
@@ -81,35 +84,63 @@ extern "C" __global__ void sum_slabs(View g, long long bump, const uint32_t* cou
     }
 }
 
-// Copy all edges of `old` to the buckets of g: those in slots from before the mark (fresh = 0), or since (fresh = 1).
-// A tile per slab, in address order.
-extern "C" __global__ void __launch_bounds__(256) move_edges(View old, View g, int fresh) {
+// Copy all edges of `old` to the buckets of g. A tile per slab, in address order.
+extern "C" __global__ void __launch_bounds__(256) move_edges(View old, View g) {
     const Tile t;
     const long long bump = old.counters[BUMP];
     for (long long base = warp_index() * TILES; base < bump; base += warp_count() * TILES) {
         const long long slab = base + t.index();
-        uint32_t u = slab < bump ? old.owner[slab] : EMPTY;
+        const uint32_t u = slab < bump ? old.owner[slab] : EMPTY;
         const bool active = u != EMPTY;
-        if (!active) u = 0;
-        uint32_t split = active && old.epoch ? fresh_from(old, uint32_t(slab)) : SLAB_KEYS;
-        move_slab(old, t, active, uint32_t(slab), fresh ? split : 0, fresh ? SLAB_KEYS : split, g, u, g.first_slab[u],
-                  bucket_count(g.buckets[u]), fresh);
+        const Table table = active ? table_of(g, u) : Table{0, 1};
+        move_slab(old, t, active, uint32_t(slab), g, u, table.head, table.buckets);
     }
 }
 
-// Free the storage of distinct vertices (uint32[n]). A warp per vertex, its tiles over the buckets.
-extern "C" __global__ void __launch_bounds__(256) free_vertices(View g, const uint32_t* vertices, long long n) {
+// Forget what was inserted since the mark: a thread per touched slab.
+extern "C" __global__ void forget_touched(View g) {
+    const long long count = g.counters[TOUCHED];
+    for (long long i = thread_index(); i < count; i += grid_size()) g.fresh[g.touched[i]] = 0;
+}
+
+// Number of sections of PART_BUCKETS buckets of distinct vertices (uint32[n]). A thread per vertex.
+extern "C" __global__ void count_sections(View g, const uint32_t* vertices, long long n, long long* counts) {
+    for (long long i = thread_index(); i < n; i += grid_size())
+        counts[i] = (stored_buckets(table_of(g, vertices[i])) + PART_BUCKETS - 1) / PART_BUCKETS;
+}
+
+// Free the chains of distinct vertices; `ends` are the running sums of their sections. A tile per section, found by
+// binary search: a hub is shared by many tiles.
+extern "C" __global__ void __launch_bounds__(256)
+free_sections(View g, const uint32_t* vertices, const long long* ends, long long n) {
     const Tile t;
-    for (long long i = warp_index(); i < n; i += warp_count()) {
-        const uint32_t v = vertices[i], head = g.first_slab[v];
-        if (head == EMPTY) continue;
-        release_chains(g, t, head + t.index(), head + bucket_count(g.buckets[v]), TILES);
-        __syncwarp();
-        if ((threadIdx.x & 31) == 0) {
-            g.first_slab[v] = EMPTY;
-            g.buckets[v] = 1;
-            g.degree[v] = 0;
+    const long long total = ends[n - 1];
+    for (long long base = warp_index() * TILES; base < total; base += warp_count() * TILES) {
+        const long long section = base + t.index();
+        uint32_t begin = 0, end = 0;
+        if (section < total) {
+            long long low = 0, high = n - 1;  // the first vertex whose sections end behind this one
+            while (low < high) {
+                const long long middle = (low + high) >> 1;
+                if (ends[middle] > section) high = middle;
+                else low = middle + 1;
+            }
+            const Table table = table_of(g, vertices[low]);
+            const uint32_t from = uint32_t(section - (low ? ends[low - 1] : 0)) * PART_BUCKETS;
+            begin = table.head + from;
+            end = table.head + min(table.buckets, from + PART_BUCKETS);
         }
+        release_chains(g, t, begin, end, 1);
+    }
+}
+
+// Leave distinct vertices without storage, after free_sections. A thread per vertex.
+extern "C" __global__ void forget_vertices(View g, const uint32_t* vertices, long long n) {
+    for (long long i = thread_index(); i < n; i += grid_size()) {
+        const uint32_t v = vertices[i];
+        *head_word(g, v) = EMPTY;
+        *degree_word(g, v) = 0;
+        g.buckets[v] = 1;
     }
 }
 
@@ -128,14 +159,6 @@ extern "C" __global__ void list_free(View g, uint32_t* list, uint32_t* cursor) {
     }
 }
 
-// Mask of the parts of a lane's quad that hold an edge, in slots from `from` on.
-__device__ __forceinline__ uint32_t edge_mask(uint4 q, int lane, uint32_t from) {
-    uint32_t mask = uint32_t(q.x < TOMBSTONE && is_key(lane, 0)) | uint32_t(q.y < TOMBSTONE && is_key(lane, 1)) << 1 |
-                    uint32_t(q.z < TOMBSTONE && is_key(lane, 2)) << 2 | uint32_t(q.w < TOMBSTONE && is_key(lane, 3)) << 3;
-    const uint32_t first = lane * 4;
-    return from <= first ? mask : from >= first + 4 ? 0u : mask >> (from - first) << (from - first);
-}
-
 // Exclusive sum of x over the lanes below in groups of WIDTH lanes; `total` is the group's sum. Warp.
 template <int WIDTH>
 __device__ __forceinline__ uint32_t group_scan(uint32_t x, uint32_t& total) {
@@ -148,12 +171,12 @@ __device__ __forceinline__ uint32_t group_scan(uint32_t x, uint32_t& total) {
     return sum - x;
 }
 
-// Write the edges of a lane's quad (those in `mask`) from place `at` on; src and weight may be null.
-__device__ __forceinline__ void write_edges(const View& g, uint4 q, uint32_t mask, long long slot, uint32_t u,
+// Write the edges of a lane's part (those in `mask`) from place `at` on; src and weight may be null.
+__device__ __forceinline__ void write_edges(const View& g, const Part& q, uint32_t mask, long long slot, uint32_t u,
                                             long long at, uint32_t* src, uint32_t* dst, bits_t* weight) {
     for (; mask; mask &= mask - 1, ++at) {
         const int c = __ffs(mask) - 1;
-        dst[at] = part_of(q, c);
+        dst[at] = word_of(q, c);
         if (src) src[at] = u;
 #if WEIGHT_WORDS
         weight[at] = *weight_at(g, slot + c);
@@ -170,20 +193,21 @@ gather(View g, const uint32_t* vertices, const long long* offsets, long long n, 
     const int lane = threadIdx.x & 31;
     for (long long unit = warp_index(); unit < n * parts; unit += warp_count()) {
         const long long i = unit / parts;
-        const uint32_t u = vertices[i], head = g.first_slab[u];
-        const long long count = head == EMPTY ? 0 : bucket_count(g.buckets[u]);
+        const uint32_t u = vertices[i];
+        const Table table = table_of(g, u);
+        const long long head = table.head, count = stored_buckets(table);
         for (long long first = unit % parts * TILES; first < count; first += parts * TILES) {
             uint32_t slab = first + t.index() < count ? uint32_t(head + first + t.index()) : EMPTY;
             while (__any_sync(WARP, slab != EMPTY)) {
-                const long long slot = (long long)slab * SLAB_WORDS + t.lane * 4;
-                uint4 q = {EMPTY, EMPTY, EMPTY, EMPTY};
-                if (slab != EMPTY) q = *reinterpret_cast<const uint4*>(g.pool + slot);
-                const uint32_t mask = slab == EMPTY ? 0u : edge_mask(q, t.lane, 0);
+                const long long slot = (long long)slab * SLAB_WORDS + t.lane * LANE_WORDS;
+                Part q = filled_part(EMPTY);
+                if (slab != EMPTY) q = read_part(g.pool + (long long)slab * SLAB_WORDS, t.lane);
+                const uint32_t mask = slot_mask(q, t.lane, true);
                 uint32_t total, at = group_scan<32>(__popc(mask), total), place = 0;
                 if (lane == 0 && total) place = atomicAdd(cursor + i, total);
                 place = __shfl_sync(WARP, place, 0);
                 write_edges(g, q, mask, slot, u, offsets[i] + place + at, nullptr, dst, weight);
-                slab = __shfl_sync(WARP, part_of(q, LINK_PART), t.shift + LINK_LANE);
+                slab = __shfl_sync(WARP, q.word[LINK_PART], t.shift + LINK_LANE);
             }
         }
     }
@@ -196,11 +220,11 @@ gather_all(View g, const long long* offsets, uint32_t* cursor, uint32_t* src, ui
     const Tile t;
     const long long bump = g.counters[BUMP];
     for (long long base = warp_index() * TILES; base < bump; base += warp_count() * TILES) {
-        const long long slab = base + t.index(), slot = slab * SLAB_WORDS + t.lane * 4;
+        const long long slab = base + t.index(), slot = slab * SLAB_WORDS + t.lane * LANE_WORDS;
         const uint32_t u = slab < bump ? g.owner[slab] : EMPTY;
-        uint4 q = {EMPTY, EMPTY, EMPTY, EMPTY};
-        if (u != EMPTY) q = *reinterpret_cast<const uint4*>(g.pool + slot);
-        const uint32_t mask = u == EMPTY ? 0u : edge_mask(q, t.lane, 0);
+        Part q = filled_part(EMPTY);
+        if (u != EMPTY) q = read_part(g.pool + slab * SLAB_WORDS, t.lane);
+        const uint32_t mask = slot_mask(q, t.lane, true);
         uint32_t total, at = group_scan<SLAB_LANES>(__popc(mask), total), place = 0;
         if (t.lane == 0 && total) place = atomicAdd(cursor + u, total);
         place = __shfl_sync(WARP, place, t.shift);
@@ -218,9 +242,10 @@ gather_touched(View g, unsigned long long* cursor, uint32_t* src, uint32_t* dst,
     for (long long base = warp_index() * TILES; base < touched; base += warp_count() * TILES) {
         const bool active = base + t.index() < touched;
         const uint32_t slab = active ? g.touched[base + t.index()] : 0u, u = g.owner[slab];
-        const long long slot = (long long)slab * SLAB_WORDS + t.lane * 4;
-        uint4 q = *reinterpret_cast<const uint4*>(g.pool + slot);
-        const uint32_t mask = active ? edge_mask(q, t.lane, fresh_from(g, slab)) : 0u;
+        const long long slot = (long long)slab * SLAB_WORDS + t.lane * LANE_WORDS;
+        const Part q = read_part(g.pool + (long long)slab * SLAB_WORDS, t.lane);
+        const uint32_t fresh = active ? (g.fresh[slab] & ~LISTED_BIT) >> t.lane * LANE_WORDS : 0u;
+        const uint32_t mask = fresh & slot_mask(q, t.lane, true);
         uint32_t total, at = group_scan<32>(__popc(mask), total);
         unsigned long long place = 0;
         if (lane == 0 && total) place = atomicAdd(cursor, (unsigned long long)total);

@@ -9,10 +9,10 @@ counted exactly and the pool grows by what it really needs.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from suricate.backends.slabhash.layout import (
     BUMP,
     FREED,
     LISTED,
+    MAX_SLABS,
     NUM_COUNTERS,
+    SEVERAL,
     SLAB_BYTES,
     TAKEN,
     TOUCHED,
@@ -35,11 +37,15 @@ from suricate.devices import CPU, Array, Device
 from suricate.errors import CapacityError, DeviceError, ShapeError
 from suricate.store import EMPTY, MAX_VERTICES, Adjacency, EdgeList, Outcome, Store, StoreView, move
 
+if TYPE_CHECKING:
+    from suricate.batch import Change
+    from suricate.cuda.ingest import RawBatch
+
 HERE = Path(__file__).parent
-MAX_SLABS = MAX_VERTICES  # slab indices share their sentinels with vertex ids
-MAX_EPOCH = 1 << 27
 MIN_SLABS = 64
+VERTEX_BYTES = 10
 Batch = tuple[Array, Array, Array | None]  # src, dst, guard
+IN_FLIGHT, DEFAULT_IN_FLIGHT = (1, 2, 4), 1
 SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
 
 
@@ -52,6 +58,9 @@ class SlabHashStore(Store):
         load_factor: edges per key slot for which buckets are sized.
         hashing: False gives every vertex one bucket: denser slabs for traversal, linear search for queries; chains are
             then never re-bucketed.
+        in_flight: edges of a query that a tile of CUDA lanes works on at a time: 1, 2, 4, or ``"auto"``.
+        reference: the scheme of the papers, for comparison: slabs of 128 bytes, on CUDA each served by a full warp with
+            4 bytes to a lane, one edge at a time.
 
     ``memory_limit`` bounds what the store holds between calls; while a pool grows, the old one is there as well.
 
@@ -62,7 +71,15 @@ class SlabHashStore(Store):
 
     name: ClassVar[str] = "slabhash"
     guarded: ClassVar[bool] = True
+    takes_raw: ClassVar[bool] = True
     priority: ClassVar[int] = 10
+    knobs: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "load_factor": (0.35, 0.5, 0.7, 0.9, 1.2, 2.0, 4.0),
+        "hashing": (True, False),
+        "slab_bytes": SLAB_BYTES,
+        "in_flight": IN_FLIGHT,
+        "reference": (False, True),
+    }
 
     def __init__(
         self,
@@ -75,6 +92,8 @@ class SlabHashStore(Store):
         slab_bytes: int | str = "auto",
         load_factor: float = 0.7,
         hashing: bool = True,
+        in_flight: int | str = "auto",
+        reference: bool = False,
     ) -> None:
         dtype = None if weight_dtype is None else np.dtype(weight_dtype)
         super().__init__(num_vertices, device=device, weight_dtype=dtype, memory_limit=memory_limit)
@@ -82,8 +101,15 @@ class SlabHashStore(Store):
             raise ValueError(f"slab_bytes must be 32, 64, 128 or 'auto', not {slab_bytes!r}")
         if not 0 < load_factor <= 16:
             raise ValueError(f"load_factor must be above 0 and at most 16, not {load_factor!r}")
+        if in_flight not in ("auto", *IN_FLIGHT):
+            raise ValueError(f"in_flight must be 1, 2, 4 or 'auto', not {in_flight!r}")
+        if reference and slab_bytes not in ("auto", 128):
+            raise ValueError(f"reference=True has slabs of 128 bytes, not {slab_bytes!r}")
         hints = self._hints(degree_hints)
         self.load_factor, self.hashing = float(load_factor), bool(hashing)
+        self.in_flight, self.reference = in_flight, bool(reference)
+        self.edges_in_flight = int(in_flight) if in_flight != "auto" else DEFAULT_IN_FLIGHT
+        slab_bytes = 128 if reference else slab_bytes
         self._width_is_open = slab_bytes == "auto" and hints is None
         if slab_bytes == "auto":
             slab_bytes = fitting_slab(_mean_degree(hints), dtype, load_factor)
@@ -91,6 +117,7 @@ class SlabHashStore(Store):
         self._promised = 0  # edges of reserve() that are still to come
         self._bound_edges = 0  # upper bound of the edges inserted since the buckets were last sized for all
         self._marked_arrays = False
+        self.slabs_version = 0
         with self.reserving():
             self.slabs = self._new_slabs(num_vertices, 0)
         self._read_counters()
@@ -99,7 +126,7 @@ class SlabHashStore(Store):
 
     def _set_width(self, slab_bytes: int) -> None:
         self.slab_bytes = slab_bytes
-        self.geometry = geometry(slab_bytes, self.weight_dtype)
+        self.geometry = geometry(slab_bytes, self.weight_dtype, warp=self.reference)
         self.per_bucket = self.load_factor * self.geometry.keys
         self.kernels = self._make_kernels()
 
@@ -114,7 +141,7 @@ class SlabHashStore(Store):
         self._set_width(width)
         try:
             with self.reserving():
-                self.slabs = self._new_slabs(len(self.slabs.first_slab), 0)
+                self.slabs = self._new_slabs(self._vertices_allocated, 0)
         except CapacityError:
             self._set_width(before)
         self._read_counters()
@@ -130,7 +157,32 @@ class SlabHashStore(Store):
 
     def options(self) -> dict[str, Any]:
         """Return the engine options, with the slab width that was chosen."""
-        return {"slab_bytes": self.slab_bytes, "load_factor": self.load_factor, "hashing": self.hashing}
+        return {
+            "slab_bytes": self.slab_bytes,
+            "load_factor": self.load_factor,
+            "hashing": self.hashing,
+            "in_flight": self.in_flight,
+            "reference": self.reference,
+        }
+
+    @property
+    def slabs(self) -> Slabs:
+        """All arrays of the store; ``slabs_version`` grows when others take their place."""
+        return self._slabs
+
+    @slabs.setter
+    def slabs(self, slabs: Slabs) -> None:
+        self._slabs = slabs
+        self.slabs_version += 1
+
+    @property
+    def _vertices_allocated(self) -> int:
+        return len(self.slabs.buckets)
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether there was a mark."""
+        return self._marked_arrays
 
     # -- memory --------------------------------------------------------------------------------------------------------
 
@@ -142,11 +194,15 @@ class SlabHashStore(Store):
         except CapacityError:
             raise
         except MemoryError as error:
-            raise CapacityError(f"slabhash cannot allocate memory on {self.device}: {error}") from error
+            raise self.out_of_memory(error) from error
+
+    def out_of_memory(self, error: MemoryError) -> CapacityError:
+        """Return what to raise where real memory has run out."""
+        return CapacityError(f"slabhash cannot allocate memory on {self.device}: {error}")
 
     def _bytes(self, capacity: int, vertices: int, listed: int) -> int:
         per_slab = self.slab_bytes + (12 if self._marked_arrays else 4)
-        return capacity * per_slab + vertices * 10 + 4 * (listed + NUM_COUNTERS)
+        return capacity * per_slab + VERTEX_BYTES * vertices + 4 * (listed + NUM_COUNTERS)
 
     def _admit(self, capacity: int, vertices: int, listed: int = 0) -> None:
         size = self._bytes(capacity, vertices, listed)
@@ -176,35 +232,42 @@ class SlabHashStore(Store):
         self._admit(capacity, vertices)
         xp, shape = self.device.xp, self.geometry
         marks = capacity if self._marked_arrays else 0
-        old: Slabs | None = getattr(self, "slabs", None)
         return Slabs(
             pool=self._filled(capacity * shape.words, 128),
             owner=self._filled(capacity),
-            first_slab=self._filled(vertices),
-            buckets=xp.ones(vertices + vertices % 2, np.uint16),  # CUDA flags vertices in words of two
-            degree=xp.zeros(vertices, np.uint32),
+            vertex=self._vertex_words(vertices),
+            buckets=xp.ones(_even(vertices), np.uint16),
             counters=xp.zeros(NUM_COUNTERS, np.uint32),
             free_list=xp.zeros(0, np.uint32),
-            stamp=xp.zeros(marks, np.uint32),
+            fresh=xp.zeros(marks, np.uint32),
             touched=xp.zeros(marks, np.uint32),
             capacity=capacity,
-            epoch=0 if old is None else old.epoch,
+            marked=int(self._marked_arrays),
             words=shape.words,
             keys=shape.keys,
             weight_words=shape.weight_words,
             weight_offset=shape.weight_offset,
         )
 
+    def _vertex_words(self, vertices: int, kept: Array | None = None) -> Array:
+        """Return the words of vertices without storage; the first ones are a copy of ``kept``, if given."""
+        words = self._filled(2 * _even(vertices), 8, kept)
+        words[(0 if kept is None else len(kept)) + 1 :: 2] = 0
+        return words
+
     def _resized(self, capacity: int) -> Slabs:
         """Return the present arrays with room for ``capacity`` slabs; raises before anything changed."""
         slabs, xp = self.slabs, self.device.xp
-        self._admit(capacity, len(slabs.first_slab), len(slabs.free_list))
+        self._admit(capacity, self._vertices_allocated, len(slabs.free_list))
         with self.reserving():
             pool, owner = self._filled(capacity * slabs.words, 128, slabs.pool), self._filled(capacity, 4, slabs.owner)
             marks = [xp.zeros(capacity if self._marked_arrays else 0, np.uint32) for _ in range(2)]
-        for new, old in zip(marks, (slabs.stamp, slabs.touched), strict=True):
+        for new, old in zip(marks, (slabs.fresh, slabs.touched), strict=True):
             new[: len(old)] = old
-        return slabs._replace(pool=pool, owner=owner, stamp=marks[0], touched=marks[1], capacity=capacity)
+        marked = int(self._marked_arrays)
+        return slabs._replace(
+            pool=pool, owner=owner, fresh=marks[0], touched=marks[1], capacity=capacity, marked=marked
+        )
 
     def _read_counters(self) -> None:
         """Read the counters of the device (waits for it) and learn the exact number of free slabs."""
@@ -212,7 +275,7 @@ class SlabHashStore(Store):
         self._counters = counters
         self._set_room(counters)
         if self.device.is_cuda:
-            self.kernels.forget_refresh()
+            self.kernels.forget_spent()
 
     def _set_room(self, counters: np.ndarray) -> None:
         listed = max(0, int(counters[LISTED] - counters[TAKEN]))
@@ -241,16 +304,16 @@ class SlabHashStore(Store):
         if self._room >= need + extra and (not self._wanted or space >= extra):
             self._forget_wanted()
             return need, extra
-        if self.device.is_cuda and 2 * edges < self._bound_edges and self._make_loose_room(need + extra):
+        if self.device.is_cuda and need + extra <= self.slabs.capacity and self._make_loose_room(need + extra):
             return self._need_at_most(edges), extra
         return self._make_exact_room(src, dst, guard), extra
 
     def _make_loose_room(self, slabs: int) -> bool:
-        """Get ``slabs`` free slabs, and as many again for the next batches; the counters have just been read."""
+        """Get ``slabs`` free slabs without counting what a batch needs; the counters have just been read."""
         space = self.slabs.capacity - int(self._counters[BUMP])
         lacks_space = self._wanted > 0 and space < slabs  # heads do not come from the free list
         self._forget_wanted()
-        if self._repack(2 * slabs):
+        if self._repack(slabs):
             return True
         if not lacks_space and self._sweep(slabs):
             return True
@@ -297,8 +360,7 @@ class SlabHashStore(Store):
     def _grow_or_not(self, least: int) -> bool:
         """Try to grow the pool until ``least`` slabs are free; return whether it did."""
         try:
-            again = least if self.device.is_cuda else 0
-            self._grow(least, wanted=least + again + self.slabs.capacity // 4)
+            self._grow(least, wanted=least + self.slabs.capacity // 4)
         except CapacityError:
             return False
         return True
@@ -328,7 +390,7 @@ class SlabHashStore(Store):
         freed, left = int(self._counters[FREED]), max(0, int(self._counters[LISTED] - self._counters[TAKEN]))
         if freed and (self._room + freed >= need or 8 * freed >= self.slabs.capacity):
             try:
-                self._admit(self.slabs.capacity, len(self.slabs.first_slab), freed + left)
+                self._admit(self.slabs.capacity, self._vertices_allocated, freed + left)
                 with self.reserving():
                     free_list = self.device.xp.empty(freed + left, np.uint32)
             except CapacityError:
@@ -356,17 +418,17 @@ class SlabHashStore(Store):
         self._read_counters()
         slabs, used = self.slabs, self._used
         left = max(0, int(self._counters[LISTED] - self._counters[TAKEN]))
-        vertices, allocated = self.num_vertices, len(slabs.first_slab)
+        vertices, allocated = self.num_vertices, self._vertices_allocated
         parts = {
             "slabs": (used * self.slab_bytes, slabs.pool.nbytes),
             "owners": (used * 4, slabs.owner.nbytes),
-            "vertices": (vertices * 10, allocated * 10),
+            "vertices": (vertices * VERTEX_BYTES, allocated * VERTEX_BYTES),
             "free list": (left * 4, slabs.free_list.nbytes),
             "counters": (slabs.counters.nbytes, slabs.counters.nbytes),
         }
         if self._marked_arrays:
             touched = int(self._counters[TOUCHED])
-            parts["marks"] = (used * 4 + touched * 4, slabs.stamp.nbytes + slabs.touched.nbytes)
+            parts["marks"] = (used * 4 + touched * 4, slabs.fresh.nbytes + slabs.touched.nbytes)
         return parts
 
     # -- buckets for all vertices --------------------------------------------------------------------------------------
@@ -385,19 +447,23 @@ class SlabHashStore(Store):
         except CapacityError:
             return
 
+    def _is_large(self, edges: int) -> bool:
+        """Return whether a batch has more edges than there is storage in use for, so that all is sized anew first."""
+        return self.hashing and edges > (self.slabs.capacity - self._room) * self.geometry.keys
+
     def _presize(self, src: Array, dst: Array, guard: Array | None) -> int | None:
         """Before a batch that is larger than all storage: give every vertex buckets for the edges it will have.
 
         Returns the slabs that the batch needs at most, or None if nothing was done.
         """
-        if not self.hashing or len(src) <= (self.slabs.capacity - self._room) * self.geometry.keys:
+        if not self._is_large(len(src)):
             return None
         try:
             with self.reserving():
-                expected = self.slabs.degree.copy()
+                expected = self.degrees()
                 self.kernels.count_sources(src, guard, expected)
             later = max(0, self._promised - len(src))
-            return self._rebuild(expected[: self.num_vertices], (src, dst, guard), later=later)
+            return self._rebuild(expected, (src, dst, guard), later=later)
         except CapacityError:
             return None
 
@@ -414,14 +480,14 @@ class SlabHashStore(Store):
             codes, heads = self.kernels.plan(expected)
             ends = xp.cumsum(heads)
             total = int(ends[-1]) if len(ends) else 0
-            first = xp.where(heads > 0, ends - heads, EMPTY).astype(np.uint32)
+            first = xp.where(heads > 0, ends - heads + SEVERAL * (heads > 1), EMPTY).astype(np.uint32)
             spare += self._bound(later, total + self.num_vertices) + self._extra(later) if later else 0
             new = self._with_heads(first, codes, total, stored, batch, spare)
             need = new.capacity - total - spare
         self.kernels.place_heads(new.owner, heads, ends, total)
         if stored:
             self.kernels.move_edges(old, new)
-        new.degree[:] = old.degree
+        new.vertex[1::2] = old.vertex[1::2]
         self.slabs, self._bound_edges = new, stored
         self._read_counters()
         return min(need, self._room) if batch is None or stored else need
@@ -436,7 +502,10 @@ class SlabHashStore(Store):
         spare: int,
     ) -> Slabs:
         """Return new arrays with ``total`` heads, and with slabs for ``stored`` edges, a batch, and ``spare``."""
-        plan = self.slabs._replace(first_slab=first, buckets=codes)
+        plan = self.slabs._replace(
+            vertex=self._vertex_words(self._vertices_allocated), buckets=self.device.xp.ones_like(self.slabs.buckets)
+        )
+        plan.vertex[: 2 * len(first) : 2], plan.buckets[: len(codes)] = first, codes
         slack = 0
         if stored and batch is None:
             edges = self.edges()
@@ -448,15 +517,13 @@ class SlabHashStore(Store):
             slack = (total + overflow) // SLACK + MIN_SLABS
         else:
             overflow = 0
-        vertices, size = len(self.slabs.first_slab), total + overflow + spare
+        vertices, size = self._vertices_allocated, total + overflow + spare
         try:
             new = self._new_slabs(vertices, size + slack)
         except CapacityError:
             new = self._new_slabs(vertices, size)
-        new.first_slab[: len(first)] = first
-        new.buckets[: len(codes)] = codes
         new.counters[BUMP] = total
-        return new
+        return new._replace(vertex=plan.vertex, buckets=plan.buckets)
 
     def compact(self) -> None:
         """Flush tombstones, give every vertex buckets for its degree, and cut the pool to what that takes."""
@@ -487,21 +554,46 @@ class SlabHashStore(Store):
         kept = max(need, self._need_at_most(self._promised)) if self._promised else need
         quota = max(0, min(self._room - kept, extra))
         self.kernels.insert(src, dst, weight, guard, kept, quota, *outcome)
+        if not self.device.is_cuda:
+            self._read_counters()
+        self._count_batch(edges)
+        return outcome
+
+    def _count_batch(self, edges: int) -> None:
         self._bound_edges += edges
         self._promised = max(0, self._promised - edges)
-        self._account(need + quota, edges)
-        return outcome
+
+    def insert_raw(self, batch: RawBatch) -> Callable[[], Change] | None:
+        """Insert a batch that nobody has checked, where there are enough slabs for it whatever is in it, else None."""
+        edges, kernels = batch.size, self.kernels
+        need, extra = self._need_at_most(edges), self._extra(edges)
+        if kernels.wants or self._room < need + extra:
+            kernels.refresh()
+            need, extra = self._need_at_most(edges), self._extra(edges)
+            if self._wanted or self._room < need + extra:
+                return None
+        if self._width_is_open or self._is_large(edges):
+            return None
+        kept = max(need, self._need_at_most(self._promised)) if self._promised else need
+        held = kernels.insert_raw(batch, kept, max(0, min(self._room - kept, extra)))
+        self._count_batch(edges)
+        return held
+
+    def delete_raw(self, batch: RawBatch) -> Callable[[], Change]:
+        """Delete a batch that nobody has checked."""
+        return self.kernels.delete_raw(batch)
+
+    def find_raw(self, batch: RawBatch) -> tuple[Array, Array | None]:
+        """Look up a batch that nobody has checked."""
+        try:
+            found, weight = self.device.xp.empty(batch.size, bool), self._weights(batch.size)
+        except MemoryError as error:
+            raise self.out_of_memory(error) from error
+        self.kernels.find_raw(batch, found, weight)
+        return found, weight
 
     def _held_back(self, guard: Array | None) -> bool:
         return guard is not None and not self.device.is_cuda and bool(guard[0])
-
-    def _account(self, spent: int, edges: int) -> None:
-        """Account for at most ``spent`` slabs that a batch may take."""
-        if not self.device.is_cuda:
-            self._read_counters()
-            return
-        self.kernels.spend(spent)
-        self.kernels.report(spent, edges)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
         """Delete edges; see :meth:`suricate.store.Store.delete`."""
@@ -520,8 +612,8 @@ class SlabHashStore(Store):
         return found, weight
 
     def degrees(self) -> Array:
-        """Return the exact out-degrees, ``uint32[num_vertices]``; do not write to the array."""
-        return self.slabs.degree[: self.num_vertices]
+        """Return the exact out-degrees, ``uint32[num_vertices]``, a copy."""
+        return self.slabs.vertex[1 : 2 * self.num_vertices : 2].copy()
 
     # -- vertices ------------------------------------------------------------------------------------------------------
 
@@ -534,7 +626,7 @@ class SlabHashStore(Store):
 
     def resize(self, num_vertices: int) -> None:
         """Grow to ``num_vertices``; the new vertices take no slab until they have edges."""
-        allocated = len(self.slabs.first_slab)
+        allocated = self._vertices_allocated
         if num_vertices > allocated:
             try:
                 self.slabs = self._more_vertices(max(num_vertices, allocated + allocated // 4))
@@ -543,14 +635,12 @@ class SlabHashStore(Store):
         self.num_vertices = num_vertices
 
     def _more_vertices(self, size: int) -> Slabs:
-        slabs, xp = self.slabs, self.device.xp
+        slabs = self.slabs
         self._admit(slabs.capacity, size, len(slabs.free_list))
         with self.reserving():
-            first, buckets = self._filled(size, 4, slabs.first_slab), xp.ones(size + size % 2, np.uint16)
-            degree = xp.zeros(size, np.uint32)
-        for new, old in zip((buckets, degree), (slabs.buckets, slabs.degree), strict=True):
-            new[: len(old)] = old
-        return slabs._replace(first_slab=first, buckets=buckets, degree=degree)
+            vertex, buckets = self._vertex_words(size, slabs.vertex), self.device.xp.ones(_even(size), np.uint16)
+        buckets[: len(slabs.buckets)] = slabs.buckets
+        return slabs._replace(vertex=vertex, buckets=buckets)
 
     # -- traversal -----------------------------------------------------------------------------------------------------
 
@@ -561,10 +651,11 @@ class SlabHashStore(Store):
             pool=slabs.pool,
             weight=slabs.pool if self.weight_dtype is None else slabs.pool.view(self.weight_dtype),
             owner=slabs.owner,
-            first_slab=slabs.first_slab[:n],
+            vertex=slabs.vertex[: 2 * n],
             buckets=slabs.buckets[:n],
-            degree=slabs.degree[:n],
             counters=slabs.counters,
+            fresh=slabs.fresh,
+            touched=slabs.touched,
             words=shape.words,
             keys=shape.keys,
             weight_offset=shape.weight_offset,
@@ -587,7 +678,7 @@ class SlabHashStore(Store):
         """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), compact."""
         xp = self.device.xp
         offsets = xp.zeros(len(vertices) + 1, np.int64)
-        xp.cumsum(self.slabs.degree[vertices], dtype=np.int64, out=offsets[1:])
+        xp.cumsum(self.slabs.vertex[1::2][vertices], dtype=np.int64, out=offsets[1:])
         _, dst, weight = self._edge_arrays(int(offsets[-1]))
         if len(dst):
             self.kernels.gather(vertices, offsets, dst, weight)
@@ -612,11 +703,7 @@ class SlabHashStore(Store):
             except CapacityError:
                 self._marked_arrays = False
                 raise
-        if self.slabs.epoch + 1 >= MAX_EPOCH:
-            self.slabs.stamp[:] = 0
-            self.slabs = self.slabs._replace(epoch=0)
-        self.slabs = self.slabs._replace(epoch=self.slabs.epoch + 1)
-        self.slabs.counters[TOUCHED] = 0
+        self.kernels.forget_touched()
 
     def updated(self) -> EdgeList:
         """Return the edges inserted since :meth:`mark` that are still there; visits only the slabs they went into."""
@@ -643,6 +730,8 @@ class SlabHashStore(Store):
             slab_bytes=self.slab_bytes,
             load_factor=self.load_factor,
             hashing=self.hashing,
+            in_flight=self.in_flight,
+            reference=self.reference,
         )
         other._marked_arrays, other._bound_edges = self._marked_arrays, self._bound_edges
         with self.reserving():
@@ -663,6 +752,10 @@ class SlabHashStore(Store):
 
         store = self.copy_to(CPU) if self.device.is_cuda else self
         verify(store.slabs, self.num_vertices, self._marked_arrays)
+
+
+def _even(vertices: int) -> int:
+    return vertices + vertices % 2  # CUDA flags bucket codes in words of two
 
 
 def _mean_degree(hints: Array | None) -> float:

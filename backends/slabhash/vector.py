@@ -35,9 +35,8 @@ def prefetch(typing_context, array, index):
     return types.void(array, types.int64), codegen
 
 
-@intrinsic
-def match8(typing_context, array, index, value):
-    """``match8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on equal ``value``."""
+def _compare8(relation, array, index, value):
+    """Return signature and code of a comparison of the eight uint32 from ``index`` on, as a mask, with ``value``."""
 
     def codegen(context, builder, signature, arguments):
         array_value, at, wanted = arguments
@@ -48,10 +47,22 @@ def match8(typing_context, array, index, value):
         splat = builder.insert_element(ir.Constant(vector, ir.Undefined), wanted, ir.IntType(32)(0))
         lanes = ir.Constant(vector, [0] * 8)
         splat = builder.shuffle_vector(splat, ir.Constant(vector, ir.Undefined), lanes)
-        mask = builder.bitcast(builder.icmp_unsigned("==", words, splat), ir.IntType(8))
+        mask = builder.bitcast(builder.icmp_unsigned(relation, words, splat), ir.IntType(8))
         return builder.zext(mask, ir.IntType(64))
 
     return types.int64(array, types.int64, types.uint32), codegen
+
+
+@intrinsic
+def match8(typing_context, array, index, value):
+    """``match8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on equal ``value``."""
+    return _compare8("==", array, index, value)
+
+
+@intrinsic
+def reach8(typing_context, array, index, value):
+    """``reach8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on are >= ``value``."""
+    return _compare8(">=", array, index, value)
 
 
 @intrinsic

@@ -8,6 +8,7 @@ source can be compiled anywhere (see ``.ci/compile_cuda.py``).
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate.devices import Device
 from suricate.store import StoreView
 
 HERE = Path(__file__).parent
@@ -78,6 +80,53 @@ class Program:
     @cached_property
     def _kernels(self) -> dict[str, Any]:
         return {}
+
+
+def wait_for(device: Device) -> None:
+    """Wait for a CUDA device, whichever is current."""
+    with device.xp.cuda.Device(device.index):
+        device.synchronize()
+
+
+class StructKernel:
+    """A kernel whose one argument is a struct, launched with less work for the host than CuPy's own launch takes.
+
+    The struct is packed into ``buffer`` before each launch, which copies it.
+    """
+
+    def __init__(self, program: Program, name: str, size: int) -> None:
+        from cupy.cuda import driver, get_current_stream
+
+        self._kernel = program.kernel(name)  # keeps the module
+        self._address = self._kernel.kernel.ptr
+        self._cooperative = program.cooperative
+        self._driver, self._current_stream = driver, get_current_stream
+        self.buffer = ctypes.create_string_buffer(size)
+        self._resident: dict[int, int] = {}
+        self._prefix: bytes | None = None
+        self._params = (ctypes.c_void_p * 1)(ctypes.addressof(self.buffer))
+        self._params_address = ctypes.addressof(self._params)
+
+    def launch(self, blocks: int, threads: int) -> None:
+        """Launch into CuPy's current stream; does not wait."""
+        stream, params = self._current_stream().ptr, self._params_address
+        if self._cooperative:
+            self._driver.launchCooperativeKernel(self._address, blocks, 1, 1, threads, 1, 1, 0, stream, params)
+        else:
+            self._driver.launchKernel(self._address, blocks, 1, 1, threads, 1, 1, 0, stream, params, 0)
+
+    def resident(self, threads: int) -> int:
+        """Return how many blocks of ``threads`` a multiprocessor holds at a time."""
+        if threads not in self._resident:
+            count = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(self._address, threads, 0)
+            self._resident[threads] = count
+        return self._resident[threads]
+
+    def begin_with(self, prefix: bytes) -> None:
+        """Put ``prefix`` at the start of the buffer, if it is not what was put there last."""
+        if self._prefix is not prefix:
+            ctypes.memmove(self.buffer, prefix, len(prefix))
+            self._prefix = prefix
 
 
 @cache

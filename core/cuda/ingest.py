@@ -1,62 +1,116 @@
 """Checking batches that lie on the device, in the stream: launches ``ingest.cu`` and reads what it found.
 
 The kernel copies and converts a batch and sets a guard if an entry is bad; the mutation kernels behind it then do
-nothing. So the host need not wait in between: with ``checks="eager"`` it reads the status once, after everything is
-queued; with ``"deferred"`` at some later point where it waits anyway. All calls on a graph go to one stream.
+nothing. An engine may do both in one kernel instead, which takes a :class:`RawBatch` (see ``ingest.cuh``). Either way
+the host need not wait in between: with ``checks="eager"`` it looks once, after everything is queued; with
+``"deferred"`` at some later point where it waits anyway. All calls on a graph go to one stream.
 """
 
 from __future__ import annotations
 
-from functools import cache
+import struct
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.arrays import PARTS, Scalar, loop_message, on_device, range_message, weight_message
-from suricate.cuda import Program, c_type
+from suricate.cuda import Program, StructKernel, c_type, wait_for
 from suricate.devices import Array, Device
 from suricate.errors import SelfLoopError, SuricateError, VertexRangeError, WeightError
 from suricate.store import EdgeList
 
 STATUS = np.dtype(
-    [("guard", "u4"), ("loops", "u4"), ("key", "u8"), ("value", "u8"), ("version", "u8"), ("vertices", "u8")]
+    [("guard", "u4"), ("unused", "u4"), ("key", "u8"), ("value", "u8"), ("version", "u8"), ("vertices", "u8")]
 )
 BLOCKS = 3  # calls of even number, calls of odd number, the first error not yet read
-BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # as in ingest.cu
+BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # as in ingest.cuh
 THREADS, MAX_BLOCKS = 256, 2048
+RAW = struct.Struct("=12Q2I")  # struct Raw of ingest.cuh
 
 
-@cache
-def program(src: str, dst: str, weight: str | None, weight_dtype: str | None, mirrored: bool, loops: int) -> Program:
-    """Return the kernel's program for these dtypes; ``weight`` is a dtype, ``"fill"`` for one number, or None."""
-    held = np.dtype(weight_dtype or np.float32)
-    integral = held.kind in "iu"
-    defines: dict[str, int | str] = {
-        "SRC_T": c_type(src),
-        "DST_T": c_type(dst),
-        "IN_T": c_type(weight if weight not in (None, "fill") else held),
-        "WEIGHT_T": c_type(held),
-        "WEIGHT_MODE": {None: 0, "fill": 2}.get(weight, 1),
-        "INTEGRAL": int(integral),
-        "MIRRORED": int(mirrored),
-        "SELF_LOOPS": loops,
-    }
-    if integral:
-        limits = np.iinfo(held)
-        defines.update(WEIGHT_MIN=f"({limits.min}LL)", WEIGHT_MAX=f"({limits.max}LL)")
-    return Program(Path(__file__).with_name("ingest.cu"), defines=tuple(defines.items()))
+class Variant(NamedTuple):
+    """What the code for a batch depends on: dtypes by name, both arcs or one, what is done about self-loops.
+
+    ``weight`` is the dtype of the weights that were given, ``"fill"`` for one number, or None; ``held`` that of the
+    graph's weights.
+    """
+
+    src: str
+    dst: str
+    weight: str | None = None
+    held: str | None = None
+    mirrored: bool = False
+    loops: int = 0
+
+    def defines(self) -> tuple[tuple[str, int | str], ...]:
+        """Return the macros of ``ingest.cuh``."""
+        held = np.dtype(self.held or np.float32)
+        integral = held.kind in "iu"
+        macros: dict[str, int | str] = {
+            "SRC_T": c_type(self.src),
+            "DST_T": c_type(self.dst),
+            "IN_T": c_type(self.weight if self.weight not in (None, "fill") else held),
+            "WEIGHT_T": c_type(held),
+            "WEIGHT_MODE": {None: 0, "fill": 2}.get(self.weight, 1),
+            "INTEGRAL": int(integral),
+            "MIRRORED": int(self.mirrored),
+            "SELF_LOOPS": self.loops,
+            "RAW_BYTES": RAW.size,
+            "STATUS_BYTES": STATUS.itemsize,
+        }
+        if integral:
+            limits = np.iinfo(held)
+            macros.update(WEIGHT_MIN=f"({limits.min}LL)", WEIGHT_MAX=f"({limits.max}LL)")
+        return tuple(macros.items())
+
+
+def program(variant: Variant) -> Program:
+    """Return the kernel's program."""
+    return Program(Path(__file__).with_name("ingest.cu"), defines=variant.defines())
+
+
+def sample_variants(held: str | None) -> list[Variant]:
+    """Return a representative set of variants for weights of dtype ``held``, for the compile check."""
+    ids = ("int64", "uint32", "uint8", "uint64", "int32")
+    if held is None:
+        return [Variant(s, d) for s, d in zip(ids, reversed(ids), strict=True)]
+    weights = ("fill", "float64", "float32", "int64", "uint64", "int8")
+    loops = {"float32": 0, "float64": 1, "int32": 2, "uint32": 1}[held]
+    return [Variant("int64", "int64", weight, held, True, loops) for weight in weights]
 
 
 def programs() -> list[Program]:
     """Return a representative set of programs, for the compile check."""
-    ids = ("int64", "uint32", "uint8", "uint64", "int32")
-    weights = (None, "fill", "float64", "float32", "int64", "uint64", "int8")
-    plain = [program(s, d, None, None, False, 0) for s, d in zip(ids, reversed(ids), strict=True)]
-    held = (("float32", 0), ("float64", 1), ("int32", 2), ("uint32", 1))
-    return plain + [
-        program("int64", "int64", weight, dtype, True, loops) for weight in weights for dtype, loops in held
+    return [
+        program(variant)
+        for held in (None, "float32", "float64", "int32", "uint32")
+        for variant in sample_variants(held)
     ]
+
+
+class RawBatch:
+    """A batch on the device whose entries nobody has checked yet.
+
+    Attributes:
+        variant: what the code that checks it depends on.
+        size: edges for the store, both arcs of an undirected one.
+        guard: address of a uint32 that is not zero, once all are checked, if an entry is bad.
+    """
+
+    __slots__ = ("_fields", "_keep", "_tail", "guard", "size", "variant")
+
+    def __init__(
+        self, variant: Variant, size: int, keep: tuple[Array, ...], fields: tuple[int, ...], tail: tuple[int, ...]
+    ) -> None:
+        self.variant, self.size = variant, size
+        self._keep, self._fields, self._tail = keep, fields, tail
+        self.guard = tail[0] + tail[-2] * STATUS.itemsize
+
+    def pack_into(self, buffer: Any, at: int, out_src: int = 0, out_dst: int = 0, out_weight: int = 0) -> None:
+        """Write the struct ``Raw`` to ``buffer[at:]``; the copies of the edges go to these addresses."""
+        RAW.pack_into(buffer, at, *self._fields, out_src, out_dst, out_weight, *self._tail)
 
 
 class Ingest:
@@ -70,18 +124,25 @@ class Ingest:
         self._error: SuricateError | None = None
         self.has_loops = False  #: whether a batch held a self-loop, as of the last :meth:`settle`
         self.used = False  #: whether the current call had anything checked on the device
-        self._xp = cupy
+        self._xp, self._ndarray = cupy, cupy.ndarray
         self._status = cupy.zeros(BLOCKS * STATUS.itemsize, np.uint8)
         words = self._status.view(np.uint32)
         step = STATUS.itemsize // 4
         self._guards = words[:1], words[step : step + 1]
-        self._pinned = cupy.cuda.alloc_pinned_memory(self._status.nbytes)
-        self._read = np.frombuffer(self._pinned, STATUS, BLOCKS)
-        self._kernels: dict[tuple[Any, ...], Any] = {}
+        self._pinned = cupy.cuda.alloc_pinned_memory(8)  # written by kernels, read here after a wait
+        self._notes = np.frombuffer(self._pinned, np.uint32, 2)
+        self._notes[:] = 0
+        self._addresses = self._status.data.ptr, self._pinned.ptr
+        self._variants: dict[tuple[Any, ...], Variant] = {}
+        self._kernels: dict[Variant, StructKernel] = {}
         self._calls = 0
         self._version = 0
         self._num_vertices = 0
         self._unread = False
+
+    def __del__(self) -> None:
+        if getattr(self, "_unread", False) and not sys.is_finalizing():
+            wait_for(self.device)  # kernels may be about to write to the host memory that goes away now
 
     def begin(self, num_vertices: int, version: int) -> None:
         """Start a call of the graph; its batches share one guard."""
@@ -92,7 +153,7 @@ class Ingest:
         """``uint32[1]``, not zero if a batch of the current call is bad."""
         return self._guards[self._calls & 1]
 
-    def take(
+    def raw(
         self,
         src: Array,
         dst: Array,
@@ -101,62 +162,81 @@ class Ingest:
         part: int = 0,
         mirrored: bool = False,
         loops: int = 0,
-    ) -> EdgeList:
-        """Return the batch as the store takes it, in new arrays; bad entries become edge (0, 0). Does not wait.
+    ) -> RawBatch:
+        """Return the batch as kernels take it that check it themselves; it must be launched next.
 
         Raises:
             DeviceError: an array lies on another CUDA device.
             VertexRangeError: at once if the graph has no vertices.
         """
-        device, empty, n = self.device, self._xp.empty, len(src)
-        src, dst = on_device(src, device, "src"), on_device(dst, device, "dst")
+        n, src, dst = len(src), self._here(src, "src"), self._here(dst, "dst")
         if not self._num_vertices:
             raise VertexRangeError(range_message(f"{PARTS[part]}src", 0, int(src[0]), 0))
-        fill: Any = 0
-        given, kind = src, None
+        kind, given, fill, held = None, src, 0, self._weight_dtype
         if weight is not None and not weight.ndim:
-            fill, kind = weight, "fill"
+            assert held is not None
+            kind, fill = "fill", int(weight.astype(held).view(f"u{held.itemsize}"))
         elif weight is not None:
-            given = on_device(weight, device, "weight")
+            given = self._here(weight, "weight")
             if given.dtype.char == "e":  # half floats would need a CUDA header
                 given = given.astype(np.float32)
             kind = given.dtype.char
         key = (src.dtype.char, dst.dtype.char, kind, mirrored, loops)
-        entry = self._kernels.get(key)
-        if entry is None:
-            entry = self._kernels[key] = self._kernel(src, dst, given, kind, mirrored, loops)
-        kernel, fill_type = entry
-        size = 2 * n if mirrored else n
-        result = EdgeList(empty(size, np.uint32), empty(size, np.uint32), kind and empty(size, self._weight_dtype))
-        mode = part
+        variant = self._variants.get(key)
+        if variant is None:
+            name = kind if kind in (None, "fill") else given.dtype.name
+            into = None if kind is None or held is None else held.name
+            variant = self._variants[key] = Variant(src.dtype.name, dst.dtype.name, name, into, mirrored, loops)
         if not self.used:
             self._calls += 1
-            mode |= 4
-        blocks = min((n + THREADS - 1) // THREADS, MAX_BLOCKS)
-        kernel((blocks,), (THREADS,), (
-            src, dst, given, fill_type(fill), np.int64(n), np.int64(self._num_vertices), result.src, result.dst,
-            result.src if kind is None else result.weight, self._status, np.uint32(self._calls & 1), np.uint32(mode),
-            np.uint64(self._version),
-        ))  # fmt: skip
+            part |= 4
         self.used = self._unread = True
+        tail = (*self._addresses, n, self._num_vertices, self._version, fill, self._calls & 1, part)
+        fields = src.data.ptr, dst.data.ptr, given.data.ptr
+        return RawBatch(variant, 2 * n if mirrored else n, (src, dst, given), fields, tail)
+
+    def _here(self, array: Array, argument: str) -> Array:
+        """Return ``array`` contiguous on the device; at once if it is, which small batches notice."""
+        if isinstance(array, self._ndarray) and array.data.device_id == self.device.index and array.flags.c_contiguous:
+            return array
+        return on_device(array, self.device, argument)
+
+    def cancel(self) -> None:
+        """Take back :meth:`raw`, the first of its call, whose batch was not launched after all."""
+        self._calls -= 1
+        self.used = False
+
+    def take(self, src: Array, dst: Array, weight: Array | Scalar | None, **how: Any) -> EdgeList:
+        """Return the batch as the store takes it, in new arrays; bad entries become edge (0, 0). Does not wait.
+
+        Arguments and errors are those of :meth:`raw`.
+        """
+        batch, empty = self.raw(src, dst, weight, **how), self._xp.empty
+        held = None if weight is None else self._weight_dtype
+        size = batch.size
+        result = EdgeList(empty(size, np.uint32), empty(size, np.uint32), held and empty(size, held))
+        kernel = self._kernels.get(batch.variant)
+        if kernel is None:
+            kernel = self._kernels[batch.variant] = StructKernel(program(batch.variant), "ingest", RAW.size)
+        batch.pack_into(kernel.buffer, 0, *(0 if part is None else part.data.ptr for part in result))
+        kernel.launch(min((len(src) + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
         return result
 
     def look(self) -> None:
         """Wait for the device and take in what was found since the last time, without raising."""
         if not self._unread:
             return
-        stream = self._xp.cuda.get_current_stream()
-        self._status.data.copy_to_host_async(self._pinned.ptr, self._status.nbytes, stream)
-        stream.synchronize()
+        self._xp.cuda.get_current_stream().synchronize()
         self._unread = False
-        found = self._read
-        if found["loops"][2]:
+        bad, loops = self._notes.tolist()
+        if loops:
             self.has_loops = True
-        for block in (2, self._calls & 1):
-            if found["key"][block]:
-                self._error = error_of(found[block], self._weight_dtype, late=self._deferred)
-                self._status.fill(0)
-                return
+        if bad:
+            found = self._status.get().view(STATUS)
+            block = 2 if found["key"][2] else self._calls & 1
+            self._error = error_of(found[block], self._weight_dtype, late=self._deferred)
+            self._status.fill(0)
+            self._notes[0] = 0
 
     def settle(self) -> None:
         """Wait for the device and raise the first error that was found since the last time, if there was one."""
@@ -164,15 +244,6 @@ class Ingest:
         if self._error is not None:
             error, self._error = self._error, None
             raise error
-
-    def _kernel(
-        self, src: Array, dst: Array, given: Array, kind: str | None, mirrored: bool, loops: int
-    ) -> tuple[Any, Any]:
-        dtype = None if kind is None else self._weight_dtype
-        weight = kind if kind in (None, "fill") else given.dtype.name
-        name = None if dtype is None else dtype.name
-        source = program(src.dtype.name, dst.dtype.name, weight, name, mirrored, loops)
-        return source.kernel("ingest"), np.float32 if dtype is None else dtype.type
 
 
 def error_of(found: np.void, weight_dtype: np.dtype | None, *, late: bool) -> SuricateError:

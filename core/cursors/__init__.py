@@ -19,6 +19,17 @@ Numba module (all functions ``@njit``, integers in and out):
 ``find(g, u, v)``     slot of edge ``(u, v)``, or -1
 ====================  =============================================================================================
 
+An engine that remembers where it inserted may add an iterator over the edges inserted since ``Store.mark()``; operators
+then serve the scheme ``"updated"`` by it, and by a list (``Store.updated()``) otherwise. A *segment* is a part of the
+storage with one owner. All four functions are there, or none; they are called only while ``Store.has_mark``:
+
+=========================  ========================================================================================
+``updated_count(g)``       number of segments that were inserted into since the mark
+``updated_segment(g, i)``  cursor at the ``i``-th of them (each is there once), for ``begin`` and ``end``
+``segment_owner(g, c)``    the vertex of a segment; ``EMPTY`` if it is nobody's any more
+``is_fresh(g, i)``         whether the edge in slot ``i`` of such a segment was inserted since the mark
+=========================  ========================================================================================
+
 CUDA header (``__device__ __forceinline__``; the struct ``View``, the macros of ``StoreView.constants``, ``WEIGHTED``
 (0 or 1) and the type ``weight_t`` are defined before it is included; ``suricate.cuh`` is available):
 
@@ -33,7 +44,13 @@ CUDA header (``__device__ __forceinline__``; the struct ``View``, the macros of 
 ``SCAN_LANES``, ``segments(g)``,                   macro: lanes that share a segment (0: the engine cannot scan), number
 ``segment_owner(g, s)``, ``for_segment(g, s,       of storage segments in address order; the vertex that owns segment
 lane, f)``                                         ``s`` (``EMPTY`` if none); calls ``f(v, slot)`` once per edge in it
+``HAS_UPDATED``, ``long long                       optional, on engines that can scan: macro, 1 if there is the iterator
+updated_segments(g)``, ``long long                 over the edges inserted since the mark; number of touched segments;
+updated_segment(g, i)``, ``for_updated(g, s,       number ``s`` of the ``i``-th, as for ``segment_owner``; calls
+lane, f)``                                         ``f(v, slot)`` once per inserted edge in it, by ``SCAN_LANES`` lanes
 =================================================  =================================================================
+
+Both macros are written out, ``#define SCAN_LANES 0`` and ``#define HAS_UPDATED 1``: they are looked for in the text.
 
 The threads that share a unit, a vertex or a segment call these functions together, with equal arguments but ``lane``;
 ``f`` may diverge between them, so it must not use warp-wide primitives.

@@ -9,6 +9,22 @@ stored, its weight (the integer 1 on an unweighted graph), and the arguments of 
 array with at least one entry per vertex, or an array of a single entry (a number that stays on the device).
 
 All arrays live on the graph's device. Everything is validated before anything changes.
+
+``advance`` and ``neighbor_reduce`` take a ``scheme``, the way in which they iterate:
+
+=============  ========================================================================================================
+``"vertex"``   vertex by vertex, each served by as many threads as its degree wants (Meerkat's SlabIterator)
+``"unit"``     (vertex, storage unit) pairs in equal parts, whatever the degrees (BucketIterator)
+``"scan"``     the whole graph, its storage in address order; on engines that know the owner of their storage
+``"updated"``  the whole graph, but only the edges inserted since ``graph.mark()`` that are still there
+               (UpdateIterator): all edges, before the first mark
+``"auto"``     the fastest that is known for the graph and frontier, of the first three or of mixtures of them
+=============  ========================================================================================================
+
+All but ``"updated"`` give the same result, up to the rounding of sums; they matter on CUDA, while the CPU has one loop
+for them. ``"updated"`` visits only the storage that was inserted into, where the cursor of the engine has an iterator
+for that; elsewhere the edges are listed first (``Store.updated``), and on CUDA this waits for the device. No other
+scheme waits.
 """
 
 from __future__ import annotations
@@ -54,12 +70,12 @@ def advance(
         out: ``T[num_vertices]`` with T one of (u)int32, (u)int64, float32, float64.
         args: further arguments of ``fn``; None means ``(out,)``.
         reduce: ``"min"``, ``"max"``, ``"sum"``, or ``"or"`` (integers only).
-        scheme: ``"vertex"``, ``"scan"`` (whole graph, in address order, on engines that can), or ``"auto"``. The CPU
-            has one loop for all of them.
+        scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"unit"``; with ``frontier=None`` also ``"scan"``
+            (on engines that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``).
 
     Returns:
         The vertices whose ``out`` changed, without duplicates, in any order. On CUDA their number stays on the device:
-        the call does not wait.
+        the call does not wait (except with ``"updated"``, see there).
 
     Raises:
         ShapeError, DTypeError, DeviceError, VertexRangeError, WeightError: an argument does not fit.
@@ -68,18 +84,16 @@ def advance(
         EdgeFunctionError: ``fn`` cannot be translated.
     """
     checks.name("reduce", reduce, ("min", "max", "sum", "or"))
-    checks.name("scheme", scheme, ("auto", "vertex", "scan"))
+    checks.name("scheme", scheme, checks.SCHEMES)
     checks.vertex_array(graph, out, "out")
     call = checks.bind(graph, fn, (out,) if args is None else args, reduce)
     checks.reducible(call, out.dtype)
     start = checks.edges_or_frontier(graph, frontier)
     driver = driver_of(graph)
     if isinstance(start, EdgeList):
-        if scheme == "scan":
-            raise RequirementError("scheme 'scan' walks the whole graph: use it with frontier=None, not with edges")
+        checks.scheme_of_edges(scheme)
         return driver.advance_edges(graph, call, start, out)
-    if scheme == "scan" and not (start.is_all and start.capacity == graph.num_vertices):
-        raise RequirementError("scheme 'scan' walks the whole graph: use it with frontier=None")
+    checks.scheme_of_vertices(scheme, start.is_all and start.capacity == graph.num_vertices, "frontier")
     return driver.advance(graph, call, start, out, scheme)
 
 
@@ -139,9 +153,9 @@ def neighbor_reduce(
         vertices: the vertices to compute (``Frontier``, ids; one value each, in this order), None for all.
         out: array to fill, ``T[len(vertices)]``, distinct from ``args``; None makes one.
         dtype: type of the values if ``out`` is None; default: the type that ``fn`` returns, int64 for integers.
-        scheme: ``"vertex"`` (lanes by degree, deterministic), ``"unit"`` (equal parts of storage units), ``"scan"``
-            (whole graph in address order, on engines that can) or ``"auto"``. Sums of floats may differ in rounding
-            from run to run with the latter three on CUDA. The CPU has one loop for all of them.
+        scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"unit"``; with ``vertices=None`` also ``"scan"``
+            (on engines that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``). On CUDA sums of
+            floats may differ in rounding from run to run, except with ``"vertex"``.
 
     Returns:
         ``out``. A vertex without edges has 0 for a sum, else the neutral value: the largest (``min``) or smallest
@@ -151,11 +165,10 @@ def neighbor_reduce(
         As :func:`advance`; ``RequirementError`` also without in-edges.
     """
     checks.name("reduce", reduce, ("sum", "min", "max"))
-    checks.name("scheme", scheme, ("auto", "vertex", "unit", "scan"))
+    checks.name("scheme", scheme, checks.SCHEMES)
     checks.name("over", over, ("out", "in"))
     chosen = None if vertices is None else checks.vertex_ids(graph, vertices, "vertices")
-    if chosen is not None and scheme == "scan":
-        raise RequirementError("scheme 'scan' walks the whole graph: use it with vertices=None")
+    checks.scheme_of_vertices(scheme, chosen is None, "vertices")
     call = checks.bind(graph, fn, args, reduce)
     length = graph.num_vertices if chosen is None else len(chosen)
     out = checks.result_array(graph, call, out, dtype, length)

@@ -5,32 +5,73 @@
 
 #define BLOCK 256
 
-// The vertices of a frontier: frontier[0 .. *device_count), or `size` of them if device_count is null; frontier null: all
-// vertices below size. Hubs are left to push_hub_units.
+// Scheme "vertex": the vertices of a frontier, frontier[0 .. *device_count), or `size` of them if device_count is null; frontier
+// null: all vertices below size. Hubs are left to push_hub_units; a frontier of at most `few` vertices has them from SMALL
+// neighbours on.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 push_vertices(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size, out_t* out,
               uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count, uint32_t* hub_vertex, long long* hub_base,
-              unsigned long long* hub_total PARAMS) {
+              unsigned long long* hub_total, uint32_t few PARAMS) {
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
     const Changed changed = {stamp, step, queue, count};
-    const Hubs hubs = {hub_vertex, hub_base, hub_total, num_vertices};
-    push_frontier(g, num_vertices, frontier, device_count ? *device_count : size, blockIdx.x, gridDim.x, out, hubs, changed,
+    const Hubs hubs = {hub_vertex, hub_base, hub_total, num_vertices, HUB_SHIFT};
+    const uint32_t vertices = device_count ? *device_count : size;
+    push_frontier(g, num_vertices, frontier, vertices, vertices <= few ? SMALL : WIDE, blockIdx.x, gridDim.x, out, hubs, changed,
                   shared ARGS);
 }
 
-// The hubs that push_vertices put aside.
+// Scheme "unit", first half: all vertices of a frontier (as above) that have storage are put aside, with one atomic for the
+// vertices that a block takes at a time.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+list_units(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size,
+           uint32_t* hub_vertex, long long* hub_base, unsigned long long* hub_total) {
+    constexpr int WARPS = BLOCK / 32;
+    __shared__ unsigned long long before[WARPS];  // first the sum of each warp, then what comes before it
+    const Hubs hubs = {hub_vertex, hub_base, hub_total, num_vertices, UNIT_SHIFT};
+    const uint32_t vertices = device_count ? *device_count : size, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (unsigned long long base = (unsigned long long)blockIdx.x * BLOCK; base < vertices;
+         base += (unsigned long long)gridDim.x * BLOCK) {  // the same for the whole block
+        const unsigned long long i = base + threadIdx.x;
+        const uint32_t u = i >= vertices ? EMPTY : frontier ? frontier[i] : uint32_t(i);
+        const uint32_t parts = u < num_vertices ? units(g, u) : 0;
+        const unsigned long long mine = parts ? packed_hub(hubs, parts) : 0;
+        unsigned long long sum = mine;  // over the lanes of the warp up to this one
+#pragma unroll
+        for (int step = 1; step < 32; step <<= 1) {
+            const unsigned long long other = __shfl_up_sync(ALL_LANES, sum, step);
+            if (lane >= step) sum += other;
+        }
+        if (lane == 31) before[warp] = sum;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            unsigned long long all = 0;
+            for (int k = 0; k < WARPS; ++k) all += before[k];
+            unsigned long long next = all ? atomicAdd(hub_total, all) : 0;
+            for (int k = 0; k < WARPS; ++k) {
+                const unsigned long long own = before[k];
+                before[k] = next;
+                next += own;
+            }
+        }
+        __syncthreads();
+        if (parts) keep_hub(hubs, before[warp] + sum - mine, u);  // it fits, as a frontier has no duplicates
+        __syncthreads();  // `before` is free again
+    }
+}
+
+// The units of the vertices that were put aside, by list_units if `listed` is not 0, else by push_vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 push_hub_units(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count,
-               uint32_t* hub_vertex, long long* hub_base, unsigned long long* hub_total PARAMS) {
+               uint32_t* hub_vertex, long long* hub_base, unsigned long long* hub_total, int listed PARAMS) {
     __shared__ Shared shared;
     const unsigned long long packed = *hub_total;
     if (packed == 0) return;  // the same for the whole grid
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
     const Changed changed = {stamp, step, queue, count};
-    const Hubs hubs = {hub_vertex, hub_base, hub_total, num_vertices};
+    const Hubs hubs = {hub_vertex, hub_base, hub_total, num_vertices, listed ? UNIT_SHIFT : HUB_SHIFT};
     push_hubs(g, packed, out, hubs, changed, shared ARGS);
 }
 
@@ -64,6 +105,27 @@ push_segments(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32
         const uint32_t u = segment_owner(g, s);
         if (u >= num_vertices) continue;  // nobody's segment
         for_segment(g, s, threadIdx.x % SCAN_LANES, [&](uint32_t v, long long slot) {
+            push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
+        });
+    }
+    flush(changed, shared);
+}
+#endif
+
+#if HAS_UPDATED
+// Scheme "updated": the edges inserted since the mark, SCAN_LANES threads per segment that was touched since.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+push_updated(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count PARAMS) {
+    __shared__ Shared shared;
+    if (threadIdx.x == 0) reset(shared);
+    __syncthreads();
+    const Changed changed = {stamp, step, queue, count};
+    const long long all = updated_segments(g), tiles = thread_count() / SCAN_LANES;
+    for (long long i = thread_id() / SCAN_LANES; i < all; i += tiles) {
+        const long long s = updated_segment(g, i);
+        const uint32_t u = segment_owner(g, s);
+        if (u >= num_vertices) continue;  // nobody's segment
+        for_updated(g, s, threadIdx.x % SCAN_LANES, [&](uint32_t v, long long slot) {
             push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
         });
     }

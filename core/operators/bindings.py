@@ -13,8 +13,8 @@ from numba import njit
 from suricate.cursors.contiguous import begin, degree, end, find, first, following, key, units, weight
 
 __all__ = [
-    "begin", "cast", "combine", "degree", "edge", "end", "find", "first", "following", "identity", "key", "units",
-    "weight",
+    "begin", "cast", "combine", "degree", "edge", "end", "find", "first", "following", "identity", "is_fresh", "key",
+    "segment_owner", "units", "updated_count", "updated_segment", "weight",
 ]  # fmt: skip
 
 identity = 0.0  #: what a reduction starts from
@@ -31,3 +31,30 @@ def edge(u, v, w, *args):
 def combine(old, new):
     """Return the reduction of two values."""
     return old + new
+
+
+# A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment in which all is new.
+
+
+@njit
+def updated_count(g):
+    """Return the number of segments."""
+    return len(g.begin)
+
+
+@njit
+def updated_segment(g, i):
+    """Return the cursor of a segment."""
+    return np.int64(i)
+
+
+@njit
+def segment_owner(g, c):
+    """Return the vertex of a segment."""
+    return np.uint32(c)
+
+
+@njit
+def is_fresh(g, slot):
+    """Return True."""
+    return True

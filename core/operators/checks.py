@@ -14,6 +14,7 @@ from suricate.errors import (
     DeviceError,
     DTypeError,
     EdgeFunctionError,
+    RequirementError,
     ShapeError,
     UnknownNameError,
     VertexRangeError,
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
+SCHEMES = ("auto", "vertex", "unit", "scan", "updated")
+WHOLE_GRAPH = {
+    "scan": "walks the whole graph",
+    "updated": "takes the edges inserted since graph.mark(), of the whole graph",
+}
+
+
 def one(u: int, v: int, x: int) -> int:
     """Count every common neighbour as one (the default of ``intersect``)."""
     return 1
@@ -36,6 +44,22 @@ def name(parameter: str, value: str, allowed: Sequence[str]) -> None:
     """Raise ``UnknownNameError`` unless ``value`` is one of ``allowed``."""
     if value not in allowed:
         raise UnknownNameError(f"{parameter}={value!r} is unknown: use one of {', '.join(map(repr, allowed))}")
+
+
+def scheme_of_vertices(scheme: str, everything: bool, argument: str) -> None:
+    """Raise ``RequirementError`` if ``scheme`` needs the whole graph and ``argument`` names some vertices."""
+    if scheme in WHOLE_GRAPH and not everything:
+        raise RequirementError(
+            f"scheme {scheme!r} {WHOLE_GRAPH[scheme]}: use it with {argument}=None, or choose 'auto' for some vertices"
+        )
+
+
+def scheme_of_edges(scheme: str) -> None:
+    """Raise ``RequirementError`` if ``scheme`` says how to walk storage: explicit edges are not in storage."""
+    if scheme not in ("auto", "vertex"):
+        raise RequirementError(
+            f"scheme {scheme!r} walks the storage of the graph: use it with frontier=None, not with edges"
+        )
 
 
 def step_limit(max_steps: int | None, highest: int) -> int:

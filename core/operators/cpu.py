@@ -25,6 +25,7 @@ import numba
 import numpy as np
 
 from suricate.frontier import Frontier
+from suricate.operators import updated
 from suricate.operators.call import Call, identity_of, scratch_of
 from suricate.store import EdgeList, StoreView
 
@@ -40,7 +41,9 @@ COMBINE = {
     "or": "old | new",
 }
 
-BINDINGS_IMPORT = re.compile(r"^from suricate\.operators\.bindings import (?P<names>.+)$", re.MULTILINE)
+BINDINGS_IMPORT = re.compile(
+    r"^from suricate\.operators\.bindings import (\((?P<lines>[^)]+)\)|(?P<names>.+))$", re.MULTILINE
+)
 
 _instances: dict[tuple, ModuleType] = {}
 
@@ -48,19 +51,38 @@ _instances: dict[tuple, ModuleType] = {}
 def neighbor_reduce(
     graph: Graph, call: Call, vertices: np.ndarray | None, out: np.ndarray, over: str, scheme: str
 ) -> None:
-    """Fill ``out`` (see ``suricate.operators.neighbor_reduce``); there is one loop whatever the scheme."""
+    """Fill ``out`` (see ``suricate.operators.neighbor_reduce``).
+
+    There are two loops: over the edges inserted since the mark, and one for all other schemes.
+    """
     view = graph.view(over)
+    source = _source(graph, over, scheme, view)
+    if source == updated.ITERATOR:
+        module = _instance("cpu_reduce_updated", view, call, out.dtype, over)
+        module.neighbor_reduce(view.data, view.num_vertices, out, *call.values)
+        return
+    if source == updated.LISTED:
+        view = updated.inserted_view(graph, over)
     module = _instance("cpu_neighbor_reduce", view, call, out.dtype, over)
     ids = _NO_VERTICES if vertices is None else vertices
     module.neighbor_reduce(view.data, view.num_vertices, ids, vertices is None, out, *call.values)
 
 
 def advance(graph: Graph, call: Call, frontier: Frontier, out: np.ndarray, scheme: str) -> Frontier:
-    """Push once along the out-edges of ``frontier``; return what changed. There is one loop whatever the scheme."""
+    """Push once along the out-edges of ``frontier``; return what changed. Loops: as in :func:`neighbor_reduce`."""
     view, scratch = graph.view("out"), scratch_of(graph)
+    source = _source(graph, "out", scheme, view)
+    if source == updated.LISTED:
+        return advance_edges(graph, call, graph.store("out").updated(), out)
+    changed = graph.workspace.array("operators.queue", view.num_vertices, np.uint32)
+    if source == updated.ITERATOR:
+        module = _instance("cpu_advance_updated", view, call, out.dtype)
+        count = module.advance(
+            view.data, view.num_vertices, out, scratch.stamp, scratch.steps(1), changed, *call.values
+        )
+        return Frontier(graph.device, changed[:count].copy())
     module = _instance("cpu_advance", view, call, out.dtype)
     ids = _NO_VERTICES if frontier.is_all else frontier.buffer
-    changed = graph.workspace.array("operators.queue", view.num_vertices, np.uint32)
     count = module.advance(
         view.data, view.num_vertices, ids, frontier.is_all, len(frontier), out, scratch.stamp, scratch.steps(1),
         changed, *call.values,
@@ -114,6 +136,18 @@ def intersect(graph: Graph, call: Call, left: np.ndarray, right: np.ndarray, out
 
 _NO_VERTICES = np.empty(0, np.uint32)
 
+
+def _source(graph: Graph, over: str, scheme: str, view: StoreView) -> str:
+    """Return which edges a scheme walks, and how: see ``updated.source_of``."""
+    return updated.source_of(graph, over, _iterates(view.cursor)) if scheme == "updated" else updated.EVERYTHING
+
+
+@cache
+def _iterates(cursor: str) -> bool:
+    """Return whether a cursor module has an updated-edges iterator."""
+    return hasattr(importlib.import_module(cursor), "updated_count")
+
+
 # -- instances ---------------------------------------------------------------------------------------------------------
 
 
@@ -133,7 +167,7 @@ def _module_text(template: str, cursor: str | None, weighted: bool, call: Call, 
     body = (HERE / f"{template}.py").read_text()
     found = BINDINGS_IMPORT.search(body)
     assert found is not None, f"{template}.py imports no bindings"
-    wanted = {name.strip() for name in found["names"].split(",")}
+    wanted = {name.strip() for name in (found["names"] or found["lines"]).split(",")} - {""}
     parameters = [f"a{i}" for i in range(len(call.values))]
     parts = [_cursor_imports(cursor, wanted, weighted), _edge_text(call, parameters, over)]
     if "combine" in wanted:

@@ -20,8 +20,9 @@ from suricate.devices import Array, Device
 from suricate.edgefn import argument_of, compile_function
 from suricate.errors import RequirementError
 from suricate.frontier import Frontier
+from suricate.operators import updated
 from suricate.operators.call import REDUCTIONS, Call, identity_of, scratch_of
-from suricate.store import EdgeList, StoreView
+from suricate.store import EMPTY, EdgeList, StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -30,11 +31,26 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 
 BLOCK = 256  # threads per block, in all kernels but propagate
-PUSH_TILES = BLOCK // 4  # vertices that a block of push_vertices serves at a time
+WARPS = BLOCK // 32
 PAIR_TILES = BLOCK // 8  # pairs that a block of intersect_pairs serves
 PROPAGATE_BLOCK = 512  # one block per multiprocessor: a barrier gets dearer with every block
 BLOCKS_PER_SM = 8  # of BLOCK threads: what a multiprocessor can hold
 
+# What "auto" decides by. The host knows neither degrees nor, often, how long a frontier is, and never waits to learn
+# it; so skew is dealt with on the device, within "vertex": the storage units of some vertices are shared out to the
+# whole grid. Pure "unit", which lists every vertex first, would do better only where most of the work is in vertices of
+# many units that still count as light, that is, with up to 64 neighbours: no engine here has such.
+
+#: "auto", advance: in a frontier of at most this many vertices each one that is too much for a tile (64 neighbours) is
+#: shared out, not only hubs. With so few, a warp for each leaves most of the device idle, and the launch that serves
+#: hubs is there anyway. It wins while the longest walk of a warp takes longer than sharing out. 0: never.
+FEW_VERTICES = 2048
+#: "auto", neighbor_reduce: vertices of more than this many neighbours are shared out, not left to one block each. It
+#: costs one more launch, and wins where one hub takes a block longer than all the rest takes the device.
+HUB_DEGREE = 4096
+SHARED_HUBS = 4096  #: so many of them at most; if there are more, they keep the blocks evenly busy as it is
+
+WHOLE = ("scan", "updated")  # schemes that walk segments of the storage, not vertices
 NULL = np.uint64(0)
 
 # -- operators ---------------------------------------------------------------------------------------------------------
@@ -42,52 +58,84 @@ NULL = np.uint64(0)
 
 def neighbor_reduce(graph: Graph, call: Call, vertices: Array | None, out: Array, over: str, scheme: str) -> None:
     """Fill ``out`` (see ``suricate.operators.neighbor_reduce``)."""
-    walk = _walk_of(graph.view(over))
-    if scheme == "auto":
-        scheme = "scan" if walk.can_scan and vertices is None else "vertex"
+    view = graph.view(over)
+    if scheme == "updated":
+        scheme, view = _updated_view(graph, over, view)
+    walk = _walk_of(view)
+    if scheme == "auto" and walk.can_scan and vertices is None:
+        scheme = "scan"
     _demand_scan(walk, scheme)
     if not len(out):
         return
-    kernels = _kernels("neighbor_reduce.cu", walk, call, out.dtype, over)
+    program = _program_of("neighbor_reduce.cu", walk, call, out.dtype, over)
     bound, ids, count = np.uint32(walk.num_vertices), NULL if vertices is None else vertices, np.int64(len(out))
-    if scheme == "vertex":
-        arguments = (walk.packed, bound, ids, count, out, *call.values)
-        kernels["reduce_vertices"]((_blocks(len(out), BLOCK),), (BLOCK,), arguments)
+    if scheme in ("auto", "vertex"):
+        shares_hubs = scheme == "auto" and walk.num_vertices > HUB_DEGREE  # no degree exceeds the number of vertices
+        hubs = _shared_hubs(graph) if shares_hubs else (NULL, NULL, NULL, np.uint32(0))
+        share, hub = _fair_share(graph.device, len(out)), HUB_DEGREE if shares_hubs else EMPTY
+        arguments = (walk.packed, bound, ids, count, np.uint32(share), np.uint32(hub), out, *hubs, *call.values)
+        program.kernel("reduce_vertices")((_blocks(len(out), share),), (BLOCK,), arguments)
+        if shares_hubs:
+            arguments = (walk.packed, ids, out, *hubs, *call.values)
+            program.kernel("reduce_hub_units")((_fill(graph.device),), (BLOCK,), arguments)
         return
     out.fill(identity_of(call.reduce, out.dtype))
     grid = (_fill(graph.device),)
-    if scheme == "scan":
-        kernels["reduce_segments"](grid, (BLOCK,), (walk.packed, bound, out, *call.values))
+    if scheme in WHOLE:
+        kernel = program.kernel("reduce_updated" if scheme == "updated" else "reduce_segments")
+        kernel(grid, (BLOCK,), (walk.packed, bound, out, *call.values))
         return
     parts = graph.device.xp.empty(len(out), np.int64)
-    kernels["count_units"](grid, (BLOCK,), (walk.packed, bound, ids, count, parts))
-    kernels["reduce_units"](grid, (BLOCK,), (walk.packed, ids, count, parts.cumsum(), out, *call.values))
+    program.kernel("count_units")(grid, (BLOCK,), (walk.packed, bound, ids, count, parts))
+    program.kernel("reduce_units")(grid, (BLOCK,), (walk.packed, ids, count, parts.cumsum(), out, *call.values))
 
 
 def advance(graph: Graph, call: Call, frontier: Frontier, out: Array, scheme: str) -> Frontier:
     """Push once along the out-edges of ``frontier``; return what changed."""
     walk = _walk_of(graph.view("out"))
-    if scheme == "auto":
-        whole = frontier.is_all and frontier.capacity == walk.num_vertices
-        scheme = "scan" if walk.can_scan and whole else "vertex"
+    if scheme == "updated":
+        source = updated.source_of(graph, "out", walk.has_updated)
+        if source == updated.LISTED:
+            return advance_edges(graph, call, graph.store("out").updated(), out)
+        scheme = "updated" if source == updated.ITERATOR else "auto"
+    if scheme == "auto" and walk.can_scan and frontier.is_all and frontier.capacity == walk.num_vertices:
+        scheme = "scan"
     _demand_scan(walk, scheme)
     if not frontier.capacity or frontier.known_count == 0:
         return Frontier(graph.device, graph.device.xp.empty(0, np.uint32))
-    kernels, scratch, counters = _kernels("advance.cu", walk, call, out.dtype), scratch_of(graph), _counters_of(graph)
-    count, hub_total = counters.take()
+    program, scratch = _program_of("advance.cu", walk, call, out.dtype), scratch_of(graph)
+    count, hub_total = _counters_of(graph).take()
     queue = graph.device.xp.empty(walk.num_vertices, np.uint32)
-    bound = np.uint32(walk.num_vertices)
+    whole = (walk.packed, np.uint32(walk.num_vertices))
     target = (out, scratch.stamp, np.uint32(scratch.steps(1)), queue, count)
-    if scheme == "scan":
-        arguments = (walk.packed, bound, *target, *call.values)
-        kernels["push_segments"]((_fill(graph.device),), (BLOCK,), arguments)
-        return Frontier(graph.device, queue, count)
-    hubs = (*_hub_arrays(graph), hub_total)
-    start = _start(frontier)
-    grid = (min(_blocks(frontier.known_count or frontier.capacity, PUSH_TILES), _fill(graph.device)),)
-    kernels["push_vertices"](grid, (BLOCK,), (walk.packed, bound, *start, *target, *hubs, *call.values))
-    kernels["push_hub_units"]((_fill(graph.device),), (BLOCK,), (walk.packed, bound, *target, *hubs, *call.values))
+    if scheme in WHOLE:
+        kernel = program.kernel("push_updated" if scheme == "updated" else "push_segments")
+        kernel((_fill(graph.device),), (BLOCK,), (*whole, *target, *call.values))
+    else:
+        _push_from(graph, program, call, frontier, scheme, whole, target, (*_hub_arrays(graph), hub_total))
     return Frontier(graph.device, queue, count)
+
+
+def _push_from(
+    graph: Graph,
+    program: Program,
+    call: Call,
+    frontier: Frontier,
+    scheme: str,
+    whole: tuple,
+    target: tuple,
+    hubs: tuple,
+) -> None:
+    """Launch the two halves of a push from some vertices: the vertices themselves, then what they put aside."""
+    size, fill, start = frontier.known_count or frontier.capacity, _fill(graph.device), _start(frontier)
+    if scheme == "unit":
+        program.kernel("list_units")((min(_blocks(size, BLOCK), fill),), (BLOCK,), (*whole, *start, *hubs))
+    else:
+        few = np.uint32(FEW_VERTICES if scheme == "auto" else 0)
+        arguments = (*whole, *start, *target, *hubs, few, *call.values)
+        program.kernel("push_vertices")((min(_blocks(size, WARPS), fill),), (BLOCK,), arguments)
+    arguments = (*whole, *target, *hubs, np.int32(scheme == "unit"), *call.values)
+    program.kernel("push_hub_units")((fill,), (BLOCK,), arguments)
 
 
 def advance_edges(graph: Graph, call: Call, edges: EdgeList, out: Array) -> Frontier:
@@ -102,7 +150,7 @@ def advance_edges(graph: Graph, call: Call, edges: EdgeList, out: Array) -> Fron
         np.int64(len(edges.src)), out, scratch.stamp, np.uint32(scratch.steps(1)), queue, count, *call.values,
     )  # fmt: skip
     grid = (min(_blocks(len(edges.src), BLOCK), _fill(graph.device)),)
-    _kernels("advance.cu", walk, call, out.dtype)["push_edges"](grid, (BLOCK,), arguments)
+    _program_of("advance.cu", walk, call, out.dtype).kernel("push_edges")(grid, (BLOCK,), arguments)
     return Frontier(graph.device, queue, count)
 
 
@@ -113,7 +161,7 @@ def propagate(graph: Graph, call: Call, frontier: Frontier, out: Array, max_step
     if not has_cooperative_launch(graph.device.index):
         return _propagate_by_host(graph, call, frontier, out, max_steps)
     walk, scratch, workspace = _walk_of(graph.view("out")), scratch_of(graph), graph.workspace
-    kernel = _kernels("propagate.cu", walk, call, out.dtype)["propagate"]
+    kernel = _program_of("propagate.cu", walk, call, out.dtype).kernel("propagate")
     first = scratch.steps(max_steps)
     queues = [workspace.array(f"operators.queue{i}", walk.num_vertices, np.uint32) for i in range(2)]
     state = workspace.array("operators.state", 16, np.uint32)
@@ -146,7 +194,8 @@ def select(graph: Graph, call: Call, frontier: Frontier) -> Frontier:
     count, _ = _counters_of(graph).take()
     grid = (min(_blocks(size, BLOCK), _fill(graph.device)),)
     arguments = (np.uint32(graph.num_vertices), *_start(frontier), kept, count, *call.values)
-    _kernels("filter.cu", None, call, np.dtype(np.int32))["select_vertices"](grid, (BLOCK,), arguments)
+    program = _program_of("filter.cu", None, call, np.dtype(np.int32))
+    program.kernel("select_vertices")(grid, (BLOCK,), arguments)
     return Frontier(graph.device, kept, count)
 
 
@@ -156,7 +205,7 @@ def intersect(graph: Graph, call: Call, left: Array, right: Array, out: Array) -
         return
     walk = _walk_of(graph.view("out"))
     arguments = (walk.packed, np.uint32(walk.num_vertices), left, right, np.int64(len(out)), out, *call.values)
-    kernel = _kernels("intersect.cu", walk, call, out.dtype)["intersect_pairs"]
+    kernel = _program_of("intersect.cu", walk, call, out.dtype).kernel("intersect_pairs")
     kernel((_blocks(len(out), PAIR_TILES),), (BLOCK,), arguments)
 
 
@@ -198,6 +247,27 @@ def has_cooperative_launch(index: int) -> bool:
 def _hub_arrays(graph: Graph) -> tuple[Array, Array]:
     workspace, size = graph.workspace, graph.num_vertices
     return workspace.array("operators.hubs", size, np.uint32), workspace.array("operators.hub_base", size, np.int64)
+
+
+def _shared_hubs(graph: Graph) -> tuple[Array, Array, Array, np.uint32]:
+    """Return an empty list of hubs with room for ``SHARED_HUBS``, as kernels take it."""
+    workspace, (_, total) = graph.workspace, _counters_of(graph).take()
+    entry = workspace.array("operators.shared_hubs", SHARED_HUBS, np.uint32)
+    base = workspace.array("operators.shared_hub_base", SHARED_HUBS, np.int64)
+    return entry, base, total, np.uint32(SHARED_HUBS)
+
+
+def _fair_share(device: Device, count: int) -> int:
+    """Return how many of ``count`` vertices each block serves: few if they are few, so that all blocks have some."""
+    return min(BLOCK, WARPS * _blocks(count, WARPS * _fill(device)))
+
+
+def _updated_view(graph: Graph, over: str, view: StoreView) -> tuple[str, StoreView]:
+    """Return the scheme and the view by which a pull meets exactly the edges inserted since the mark."""
+    source = updated.source_of(graph, over, _walk_of(view).has_updated)
+    if source == updated.ITERATOR:
+        return "updated", view
+    return "auto", updated.inserted_view(graph, over) if source == updated.LISTED else view
 
 
 def _demand_scan(walk: _Walk, scheme: str) -> None:
@@ -247,7 +317,8 @@ class _Walk:
         self.num_vertices = view.num_vertices
         self.header = view.header
         self.prelude = view_prelude(view)
-        self.can_scan = _can_scan(view.header)
+        self.can_scan = not _defines(view.header, "SCAN_LANES", 0)
+        self.has_updated = _defines(view.header, "HAS_UPDATED", 1)
         self._view = weakref.ref(view)
 
     @property
@@ -274,34 +345,24 @@ def _walk_of(view: StoreView) -> _Walk:
 
 
 @cache
-def _can_scan(header: Path) -> bool:
-    """Return whether a cursor header can scan: one that cannot says ``#define SCAN_LANES 0``."""
-    return re.search(r"^\s*#\s*define\s+SCAN_LANES\s+0\b", header.read_text(), re.MULTILINE) is None
+def _defines(header: Path, macro: str, value: int) -> bool:
+    """Return whether a cursor header says ``#define macro value``, in a line of its own."""
+    return re.search(rf"^\s*#\s*define\s+{macro}\s+{value}\b", header.read_text(), re.MULTILINE) is not None
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
 
 
-class _Kernels(dict):
-    """The compiled kernels of a program by name, each looked up once."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-
-    def __missing__(self, name: str) -> Any:
-        kernel = self[name] = self.program.kernel(name)
-        return kernel
+_programs: dict[tuple, Program] = {}
 
 
-_compiled: dict[tuple, _Kernels] = {}
-
-
-def _kernels(template: str, walk: _Walk | None, call: Call, dtype: np.dtype, over: str = "out") -> _Kernels:
+def _program_of(template: str, walk: _Walk | None, call: Call, dtype: np.dtype, over: str = "out") -> Program:
+    """Return :func:`_program`, made once."""
     key = (template, walk and walk.prelude, call.function.key, call.reduce, dtype, over)
-    kernels = _compiled.get(key)
-    if kernels is None:
-        kernels = _compiled[key] = _Kernels(_program(template, walk, call, dtype, over))
-    return kernels
+    program = _programs.get(key)
+    if program is None:
+        program = _programs[key] = _program(template, walk, call, dtype, over)
+    return program
 
 
 def _program(template: str, walk: _Walk | None, call: Call, dtype: np.dtype, over: str = "out") -> Program:

@@ -1,6 +1,6 @@
 // neighbor_reduce: one value per vertex from its neighbours. OVER_IN is 1 if the view holds in-edges: its vertex is then the
 // edge function's v. Types: vertices uint32[count] or null for all, out out_t[count].
-#include "operators.cuh"
+#include "hubs.cuh"
 
 #define BLOCK 256
 #define TILE 4     // lanes for a vertex of the class below
@@ -24,11 +24,26 @@ __device__ __forceinline__ out_t reduce_neighbors(const View& g, uint32_t u, int
     return tile_reduce<LANES>(total);
 }
 
-// Scheme "vertex": a block serves BLOCK vertices. Each thread serves its own if the degree is tiny; the others are sorted by
-// degree class into lists in shared memory, which tiles, warps and the whole block work off in turn. `out` is written once,
-// without atomics, and the order of additions depends on the graph alone.
+// The reduction over the units [first, end) of u, in each of the UNIT_LANES threads of the calling tile.
+__device__ __forceinline__ out_t reduce_run(const View& g, uint32_t u, uint32_t first, uint32_t end, int lane PARAMS) {
+    out_t total = identity();
+    for (uint32_t k = first; k < end; ++k) {
+        for_unit<UNIT_LANES>(g, u, k, lane, [&](uint32_t v, long long slot) {
+            total = combine(total, EDGE(u, v, WEIGHT(g, slot)));
+        });
+    }
+    return tile_reduce<UNIT_LANES>(total);
+}
+
+// Scheme "vertex": a block serves `share` vertices, at most BLOCK. Each thread serves its own if the degree is tiny; the
+// others are sorted by degree class into lists in shared memory, which tiles, warps and the whole block work off in turn.
+// `out` is written once, without atomics, and the order of additions depends on the graph alone.
+// Scheme "auto" puts hubs, the vertices of more than `hub` neighbours, aside for reduce_hub_units, as many as there is room
+// for; with any other `hub` is EMPTY, which no degree exceeds.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long long count, out_t* out PARAMS) {
+reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long long count, uint32_t share, uint32_t hub,
+                out_t* out, uint32_t* hub_entry, long long* hub_base, unsigned long long* hub_total,
+                uint32_t hub_capacity PARAMS) {
     constexpr int WARPS = BLOCK / 32;
     __shared__ uint32_t vertex[BLOCK];
     __shared__ out_t result[BLOCK];
@@ -36,18 +51,22 @@ reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long lo
     __shared__ uint8_t list[3][BLOCK];  // positions in the block, per class: small, wide, huge
     __shared__ uint32_t length[3];
     const uint32_t me = threadIdx.x, warp = me / 32, lane = me % 32;
-    const long long i = (long long)blockIdx.x * BLOCK + me;
+    const long long i = (long long)blockIdx.x * share + me;
+    const bool serves = me < share && i < count;
 
     if (me < 3) length[me] = 0;
     __syncthreads();
-    const uint32_t u = i >= count ? EMPTY : vertices ? vertices[i] : uint32_t(i);
+    const uint32_t u = !serves ? EMPTY : vertices ? vertices[i] : uint32_t(i);
     const uint32_t neighbors = u < num_vertices ? degree(g, u) : 0;
     vertex[me] = u;
     out_t mine = identity();
-    if (neighbors > TINY) {
+    const Hubs hubs = {hub_entry, hub_base, hub_total, hub_capacity, HUB_SHIFT};
+    const bool aside = neighbors > hub && i < EMPTY && has_room(hubs) && add_hub(hubs, uint32_t(i), units(g, u));
+    const bool listed = neighbors > TINY && !aside;
+    if (listed) {
         const int kind = neighbors <= SMALL ? 0 : neighbors <= WIDE ? 1 : 2;
         list[kind][atomicAdd(&length[kind], 1u)] = uint8_t(me);
-    } else if (neighbors > 0) {
+    } else if (neighbors > 0 && !aside) {
         mine = reduce_neighbors<1>(g, u, 0 ARGS);
     }
     __syncthreads();
@@ -81,7 +100,22 @@ reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long lo
         __syncthreads();  // partial is free again
     }
     __syncthreads();
-    if (i < count) out[i] = neighbors > TINY ? result[me] : mine;
+    if (serves) out[i] = listed ? result[me] : mine;
+}
+
+// The hubs that reduce_vertices put aside, whose `out` holds the identity: equal runs of their units, with one atomic for each
+// run of a vertex.
+extern "C" __global__ void
+reduce_hub_units(View g, const uint32_t* vertices, out_t* out, uint32_t* hub_entry, long long* hub_base,
+                 unsigned long long* hub_total, uint32_t hub_capacity PARAMS) {
+    const unsigned long long packed = *hub_total;
+    if (packed == 0) return;
+    const Hubs hubs = {hub_entry, hub_base, hub_total, hub_capacity, HUB_SHIFT};
+    const int lane = threadIdx.x % UNIT_LANES;
+    for_hub_runs(g, packed, hubs, vertices, [&](uint32_t i, uint32_t u, uint32_t first, uint32_t end) {
+        const out_t total = reduce_run(g, u, first, end, lane ARGS);
+        if (lane == 0 && wins(identity(), total)) atomic_combine(out + i, total);
+    });
 }
 
 // Scheme "unit", first half: the number of storage units of each vertex, int64[count]; the host sums it up.
@@ -113,13 +147,8 @@ reduce_units(View g, const uint32_t* vertices, long long count, const long long*
         const long long end = min(stop, ends[i]), first = i > 0 ? ends[i - 1] : 0;
         if (item >= end) continue;  // a vertex without units
         const uint32_t u = vertices ? vertices[i] : uint32_t(i);
-        out_t total = identity();
-        for (; item < end; ++item) {
-            for_unit<UNIT_LANES>(g, u, uint32_t(item - first), lane, [&](uint32_t v, long long slot) {
-                total = combine(total, EDGE(u, v, WEIGHT(g, slot)));
-            });
-        }
-        total = tile_reduce<UNIT_LANES>(total);
+        const out_t total = reduce_run(g, u, uint32_t(item - first), uint32_t(end - first), lane ARGS);
+        item = end;
         if (lane == 0 && wins(identity(), total)) atomic_combine(out + i, total);
     }
 }
@@ -135,6 +164,26 @@ extern "C" __global__ void reduce_segments(View g, uint32_t num_vertices, out_t*
         if (u >= num_vertices) continue;  // nobody's segment; the same for the whole tile
         out_t total = identity();
         for_segment(g, s, lane, [&](uint32_t v, long long slot) {
+            total = combine(total, EDGE(u, v, WEIGHT(g, slot)));
+        });
+        total = tile_reduce<SCAN_LANES>(total);
+        if (lane == 0 && wins(identity(), total)) atomic_combine(out + u, total);
+    }
+}
+#endif
+
+#if HAS_UPDATED
+// Scheme "updated": the edges inserted since the mark, SCAN_LANES threads per segment that was touched since, one atomic per
+// segment into its owner. `out` holds the identity.
+extern "C" __global__ void reduce_updated(View g, uint32_t num_vertices, out_t* out PARAMS) {
+    const int lane = threadIdx.x % SCAN_LANES;
+    const long long all = updated_segments(g), tiles = thread_count() / SCAN_LANES;
+    for (long long i = thread_id() / SCAN_LANES; i < all; i += tiles) {
+        const long long s = updated_segment(g, i);
+        const uint32_t u = segment_owner(g, s);
+        if (u >= num_vertices) continue;  // nobody's segment; the same for the whole tile
+        out_t total = identity();
+        for_updated(g, s, lane, [&](uint32_t v, long long slot) {
             total = combine(total, EDGE(u, v, WEIGHT(g, slot)));
         });
         total = tile_reduce<SCAN_LANES>(total);

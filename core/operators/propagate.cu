@@ -54,7 +54,7 @@ propagate(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_
     uint32_t count = device_count ? *device_count : size;
     while (count > 0 && level < max_steps) {  // the same in all threads of the grid
         const uint32_t next_turn = turn == 2 ? 0 : turn + 1;
-        const Hubs hubs = {hub_vertex, hub_base, &state->hubs[turn], num_vertices};
+        const Hubs hubs = {hub_vertex, hub_base, &state->hubs[turn], num_vertices, HUB_SHIFT};
         if (blockIdx.x == 0 && threadIdx.x == 0) {  // last read two turns ago
             state->count[next_turn] = 0;
             state->hubs[next_turn] = 0;
@@ -67,7 +67,7 @@ propagate(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_
                     if (threadIdx.x == 0) alone_count = shared.has_hubs = 0;
                     __syncthreads();
                     const Changed changed = {stamp, first_step + level, level & 1 ? queue0 : queue1, &alone_count};
-                    push_frontier(g, num_vertices, frontier, count, 0, 1, out, hubs, changed, shared ARGS);
+                    push_frontier(g, num_vertices, frontier, count, WIDE, 0, 1, out, hubs, changed, shared ARGS);
                     ++level;
                     frontier = level & 1 ? queue1 : queue0;
                     count = alone_count;
@@ -83,7 +83,8 @@ propagate(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_
             level = fresh(state->level);
         } else {
             const Changed changed = {stamp, first_step + level, level & 1 ? queue0 : queue1, &state->count[turn]};
-            push_frontier(g, num_vertices, frontier, count, blockIdx.x, gridDim.x, out, hubs, changed, shared ARGS);
+            push_frontier(g, num_vertices, frontier, count, WIDE, blockIdx.x, gridDim.x, out, hubs, changed,
+                          shared ARGS);
             ++level;
             grid_barrier(state, expected);
         }

@@ -1,24 +1,13 @@
 // Pushing along out-edges: what advance and propagate share. Vertices are served by degree: a tile of TILE lanes up to SMALL
-// neighbours, a warp up to WIDE, and above that (hubs) all tiles of the grid, in a second phase after the first is complete.
+// neighbours, a warp above it, and hubs by all tiles of the grid, in a second phase after the first is complete.
 #pragma once
-#include "operators.cuh"
+#include "hubs.cuh"
 
 #define TILE 4
 #define SMALL 64
-#define WIDE 1024
+#define WIDE 1024      // a vertex with more neighbours is a hub
 #define MAX_TILES 256  // tiles of a block: blockDim.x / TILE is at most this
 #define GATHERED 4096  // changed vertices gathered in shared memory before they are queued
-
-// Hubs met in the first phase. *total packs their number (upper 26 bits) and that of their units (lower 38), so that one
-// atomic gives a hub its place in both arrays: vertex uint32[capacity], base int64[capacity], the units before the hub's.
-// It is 0 at the beginning.
-struct Hubs {
-    uint32_t* vertex;
-    long long* base;
-    unsigned long long* total;
-    uint32_t capacity;
-};
-#define HUB_SHIFT 38
 
 // Where changed vertices go: queue uint32[num_vertices], *count of them so far. `stamp[v] == step` if v is queued already.
 struct Changed {
@@ -86,22 +75,12 @@ __device__ __forceinline__ void flush(const Changed& changed, Shared& shared) {
     __syncthreads();  // `gathered` is free again, and the block sees the queue
 }
 
-__device__ __forceinline__ void add_hub(const Hubs& hubs, uint32_t u, uint32_t parts, Shared& shared) {
-    const unsigned long long before = atomicAdd(hubs.total, (1ull << HUB_SHIFT) | parts);
-    const uint32_t place = uint32_t(before >> HUB_SHIFT);
-    if (place < hubs.capacity) {  // always, as a frontier has no duplicates
-        hubs.vertex[place] = u;
-        hubs.base[place] = (long long)(before & ((1ull << HUB_SHIFT) - 1));
-    }
-    shared.has_hubs = 1;
-}
-
-// First phase: push from frontier[0 .. count) (null: the vertices below count) except hubs, which are put aside. The blocks
-// `block` of `blocks` take turns in rounds of as many vertices as they have tiles, fewer if there is little to do. All
-// threads of the block call it; it synchronises the block, and ends with everything queued.
+// First phase: push from frontier[0 .. count) (null: the vertices below count) except hubs, the vertices of more than `wide`
+// neighbours, which are put aside. The blocks `block` of `blocks` take turns in rounds of as many vertices as they have tiles,
+// fewer if there is little to do. All threads of the block call it; it synchronises the block, and ends with everything queued.
 __device__ __forceinline__ void push_frontier(
-    const View& g, uint32_t num_vertices, const uint32_t* frontier, uint32_t count, uint32_t block, uint32_t blocks, out_t* out,
-    const Hubs& hubs, const Changed& changed, Shared& shared PARAMS) {
+    const View& g, uint32_t num_vertices, const uint32_t* frontier, uint32_t count, uint32_t wide, uint32_t block,
+    uint32_t blocks, out_t* out, const Hubs& hubs, const Changed& changed, Shared& shared PARAMS) {
     constexpr uint32_t PER_WARP = 32 / TILE;
     const uint32_t tile = threadIdx.x / TILE, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const unsigned long long fair = ((unsigned long long)count + blocks - 1) / blocks;
@@ -115,8 +94,12 @@ __device__ __forceinline__ void push_frontier(
             if (neighbors <= SMALL) {
                 if (neighbors > 0) push_neighbors<TILE>(g, u, threadIdx.x % TILE, out, changed, shared ARGS);
             } else if (threadIdx.x % TILE == 0) {
-                if (neighbors <= WIDE) shared.wide[atomicAdd(&shared.widths[parity], 1u)] = u;
-                else add_hub(hubs, u, units(g, u), shared);
+                if (neighbors <= wide) {
+                    shared.wide[atomicAdd(&shared.widths[parity], 1u)] = u;
+                } else {
+                    add_hub(hubs, u, units(g, u));  // it fits, as a frontier has no duplicates
+                    shared.has_hubs = 1;
+                }
             }
         }
         __syncthreads();  // this round's wide vertices are listed
@@ -131,30 +114,16 @@ __device__ __forceinline__ void push_frontier(
     flush(changed, shared);
 }
 
-// Second phase: the units of all hubs, in equal runs, by all tiles of the grid. `packed` is the final *hubs.total. All
+// Second phase: the units of all hubs, in equal runs, by all tiles of the grid. `packed` is the final *hubs.total, not 0. All
 // threads of the grid call it; it synchronises the block, and ends with everything queued.
 __device__ __forceinline__ void push_hubs(
     const View& g, unsigned long long packed, out_t* out, const Hubs& hubs, const Changed& changed, Shared& shared PARAMS) {
-    const uint32_t number = min(uint32_t(packed >> HUB_SHIFT), hubs.capacity);
-    const long long all_units = (long long)(packed & ((1ull << HUB_SHIFT) - 1)), tiles = thread_count() / UNIT_LANES;
-    const long long share = (all_units + tiles - 1) / tiles;
-    long long item = thread_id() / UNIT_LANES * share;
-    const long long stop = min(all_units, item + share);
-    uint32_t hub = 0;
-    if (item < stop) {  // the last hub whose units begin at or before `item`
-        for (uint32_t high = number - 1; hub < high;) {
-            const uint32_t middle = hub + (high - hub + 1) / 2;
-            if (hubs.base[middle] <= item) hub = middle; else high = middle - 1;
-        }
-    }
-    for (; item < stop && hub < number; ++hub) {
-        const uint32_t u = hubs.vertex[hub];
-        const long long base = hubs.base[hub], end = min(stop, base + (long long)units(g, u));
-        for (; item < end; ++item) {
-            for_unit<UNIT_LANES>(g, u, uint32_t(item - base), threadIdx.x % UNIT_LANES, [&](uint32_t v, long long slot) {
+    for_hub_runs(g, packed, hubs, nullptr, [&](uint32_t, uint32_t u, uint32_t first, uint32_t end) {
+        for (uint32_t k = first; k < end; ++k) {
+            for_unit<UNIT_LANES>(g, u, k, threadIdx.x % UNIT_LANES, [&](uint32_t v, long long slot) {
                 push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
             });
         }
-    }
+    });
     flush(changed, shared);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -45,10 +46,51 @@ class RaisingStore(TutorialStore):
         raise RuntimeError("deletion is broken")
 
 
+class RoomyStore(TutorialStore):
+    """Claims to allocate in powers of two, but for what compaction left."""
+
+    name = "roomy"
+    compactions = 0
+
+    def memory(self) -> dict[str, tuple[int, int]]:
+        """Return the edges, and twice the bytes of a small part."""
+        used = 8 * len(self._keys)
+        return {"edges": (used, 1 << max(0, used - 1).bit_length()), "rest": (8, 8)}
+
+    def compact(self) -> None:
+        """Count."""
+        self.compactions += 1
+
+
+class KnobStore(TutorialStore):
+    """Has options that do nothing, one of whose values it refuses."""
+
+    name = "knobs"
+    knobs: ClassVar[dict[str, tuple]] = {
+        "load": (0.5, 0.7), "hashed": (True, False), "line_bytes": (32, 64), "lanes": (1, 2, 3),
+    }  # fmt: skip
+    made: ClassVar[list[tuple]] = []
+
+    def __init__(self, num_vertices, *, load=0.7, hashed=True, line_bytes="auto", lanes=1, degree_hints=None, **rest):
+        super().__init__(num_vertices, degree_hints=degree_hints, **rest)
+        if lanes == 3:
+            raise ValueError("lanes must be a power of two")
+        self.made.append((load, hashed, line_bytes, lanes, degree_hints is not None))
+
+
+@pytest.fixture
+def knob_store() -> Iterator[type[KnobStore]]:
+    """The engine with knobs, registered; ``made`` lists the options of the stores that were made."""
+    KnobStore.made.clear()
+    name = plugins.register(KnobStore, name="test knobs")
+    yield KnobStore
+    plugins.unregister(name)
+
+
 @pytest.fixture
 def broken_engines() -> Iterator[list[str]]:
-    """Names of a right engine and three broken ones, registered while the test runs."""
-    stores = [TutorialStore, ForgetfulStore, GullibleStore, RaisingStore]
+    """Names of a right engine, three broken ones and a right one with room to fill, registered while the test runs."""
+    stores = [TutorialStore, ForgetfulStore, GullibleStore, RaisingStore, RoomyStore]
     names = [plugins.register(store, name=f"test {store.name}") for store in stores]
     yield [store.name for store in stores]
     for name in names:

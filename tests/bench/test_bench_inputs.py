@@ -53,6 +53,24 @@ def test_a_grid_is_searched_from_its_centre():
     assert inputs.load("grid:10x4").source == inputs.load("grid:10:4").source == 2 * 10 + 5
 
 
+def test_degrees_are_those_of_distinct_edges(tmp_path):
+    (tmp_path / "edges.txt").write_text("0 1\n0 1\n0 2\n2 2\n3 1\n3 0\n")
+    data = inputs.load(str(tmp_path / "edges.txt"))
+    assert data.out_degrees.tolist() == [2, 0, 1, 2]
+    assert data.in_degrees.tolist() == [1, 2, 2, 0]
+    assert data.hub == data.source == 3  # of 0 and 3, both of degree 2
+
+
+def test_real_graphs_are_found(tmp_path, monkeypatch):
+    for name in ("static/roads.gr.gz", "temporal/mail.txt", "dynamic/stream.txt", "README.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    monkeypatch.setenv("SURICATE_DATA", str(tmp_path))
+    assert [path.rpartition("/")[2] for path in inputs.real_graphs()] == ["roads.gr.gz", "mail.txt"]
+    monkeypatch.setenv("SURICATE_DATA", str(tmp_path / "nowhere"))
+    assert inputs.real_graphs() == []
+
+
 @pytest.mark.parametrize("spec", ["rmat", "nowhere.txt", "torus:3x3", ""])
 def test_an_unknown_graph(spec):
     with pytest.raises(UnknownNameError, match="rmat:SCALE"):

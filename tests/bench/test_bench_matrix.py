@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from suricate.bench import inputs, matrix, operations, traversals
+from suricate.bench import builds, inputs, matrix, operations, traversals
 from suricate.bench.beds import Batches, Bed, Housekeeper
 from suricate.bench.oracle import keys_of
 from suricate.bench.runner import Limits, Skipped, measure
@@ -24,46 +24,52 @@ def bed_of(engine, data, device=CPU, **options):
 # -- batches -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["uniform", "existing", "mixed"])
+@pytest.mark.parametrize("kind", ["uniform", "existing", "mixed", "hub"])
 def test_batches(data, kind):
-    batches = Batches(bed_of("any", data), 64, "test", weighted=True)
+    batches = Batches(bed_of("any", data), 32, "test", weighted=True)
     first, second = batches.draw(kind), batches.draw(kind)
     known = data.model.contains(first.keys)
-    assert len(first.keys) == len(first.edges.weight) == 64
+    assert len(first.keys) == len(first.edges.weight) == 32
     assert not np.array_equal(first.keys, second.keys)  # fresh
     assert known.all() == (kind == "existing")
     if kind == "existing":
-        assert len(np.unique(first.keys)) == 64
+        assert len(np.unique(first.keys)) == 32
     if kind == "mixed":
-        assert known.sum() >= 32
-    again = Batches(bed_of("other", data), 64, "test", weighted=True).draw(kind)
+        assert known.sum() >= 16
+    if kind == "hub":
+        assert data.out_degrees[first.src[0]] == data.out_degrees.max()
+        assert len(np.unique(first.src)) == 1
+        assert len(np.unique(first.dst)) == 32
+    again = Batches(bed_of("other", data), 32, "test", weighted=True).draw(kind)
     assert np.array_equal(first.keys, again.keys)  # the same for every engine
     assert np.array_equal(first.weight, again.weight)
 
 
-def test_more_existing_edges_than_there_are(data):
+@pytest.mark.parametrize(("kind", "size"), [("existing", 10_000), ("hub", 41)])
+def test_more_edges_than_there_are(data, kind, size):
     with pytest.raises(Skipped):
-        Batches(bed_of("any", data), 10_000, "test").draw("existing")
+        Batches(bed_of("any", data), size, "test").draw(kind)
 
 
 # -- operations --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("pairs", [None, "uniform", "existing", "mixed"])
+@pytest.mark.parametrize("pairs", [None, "uniform", "existing", "mixed", "hub"])
 @pytest.mark.parametrize("kind", operations.OPERATIONS)
 def test_operations_verify_a_right_engine_and_leave_the_graph_as_it_was(data, broken_engines, kind, pairs, weighted):
     bed = bed_of("tutorial", data, weighted=weighted)
-    found = measure(kind(bed, 32, pairs), QUICK)
-    assert (found.status, found.reason) == ("ok", "")
-    assert found.timing.repeats == 2
-    edges = bed.graph().edges()
+    for size in (8, 32):  # one is undone, after the other the graph is made anew
+        found = measure(kind(bed, size, pairs), QUICK)
+        assert (found.status, found.reason) == ("ok", "")
+        assert found.timing.repeats == 2
+    edges = bed.kept["fresh"].graph.edges()
     assert np.array_equal(np.sort(keys_of(edges.src, edges.dst)), data.model.keys)
 
 
 def test_operations_on_every_engine_and_device(data, engine, device):
     bed = bed_of(engine, data, device)
-    tasks = [operations.Build(bed), operations.Memory(bed), *(kind(bed, 32) for kind in operations.OPERATIONS)]
+    tasks = [builds.Build(bed), operations.Memory(bed), *(kind(bed, 32) for kind in operations.OPERATIONS)]
     tasks += [operations.Churn(bed, 32)]
     for task in tasks:
         found = measure(task, QUICK)
@@ -75,11 +81,11 @@ def test_the_limit_of_growth_stays_that_of_the_start(data, broken_engines):
     bed = bed_of("tutorial", data)
     first = operations.Insert(bed, 32)
     first.setup()
-    limit = first.housekeeper.limit
+    limit = first.stage.keeper.limit
     first.graph.insert_edges([0] * 40, range(40))
     second = operations.Delete(bed, 32)
     second.setup()
-    assert second.housekeeper.limit == limit
+    assert second.stage.keeper.limit == limit
 
 
 def test_a_bloated_graph_is_compacted_between_repeats(data):
@@ -105,7 +111,8 @@ def test_a_bloated_graph_is_compacted_between_repeats(data):
 @pytest.mark.parametrize(
     ("engine", "kind", "status"),
     [
-        ("forgetful", operations.Build, "FAIL"),
+        ("forgetful", builds.Build, "FAIL"),
+        ("forgetful", builds.Growth, "FAIL"),
         ("forgetful", operations.Insert, "FAIL"),
         ("gullible", operations.Query, "FAIL"),
         ("raising", operations.Delete, "ERROR"),
@@ -114,7 +121,7 @@ def test_a_bloated_graph_is_compacted_between_repeats(data):
 )
 def test_broken_engines_fail_and_have_no_time(data, broken_engines, engine, kind, status):
     bed = bed_of(engine, data)
-    found = measure(kind(bed) if kind is operations.Build else kind(bed, 32), QUICK)
+    found = measure(kind(bed) if kind is builds.Build else kind(bed, 32), QUICK)
     assert found.status == status
     assert (found.timing is None) == (status != "ok")
     assert bool(found.reason) == (status != "ok")
@@ -130,6 +137,22 @@ def test_a_graph_that_is_wrong_only_after_the_timing_has_no_time_either(data, br
     found = measure(Spoiling(bed_of("tutorial", data), 32), QUICK)
     assert found.status == "FAIL"
     assert found.timing is None
+
+
+def test_the_last_timed_batch_is_verified(data, broken_engines):
+    class Slipping(operations.Insert):
+        calls = 0
+
+        def action(self, batch):
+            self.calls += 1
+            delta = super().action(batch)
+            if self.calls == 3:  # of three: one verified, two timed
+                self.graph.delete_edges(batch.edges.src[:1], batch.edges.dst[:1])
+            return delta
+
+    for size in (8, 32):
+        found = measure(Slipping(bed_of("tutorial", data), size, "existing"), QUICK)
+        assert (found.status, found.timing) == ("FAIL", None)
 
 
 def test_the_dummy_is_measured_but_not_verified(data):

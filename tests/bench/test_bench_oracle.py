@@ -35,6 +35,16 @@ def test_model_is_a_set_where_the_last_weight_wins():
     assert model.weights_of(asked[1:2]).tolist() == [2.0]
 
 
+def test_edges_are_added_to_a_model_and_taken_away():
+    model, _ = random_graph(3)
+    rng = np.random.default_rng(8)
+    keys = np.unique(np.concatenate((model.keys[::7], keys_of(*rng.integers(0, N, (2, 40), np.uint32)))))
+    assert set(model.plus(keys).tolist()) == set(model.keys.tolist()) | set(keys.tolist())
+    assert set(model.minus(keys).tolist()) == set(model.keys.tolist()) - set(keys.tolist())
+    for changed in (model.plus(keys), model.minus(keys)):
+        assert np.all(changed[1:] > changed[:-1])
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_levels(seed):
     model, graph = random_graph(seed, edges=40 + 30 * seed)

@@ -79,9 +79,30 @@ def test_statistics():
     assert timing.error == pytest.approx(1.2533 * timing.noise / math.sqrt(5))
 
 
+def test_calls_that_change_nothing_come_before_every_repeat_but_are_not_timed():
+    clock = Clock()
+    task = Fake(clock, [1.0])
+
+    def warm():
+        clock.now += 7
+        task.log.append("warm")
+
+    task.warm = warm
+    found = measure(task, QUICK, clock)
+    assert found.timing.maximum == pytest.approx(1.0)
+    repeats = [*["warm"] * constants.WARM_CALLS, "action"] * (QUICK.warmups + QUICK.min_repeats)
+    assert task.log == ["action", "check", *repeats, "finish"]
+
+
+def test_percentiles():
+    timing = Timing.of([float(value) for value in range(101)])
+    assert (timing.low, timing.quartile1, timing.quartile3, timing.high) == (10.0, 25.0, 75.0, 90.0)
+
+
 def test_statistics_of_one_sample():
     timing = Timing.of([2.0])
     assert (timing.median, timing.quartile1, timing.quartile3, timing.noise) == (2.0, 2.0, 2.0, 0.0)
+    assert timing.low == timing.high == 2.0
 
 
 def test_noise_asks_for_more_repeats():

@@ -13,12 +13,12 @@ from collections.abc import Callable
 
 import pytest
 
-from suricate.bench import constants, inputs, operations, traversals
+from suricate.bench import builds, constants, inputs, operations, traversals
 from suricate.bench.beds import Bed
 from suricate.bench.runner import Task, timed
 
 WORKLOADS: dict[str, Callable[[Bed, int], Task]] = {
-    "build": lambda bed, batch: operations.Build(bed),
+    "build": lambda bed, batch: builds.Build(bed),
     "insert": operations.Insert,
     "delete": operations.Delete,
     "query": operations.Query,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,6 +83,12 @@ def make_case(
         )
     order = np.lexsort((dst, src))
     return Case(graph, src[order], dst[order], weight[order])
+
+
+def schemes(case: Any, *, whole: bool = True) -> list[str]:
+    """Return the schemes that give the plain result on ``case.graph``; on the CPU there is one loop for all of them."""
+    can_scan = whole and (not case.graph.device.is_cuda or case.graph.backend == "slabhash")
+    return ["auto", "vertex", "unit", *(["scan"] if can_scan else [])]
 
 
 def reduce_at(reduce: str, start: np.ndarray, at: np.ndarray, values: np.ndarray) -> np.ndarray:

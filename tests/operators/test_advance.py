@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
-from operator_cases import make_case, reduce_at
+from operator_cases import make_case, reduce_at, schemes
 
 import suricate as su
 
@@ -62,9 +64,11 @@ def test_frontiers_of_every_kind(engine, device, weight_dtype):
         active = inside[case.src]
         each = x[case.src[active]] * case.weight[active] + case.dst[active]
         expected = reduce_at("min", before, case.dst[active], each)
-        out = case.array(before.copy())
-        result = su.advance(case.graph, given, value_of, out, args=(case.array(x),))
-        check(case, result, out, before, expected)
+        whole = given is None or (isinstance(given, su.Frontier) and given.is_all)
+        for scheme in schemes(case, whole=whole):
+            out = case.array(before.copy())
+            result = su.advance(case.graph, given, value_of, out, args=(case.array(x),), scheme=scheme)
+            check(case, result, out, before, expected)
 
 
 @pytest.mark.parametrize("reduce", ["min", "max", "sum"])
@@ -124,11 +128,12 @@ def test_steps_make_breadth_first_levels(engine, device):
     case = make_case(engine, device)
     level = device.xp.full(case.n, 10**6, np.int32)
     level[0] = 0
+    scheme_of = itertools.cycle(schemes(case, whole=False))
     expected = np.full(case.n, 10**6)
     expected[0] = 0
     frontier, wave = su.Frontier.from_vertices(case.graph, [0]), np.array([0])
     for step in range(1, 8):
-        frontier = su.advance(case.graph, frontier, hop, level)
+        frontier = su.advance(case.graph, frontier, hop, level, scheme=next(scheme_of))
         reached = np.unique(case.dst[np.isin(case.src, wave)])
         wave = reached[expected[reached] > step]
         expected[wave] = step

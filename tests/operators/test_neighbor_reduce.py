@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from operator_cases import make_case, neutral, reduce_at
+from operator_cases import make_case, neutral, reduce_at, schemes
 
 import suricate as su
 from suricate.errors import RequirementError
@@ -24,20 +24,12 @@ def mixed(u, v, w, x, factor):
     return x[v] * factor - u + 3 * v
 
 
-def schemes(device, case):
-    """Return the schemes that can run: on the CPU there is one loop for all of them."""
-    if not device.is_cuda:
-        return ["auto"]
-    names = ["auto", "vertex", "unit"]
-    return [*names, "scan"] if case.graph.backend == "slabhash" else names
-
-
 @pytest.mark.parametrize("weight_dtype", [None, "float32", "float64", "int32"])
 def test_weighted_sum_over_out_edges(engine, device, weight_dtype):
     case = make_case(engine, device, weight_dtype)
     x = np.random.default_rng(2).random(case.n)
     expected = np.bincount(case.src, case.weight * x[case.dst], case.n)
-    for scheme in schemes(device, case):
+    for scheme in schemes(case):
         result = su.neighbor_reduce(case.graph, product, args=(case.array(x),), scheme=scheme)
         assert result.dtype == np.float64
         np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
@@ -47,7 +39,7 @@ def test_sum_over_in_edges_sees_edges_as_stored(engine, device):
     case = make_case(engine, device, "float32", in_edges=True)
     x = np.random.default_rng(2).random(case.n)
     expected = np.bincount(case.dst, case.weight + x[case.src], case.n)
-    for scheme in schemes(device, case):
+    for scheme in schemes(case):
         result = su.neighbor_reduce(case.graph, of_source, args=(case.array(x),), over="in", scheme=scheme)
         np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
 
@@ -61,7 +53,7 @@ def test_every_reduction_and_type(device, dtype, reduce):
     each = x[case.dst] * 5 - case.src + 3 * case.dst
     kind = np.dtype(dtype)
     expected = reduce_at(reduce, np.full(case.n, neutral(reduce, kind)), case.src, each)
-    for scheme in schemes(device, case):
+    for scheme in schemes(case):
         out = case.array(np.full(case.n, 77, kind))
         result = su.neighbor_reduce(case.graph, mixed, args=(values, 5), reduce=reduce, out=out, scheme=scheme)
         assert result is out
@@ -76,7 +68,7 @@ def test_every_reduction_on_every_engine(engine, device, reduce):
     x = np.random.default_rng(3).integers(-1000, 1000, case.n)
     each = x[case.dst] * 5 - case.src + 3 * case.dst
     expected = reduce_at(reduce, np.full(case.n, neutral(reduce, np.dtype(np.int64))), case.src, each)
-    for scheme in schemes(device, case):
+    for scheme in schemes(case):
         result = su.neighbor_reduce(case.graph, mixed, args=(case.array(x), 5), reduce=reduce, scheme=scheme)
         np.testing.assert_array_equal(case.host(result), expected)
 

@@ -54,10 +54,16 @@ def test_reductions_and_schemes(graph, out):
             su.propagate(graph, [0], hop, out, reduce=reduce)
     with pytest.raises(ValueError, match="max_steps"):
         su.propagate(graph, [0], hop, out, max_steps=-1)
-    with pytest.raises(RequirementError, match="frontier=None"):
-        su.advance(graph, [0], hop, out, scheme="scan")
-    with pytest.raises(RequirementError, match="vertices=None"):
-        su.neighbor_reduce(graph, hop, args=(out,), vertices=[0], scheme="scan")
+    for scheme, says in (("scan", "the whole graph"), ("updated", r"inserted since graph\.mark\(\)")):
+        for some in ([0], [], su.Frontier.from_vertices(graph, list(range(N)))):
+            with pytest.raises(RequirementError, match=f"'{scheme}'.*{says}.*frontier=None"):
+                su.advance(graph, some, hop, out, scheme=scheme)
+            with pytest.raises(RequirementError, match=f"'{scheme}'.*{says}.*vertices=None"):
+                su.neighbor_reduce(graph, hop, args=(out,), vertices=some, scheme=scheme)
+    graph.mark()
+    graph.insert_edges([3], [0])
+    with pytest.raises(RequirementError, match="in_edges"):
+        su.neighbor_reduce(graph, hop, args=(out,), over="in", scheme="updated")
 
 
 def test_out(graph, out, device):
@@ -144,8 +150,9 @@ def test_explicit_edges(graph, out, device):
         su.advance(weighted, su.EdgeList([0], [1]), hop, out)
     with pytest.raises(DTypeError, match="float64"):
         su.advance(weighted, su.EdgeList([0], [1], xp.ones(1, np.float64)), hop, out)
-    with pytest.raises(RequirementError, match="scan"):
-        su.advance(graph, su.EdgeList([0], [1]), hop, out, scheme="scan")
+    for scheme in ("scan", "unit", "updated"):
+        with pytest.raises(RequirementError, match=f"'{scheme}' walks the storage"):
+            su.advance(graph, su.EdgeList([0], [1]), hop, out, scheme=scheme)
     assert device.to_numpy(out).tolist() == [0, 9, 9, 9]
 
 

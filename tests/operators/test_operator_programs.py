@@ -72,17 +72,26 @@ def test_a_folder_that_cannot_be_written_is_replaced(tmp_path):
     assert not Path(found[1]).exists()
 
 
-@pytest.mark.parametrize("template", ["neighbor_reduce", "advance", "filter", "intersect"])
+@pytest.mark.parametrize(
+    "template", ["neighbor_reduce", "advance", "filter", "intersect", "reduce_updated", "advance_updated"]
+)
 def test_templates_are_modules(template):
     """Each template runs as it stands, over a contiguous view and the edge function of ``bindings``."""
     module = importlib.import_module(f"suricate.operators.cpu_{template}")
     graph = su.Graph(3, backend="csr_baseline", device="cpu", weight_dtype="float64")
     graph.insert_edges([0, 0, 1], [1, 2, 2], [1.0, 2.0, 4.0])
+    data, out = graph.view().data, np.zeros(3)
     assert module.__doc__
     if template == "neighbor_reduce":
-        out = np.empty(3)
-        module.neighbor_reduce(graph.view().data, 3, np.empty(0, np.uint32), True, out)
+        module.neighbor_reduce(data, 3, np.empty(0, np.uint32), True, out)
         assert out.tolist() == [3, 4, 0]
+    if template == "reduce_updated":
+        module.neighbor_reduce(data, 3, out)
+        assert out.tolist() == [3, 4, 0]
+    if template == "advance_updated":
+        changed = np.empty(3, np.uint32)
+        assert module.advance(data, 3, out, np.zeros(3, np.uint32), 1, changed) == 2
+        assert (out.tolist(), changed[:2].tolist()) == ([0, 1, 6], [1, 2])
 
 
 def test_functions_that_differ_only_in_a_number_do_not_mix():

@@ -1,0 +1,231 @@
+"""Workloads on the iteration schemes of the operators: the same pass by each of them.
+
+A pass starts from the whole graph, from a few vertices, or from the edges that were inserted behind a mark.
+"""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.bench import constants
+from suricate.bench.beds import Batches, Bed, Housekeeper
+from suricate.bench.operations import BedTask
+from suricate.bench.oracle import check_content, ends_of, expect
+from suricate.bench.runner import Skipped
+from suricate.bench.traversals import gather_traffic, value
+from suricate.errors import RequirementError
+
+FAR = np.iinfo(np.int32).max
+
+
+class Start(NamedTuple):
+    """What a pass starts from: ``"whole"``, ``"random"`` or ``"hubs"`` (``size`` vertices), ``"marked"`` (edges)."""
+
+    kind: str
+    size: int = 0
+
+    def __str__(self) -> str:
+        return "whole graph" if self.kind == "whole" else f"{self.size:,} {self.kind}"
+
+
+WHOLE = Start("whole")
+FEW = (*(Start("random", size) for size in constants.FRONTIERS), Start("hubs", constants.HUBS))
+MARKED = tuple(Start("marked", size) for size in constants.MARKED_BATCHES)
+SCHEMES = {"whole": ("auto", "vertex", "unit", "scan"), "marked": ("auto", "updated")}  #: per kind of start
+FEW_SCHEMES = ("auto", "vertex", "unit")
+
+
+def own(u, v, w, x):
+    """Return the value of the source."""
+    return x[u]
+
+
+class Pass(NamedTuple):
+    """The input of one repeat: a frontier or None, its vertices on the host, and the edges to expect."""
+
+    frontier: Any = None
+    vertices: np.ndarray | None = None
+    new: np.ndarray = np.empty(0, np.uint64)  # keys of the edges behind the mark
+
+
+class SchemeTask(BedTask):
+    """One operator by one scheme from one start."""
+
+    def __init__(self, bed: Bed, scheme: str, start: Start) -> None:
+        super().__init__(bed, start.size if start.kind == "marked" else None)
+        self.scheme, self.start = scheme, start
+        self.say(str(start), scheme)
+
+    def setup(self) -> None:
+        """Get the graph, draw the vertex array."""
+        from suricate.frontier import Frontier
+
+        self.n, self.model = self.bed.data.num_vertices, self.bed.data.model
+        if self.start.kind in ("random", "hubs") and self.start.size > self.n:
+            raise Skipped(f"the graph has {self.n} vertices only")
+        self.graph = self.bed.graph(weighted=False)
+        self.keeper = Housekeeper(self.graph)
+        self.rng = self.bed.rng("scheme", self.start)
+        self.batches = Batches(self.bed, self.start.size, "marked")
+        self.other = None
+        if self.start.kind in ("random", "hubs"):
+            self.other = Frontier.from_vertices(self.graph, self.rng.choice(self.n, self.start.size, replace=False))
+        self.counts: list[int] = []
+        self.make_arrays()
+
+    def make_arrays(self) -> None:
+        """Make the arrays of vertex values."""
+
+    def prepare(self) -> Pass:
+        """Draw vertices, or mark and insert."""
+        if self.start.kind == "whole":
+            return self._counted(Pass(), len(self.model))
+        if self.start.kind == "marked":
+            return self._marked()
+        if self.start.kind == "random":
+            vertices = np.sort(self.rng.choice(self.n, self.start.size, replace=False))
+        else:
+            vertices = np.sort(np.argpartition(self.bed.data.out_degrees, -self.start.size)[-self.start.size :])
+        from suricate.frontier import Frontier
+
+        drawn = Pass(Frontier.from_vertices(self.graph, vertices), vertices)
+        return self._counted(drawn, int(self.bed.data.out_degrees[vertices].sum()))
+
+    def _marked(self) -> Pass:
+        self.graph.mark()
+        batch = self.batches.draw("uniform")
+        self.graph.insert_edges(*batch.edges)
+        keys = np.unique(batch.keys)
+        new = keys[~self.model.contains(keys)]
+        return self._counted(Pass(new=new), len(new) if self.scheme == "updated" else len(self.model) + len(new))
+
+    def _counted(self, drawn: Pass, edges: int) -> Pass:
+        self.counts.append(edges)
+        self.items = int(statistics.median(self.counts))
+        return drawn
+
+    def warm(self) -> None:
+        """Walk over other vertices, or over the same edges once more; the whole graph is walked often enough."""
+        if self.start.kind != "whole":
+            self.call(self.other, self.scheme, spare=True)
+
+    def action(self, drawn: Pass) -> Any:
+        """Make the pass."""
+        try:
+            return self.call(drawn.frontier, self.scheme)
+        except RequirementError as error:
+            raise Skipped(str(error)) from error
+
+    def call(self, frontier: Any, scheme: str, *, spare: bool = False) -> Any:
+        """Call the operator; with ``spare`` into an array that nobody looks at."""
+        raise NotImplementedError
+
+    def edges_of(self, drawn: Pass) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sources and destinations that the pass goes over."""
+        if self.scheme == "updated":
+            return ends_of(drawn.new)
+        if drawn.vertices is not None:
+            member = np.zeros(self.n, bool)
+            member[drawn.vertices] = True
+            return ends_of(self.model.keys[member[self.model.src]])
+        return ends_of(self.model.plus(drawn.new))
+
+    def restore(self, drawn: Pass, result: Any) -> None:
+        """Take out what was inserted behind the mark."""
+        if len(drawn.new):
+            self.graph.delete_edges(*self.bed.upload(*ends_of(drawn.new))[:2])
+            self.keeper.tidy(self.start.size)
+
+    def finish(self) -> None:
+        """Verify that the graph is what it was, if anything was inserted."""
+        if self.start.kind == "marked":
+            check_content(self.graph, self.model)
+
+    def extra(self) -> dict[str, Any]:
+        """Return start and scheme, for the tables."""
+        return {"start": str(self.start), "scheme": self.scheme}
+
+
+class Pull(SchemeTask):
+    """``neighbor_reduce``: the sum of a vertex array over the out-neighbours."""
+
+    workload = "pull"
+    does = "neighbor_reduce by one scheme: sums float32 x[v] over the out-neighbours"
+    oracle = "NumPy sums over the raw edges"
+
+    def make_arrays(self) -> None:
+        """Draw what is summed; make the results' arrays."""
+        self.values = self.rng.uniform(0.5, 1.5, self.n).astype(np.float32)
+        self.x = self.device.xp.asarray(self.values)
+        length = self.start.size if self.start.kind in ("random", "hubs") else self.n
+        self.out, self.scrap = (self.device.xp.zeros(length, np.float32) for _ in range(2))
+
+    def call(self, frontier: Any, scheme: str, *, spare: bool = False) -> Any:
+        """Reduce."""
+        from suricate.operators import neighbor_reduce
+
+        out = self.scrap if spare else self.out
+        return neighbor_reduce(self.graph, value, args=(self.x,), vertices=frontier, out=out, scheme=scheme)
+
+    def check(self, drawn: Pass, result: Any) -> None:
+        """Compare with sums in float64."""
+        src, dst = self.edges_of(drawn)
+        expected = np.bincount(src, self.values[dst].astype(np.float64), self.n)
+        if drawn.vertices is not None:
+            expected = expected[drawn.vertices]
+        tolerance = 64 * np.finfo(np.float32).eps * max(1.0, np.log2(max(2, len(src))))
+        close = np.allclose(self.device.to_numpy(result), expected, rtol=tolerance, atol=0)
+        expect(close, "neighbor_reduce differs from the sums over the raw edges")
+
+    def traffic(self) -> int | None:
+        """Of a pass over the whole graph: ids and offsets once, every vertex value read and written once."""
+        whole = self.start.kind == "whole"
+        return gather_traffic(self.n, len(self.model), self.values.itemsize) if whole else None
+
+
+class Push(SchemeTask):
+    """``advance``: the least value of the in-neighbours in the frontier, into an array that was cleared before."""
+
+    workload = "push"
+    does = "advance by one scheme: int32 minimum of x[u] into out[v]; returns the vertices that changed"
+    oracle = "NumPy minima over the raw edges"
+
+    def make_arrays(self) -> None:
+        """Draw what is pushed; make the results' arrays."""
+        self.values = self.rng.integers(0, FAR, self.n, np.int32)
+        self.x = self.device.xp.asarray(self.values)
+        self.out, self.scrap = (self.device.xp.full(self.n, FAR, np.int32) for _ in range(2))
+
+    def prepare(self) -> Pass:
+        """Clear the array, too."""
+        self.out.fill(FAR)
+        return super().prepare()
+
+    def call(self, frontier: Any, scheme: str, *, spare: bool = False) -> Any:
+        """Push."""
+        from suricate.operators import advance
+
+        out = self.scrap if spare else self.out
+        return advance(self.graph, frontier, own, out, args=(self.x,), reduce="min", scheme=scheme)
+
+    def check(self, drawn: Pass, changed: Any) -> None:
+        """Compare every minimum, and which vertices changed."""
+        src, dst = self.edges_of(drawn)
+        expected = np.full(self.n, FAR, np.int32)
+        np.minimum.at(expected, dst, self.values[src])
+        expect(np.array_equal(self.device.to_numpy(self.out), expected), "advance differs from the minima")
+        found = np.sort(self.device.to_numpy(changed.vertices))
+        expect(np.array_equal(found, np.flatnonzero(expected < FAR)), "advance returned other vertices than changed")
+
+
+def scheme_tasks(bed: Bed, marked: Bed) -> list[BedTask]:
+    """Return the tasks of an engine; ``marked`` has a graph of its own, which is inserted into."""
+    tasks: list[BedTask] = []
+    for kind in (Pull, Push):
+        tasks += [kind(bed, scheme, WHOLE) for scheme in SCHEMES["whole"]]
+        tasks += [kind(bed, scheme, start) for start in FEW for scheme in FEW_SCHEMES]
+        tasks += [kind(marked, scheme, start) for start in MARKED for scheme in SCHEMES["marked"]]
+    return tasks

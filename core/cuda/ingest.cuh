@@ -1,0 +1,161 @@
+// Checking and converting a batch that lies on the device: ids of any integer dtype to uint32, weights to the graph's
+// dtype. For ingest.cu, and for engines that do it in the kernel that also changes the store.
+//
+// Macros: SRC_T, DST_T  dtypes of the ids; WEIGHT_MODE 0: no weights, 1: weight[n] of IN_T, 2: `fill` for every edge;
+//         WEIGHT_T  dtype of the graph's weights, INTEGRAL 1 if that is an integer dtype, WEIGHT_MIN and WEIGHT_MAX
+//         its range then; MIRRORED 1: write both arcs of every edge, (min, max) at i and (max, min) at n + i;
+//         SELF_LOOPS 0: ignore, 1: note that there is one, 2: an error.
+
+#pragma once
+#include "suricate.cuh"
+
+typedef SRC_T src_t;
+typedef DST_T dst_t;
+typedef IN_T in_t;
+typedef WEIGHT_T weight_t;
+
+// What a call found, one block for the calls of even number and one for those of odd number, and a third that keeps the
+// first error until the host reads it. A mutation kernel of the same call takes `guard` and does nothing if it is set.
+struct Status {
+    uint32_t guard;
+    uint32_t unused;
+    unsigned long long key;        // ~(index << 12 | part << 8 | reason), so that the first bad entry is the maximum
+    unsigned long long value;      // the offending id (two's complement) or weight (bits of a double)
+    unsigned long long version;    // of the graph, when the batch was given
+    unsigned long long vertices;   // their number then
+};
+
+constexpr uint32_t BAD_SRC = 1, BAD_DST = 2, BAD_LOOP = 3, BAD_WEIGHT = 4, UNSIGNED_VALUE = 8;
+
+template <class T>
+__device__ __forceinline__ constexpr bool is_signed(T) {
+    return T(-1) < T(1);
+}
+
+// An unsigned 64-bit id of 2^63 or more turns negative here, and is refused like any other negative one.
+template <class T>
+__device__ __forceinline__ bool in_range(T id, long long num_vertices) {
+    return (long long)id >= 0 && (long long)id < num_vertices;
+}
+
+// Whether weight_t can hold x: finite after rounding for floats, whole and in range for integers.
+template <class T>
+__device__ __forceinline__ bool fits(T x) {
+#if INTEGRAL
+    double d = double(x);          // of a 64-bit integer maybe rounded, but never across the range of 32 bits
+    return d >= double(WEIGHT_MIN) && d <= double(WEIGHT_MAX) && d == trunc(d);
+#else
+    weight_t w = weight_t(x);
+    return w - w == weight_t(0);   // not so for NaN and infinities
+#endif
+}
+
+// Reason why edge i is refused (0: it is fine), and the value to report.
+__device__ __forceinline__ uint32_t refusal(const src_t* src, const dst_t* dst, const in_t* weight, long long i,
+                                            long long num_vertices, unsigned long long& value) {
+    src_t s = src[i];
+    dst_t d = dst[i];
+    value = (unsigned long long)(long long)s;
+    if (!in_range(s, num_vertices)) return BAD_SRC | (is_signed(s) ? 0 : UNSIGNED_VALUE);
+#if SELF_LOOPS == 2
+    if ((long long)s == (long long)d) return BAD_LOOP;
+#endif
+    value = (unsigned long long)(long long)d;
+    if (!in_range(d, num_vertices)) return BAD_DST | (is_signed(d) ? 0 : UNSIGNED_VALUE);
+#if WEIGHT_MODE == 1
+    value = (unsigned long long)__double_as_longlong(double(weight[i]));
+    if (!fits(weight[i])) return BAD_WEIGHT;
+#endif
+    return 0;
+}
+
+// A batch as the caller gave it, and where its copies go. Laid out as ingest.py packs it.
+struct Raw {
+    const src_t* src;    // [n]
+    const dst_t* dst;    // [n]
+    const in_t* weight;  // [n], WEIGHT_MODE 1
+    uint32_t* out_src;   // this and the next two: [n], or [2n] if MIRRORED
+    uint32_t* out_dst;
+    weight_t* out_weight;
+    Status* status;
+    uint32_t* notes;  // in host memory: [0] is set if an entry is bad, [1] if there is a self-loop
+    long long n;
+    long long num_vertices;
+    unsigned long long version;
+    unsigned long long fill;  // WEIGHT_MODE 2: bits of the weight
+    uint32_t slot;
+    uint32_t mode;  // bits 0 and 1: which part of a call this is (1: delete, 2: insert, 0: all of it); bit 2: the first
+};
+
+static_assert(sizeof(Raw) == RAW_BYTES && sizeof(Status) == STATUS_BYTES, "ingest.py packs them");
+
+// To be called by one thread. The first launch of a call moves what the call before found out of its block; that call
+// has ended, as all are in one stream.
+__device__ __forceinline__ void begin_call(const Raw& r) {
+    if (!(r.mode & 4)) return;
+    Status* before = r.status + (r.slot ^ 1);
+    Status* kept = r.status + 2;
+    if (before->key && !kept->key) {
+        kept->key = before->key;
+        kept->value = before->value;
+        kept->version = before->version;
+        kept->vertices = before->vertices;
+    }
+    before->guard = 0;
+    before->key = 0;
+}
+
+// Note that entry i is refused. Atomics: on the call's block of the status.
+__device__ __noinline__ void refuse(const Raw& r, long long i, uint32_t reason) {
+    Status* mine = r.status + r.slot;
+    unsigned long long key = ~((unsigned long long)i << 12 | (r.mode & 3) << 8 | reason), value;
+    atomicExch(&mine->guard, 1u);
+    r.notes[0] = 1;
+    atomicExch(&mine->version, r.version);
+    atomicExch(&mine->vertices, (unsigned long long)r.num_vertices);
+    if (atomicMax(&mine->key, key) >= key) return;
+    // Every thread that raised the key writes the value of the key it then reads, until the key stands still: so the
+    // last value written belongs to the final key.
+    for (unsigned long long seen = 0, now = key; now != seen; now = atomicMax(&mine->key, 0ull)) {
+        seen = now;
+        refusal(r.src, r.dst, r.weight, (long long)(~seen >> 12), r.num_vertices, value);
+        atomicExch(&mine->value, value);
+        __threadfence();
+    }
+}
+
+// Check entry i; note it if it is bad. Returns whether it is good.
+__device__ __forceinline__ bool check_edge(const Raw& r, long long i) {
+    unsigned long long value;
+    const uint32_t reason = refusal(r.src, r.dst, r.weight, i, r.num_vertices, value);
+    if (reason) refuse(r, i, reason);
+    return !reason;
+}
+
+// Check and copy entry i; a bad one is copied as edge (0, 0) of weight 0, so that whatever reads the copies stays in
+// bounds.
+__device__ __forceinline__ void take_edge(const Raw& r, long long i) {
+    const bool good = check_edge(r, i);
+    const uint32_t s = good ? uint32_t(r.src[i]) : 0, d = good ? uint32_t(r.dst[i]) : 0;
+#if SELF_LOOPS == 1
+    if (s == d && good) r.notes[1] = 1;  // all writers write the same
+#endif
+#if MIRRORED
+    r.out_src[i] = r.out_dst[r.n + i] = min(s, d);
+    r.out_dst[i] = r.out_src[r.n + i] = max(s, d);
+#else
+    r.out_src[i] = s;
+    r.out_dst[i] = d;
+#endif
+#if WEIGHT_MODE
+#if WEIGHT_MODE == 1
+    const weight_t w = good ? weight_t(r.weight[i]) : weight_t(0);
+#else
+    const weight_t w = *reinterpret_cast<const weight_t*>(&r.fill);
+#endif
+    r.out_weight[i] = w;
+#if MIRRORED
+    r.out_weight[r.n + i] = w;
+#endif
+#endif
+}

@@ -1,0 +1,96 @@
+"""Bulk builds and growth: what order the edges come in, and what hints the engine gets."""
+
+import numpy as np
+import pytest
+
+from suricate.bench import builds, constants, inputs, matrix
+from suricate.bench.beds import Bed
+from suricate.bench.oracle import keys_of
+from suricate.bench.runner import Limits, measure
+from suricate.devices import CPU
+
+QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return inputs.load("uniform:40:300", seed=1)
+
+
+def bed_of(engine, data, **options):
+    return Bed(engine, data, CPU, seed=9, **options)
+
+
+def test_orders(data):
+    bed = bed_of("any", data, weighted=True)
+    given, ordered, shuffled = (builds.ordered(bed, order) for order in builds.ORDERS)
+    assert given[0] is data.src
+    keys = [keys_of(*edges[:2]) for edges in (given, ordered, shuffled)]
+    assert np.array_equal(np.sort(keys[0]), keys[1])
+    assert np.array_equal(np.sort(keys[2]), keys[1])
+    assert not np.array_equal(keys[2], keys[0])
+    at = np.argsort(keys[2])
+    assert np.array_equal(shuffled[2][at], ordered[2])  # weights go with their edges
+    assert builds.ordered(bed_of("any", data), "sorted")[2] is None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("order", builds.ORDERS)
+def test_builds_of_repeated_edges_are_verified_in_every_order(broken_engines, order, weighted):
+    rng = np.random.default_rng(4)
+    src, dst = rng.integers(0, 9, (2, 200), np.uint32)
+    repeated = inputs.Input("repeated", 9, src, dst, rng.random(200).astype(np.float32), False, "")
+    task = builds.Build(bed_of("tutorial", repeated, weighted=weighted), order)
+    found = measure(task, QUICK)
+    assert (found.status, found.reason) == ("ok", "")
+    assert task.items == 200
+    assert task.extra()["bytes_per_edge"] == 8 + 4 * weighted
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("engine", ["csr_baseline", "tutorial"])
+def test_growth(data, broken_engines, engine, weighted):
+    task = builds.Growth(bed_of(engine, data, weighted=weighted), 64)
+    found = measure(task, QUICK)
+    assert (found.status, found.reason) == ("ok", "")
+    extra = task.extra()
+    assert extra["batches"] == -(-300 // 64)
+    assert 0 < extra["median_batch_s"] <= extra["slowest_batch_s"] <= found.timing.maximum + found.first
+    assert task.items == 300
+
+
+def test_growth_needs_a_batch(data, broken_engines):
+    assert measure(builds.Growth(bed_of("tutorial", data), 301), QUICK).status == "skip"
+
+
+def test_hints_are_the_exact_degrees(data, broken_engines, monkeypatch):
+    from suricate import graph
+
+    given = []
+    monkeypatch.setattr(graph, "Graph", lambda *_, **kwargs: given.append(kwargs))
+    bed_of("tutorial", data).empty_graph()
+    bed_of("tutorial", data, hints=True).empty_graph(in_edges=True)
+    assert not {"degree_hints", "in_degree_hints"} & set(given[0])
+    assert np.array_equal(given[1]["degree_hints"], np.bincount(data.model.src, minlength=40))
+    assert np.array_equal(given[1]["in_degree_hints"], np.bincount(data.model.dst, minlength=40))
+
+
+def test_rows_say_whether_there_were_hints(data):
+    plan = matrix.Plan(("csr_baseline",), CPU, batches=(32,), hints=True, dummy=False)
+    tasks = matrix.bench_tasks("operations", plan, data)
+    built = [task.detail for task in tasks if task.workload == "bulk build" and task.engine == "csr_baseline"]
+    assert built == [
+        "", "sorted edges", "shuffled edges", "with hints", "sorted edges, with hints", "shuffled edges, with hints"
+    ]  # fmt: skip
+    assert all(task.hints == ("with hints" in task.detail) for task in tasks)
+    assert not any(task.hints for task in tasks if task.workload == "growth")
+    assert all(task.hints for task in tasks if task.workload in ("insert", "delete", "query", "churn", "memory"))
+
+
+@pytest.mark.parametrize(("edges", "size"), [(2**24, 2**20), (2**20 + 5, 2**17), (100, 8), (3, 1)])
+def test_growth_takes_enough_batches(edges, size):
+    model = np.zeros(edges, np.uint32)
+    sized = inputs.Input("sized", 1, model, model, model.astype(np.float32), False, "")
+    assert matrix.Plan((), CPU).growth_sizes(sized) == (size,)
+    assert matrix.Plan((), CPU, updates=(7,)).growth_sizes(sized) == (7,)
+    assert constants.GROWTH_BATCH == 2**20

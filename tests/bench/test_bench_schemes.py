@@ -1,0 +1,98 @@
+"""The schemes of the operators, from every start, on right engines and with wrong results."""
+
+import numpy as np
+import pytest
+
+from suricate.bench import inputs, schemes
+from suricate.bench.beds import Bed
+from suricate.bench.oracle import keys_of
+from suricate.bench.runner import Limits, measure
+from suricate.bench.schemes import Pull, Push, Start, scheme_tasks
+from suricate.devices import CPU
+from suricate.errors import RequirementError
+
+QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=1)
+STARTS = [Start("whole"), Start("random", 16), Start("hubs", 4), Start("marked", 32)]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return inputs.load("uniform:40:300", seed=1)
+
+
+def bed_of(engine, data, device=CPU):
+    return Bed(engine, data, device, seed=9)
+
+
+@pytest.mark.parametrize("kind", [Pull, Push])
+def test_every_scheme_from_every_start(data, engine, device, kind):
+    bed, host = bed_of(engine, data, device), device.to_numpy
+    for start in STARTS:
+        for scheme in schemes.SCHEMES.get(start.kind, schemes.FEW_SCHEMES):
+            task = kind(bed, scheme, start)
+            found = measure(task, QUICK)
+            name = f"{task.workload} {task.detail}"
+            assert (name, found.reason) == (name, "") or found.status == "skip"
+    edges = bed.graph(weighted=False).edges()
+    assert np.array_equal(np.sort(keys_of(host(edges.src), host(edges.dst))), data.model.keys)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_what_is_walked_is_what_is_counted(data, broken_engines, start):
+    task = Pull(bed_of("tutorial", data), "updated" if start.kind == "marked" else "auto", start)
+    task.setup()
+    drawn = task.prepare()
+    src, _ = task.edges_of(drawn)
+    assert task.items == len(src) > 0
+    if start.kind == "whole":
+        assert len(src) == 300
+        assert task.traffic() > 300 * 4
+    if start.kind == "hubs":
+        assert data.out_degrees[drawn.vertices].min() >= np.sort(data.out_degrees)[-4]
+    if start.kind == "random":
+        assert len(np.unique(drawn.vertices)) == 16
+        assert not np.array_equal(drawn.vertices, task.prepare().vertices)  # fresh
+    if start.kind == "marked":
+        assert task.graph.num_edges == 300 + len(drawn.new)
+        assert not data.model.contains(drawn.new).any()
+
+
+@pytest.mark.parametrize("kind", [Pull, Push])
+@pytest.mark.parametrize("start", STARTS)
+def test_a_wrong_result_is_noticed(data, broken_engines, kind, start):
+    class Wrong(kind):
+        def call(self, frontier, scheme, *, spare=False):
+            result = super().call(frontier, scheme, spare=spare)
+            self.out[self.device.to_numpy(self.out).argmax() if kind is Pull else self.out.argmin()] -= 1
+            return result
+
+    task = Wrong(bed_of("tutorial", data), "auto", start)
+    assert measure(task, QUICK).status == "FAIL"
+
+
+def test_a_frontier_that_lacks_a_vertex_is_noticed(data, broken_engines):
+    class Short(Push):
+        def call(self, frontier, scheme, *, spare=False):
+            changed = super().call(frontier, scheme, spare=spare)
+            return type("Frontier", (), {"vertices": changed.vertices[1:]})()
+
+    assert "other vertices" in measure(Short(bed_of("tutorial", data), "auto", Start("whole")), QUICK).reason
+
+
+def test_a_scheme_that_an_engine_cannot_do_is_left_out(data, broken_engines):
+    class Refused(Pull):
+        def call(self, frontier, scheme, *, spare=False):
+            raise RequirementError("this engine cannot scan")
+
+    found = measure(Refused(bed_of("tutorial", data), "scan", Start("whole")), QUICK)
+    assert (found.status, found.reason) == ("skip", "this engine cannot scan")
+
+
+def test_more_vertices_than_there_are(data, broken_engines):
+    assert measure(Pull(bed_of("tutorial", data), "auto", Start("random", 41)), QUICK).status == "skip"
+
+
+def test_a_suite_has_all_cells(data):
+    tasks = scheme_tasks(bed_of("csr_baseline", data), bed_of("csr_baseline", data))
+    assert len(tasks) == len({(task.workload, task.detail) for task in tasks}) == 2 * (4 + 4 * 3 + 2 * 2)
+    assert {task.scheme for task in tasks} == {"auto", "vertex", "unit", "scan", "updated"}

@@ -1,0 +1,134 @@
+"""The sweep over engine options and the table of bytes, with an engine whose options do nothing."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from suricate.bench import inputs, sweeps
+from suricate.bench.commands import bench
+from suricate.errors import UnknownNameError
+
+QUICK = ["--device", "cpu", "--repeats", "1", "--time-limit", "0", "--graph", "uniform:40:300"]
+
+
+def run(*args):
+    return CliRunner().invoke(bench, [str(arg) for arg in args], catch_exceptions=False)
+
+
+def cells_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()][1:]
+
+
+def test_the_first_two_knobs_are_a_pair_and_the_others_go_one_at_a_time(knob_store):
+    assert sweeps.settings(knob_store, {}) == [
+        {},  # load=0.7, hashed=True, lanes=1
+        {"load": 0.5, "hashed": True}, {"load": 0.5, "hashed": False}, {"load": 0.7, "hashed": False},
+        {"line_bytes": 32}, {"line_bytes": 64}, {"lanes": 2}, {"lanes": 3},
+    ]  # fmt: skip
+
+
+def test_options_that_are_given_are_the_defaults(knob_store):
+    changes = sweeps.settings(knob_store, {"lanes": 2, "load": 0.5})
+    assert {"lanes": 2} not in changes
+    assert {"lanes": 1} in changes
+    assert {"load": 0.5, "hashed": True} not in changes
+    assert {"load": 0.7, "hashed": True} in changes
+
+
+def test_knobs_are_chosen_by_name(knob_store):
+    assert sweeps.settings(knob_store, {}, ("lanes",)) == [{}, {"lanes": 2}, {"lanes": 3}]
+    assert len(sweeps.settings(knob_store, {}, ("hashed",))) == 4
+    with pytest.raises(UnknownNameError, match=r"no knob nosuch.*lanes"):
+        sweeps.settings(knob_store, {}, ("nosuch",))
+
+
+def test_widths(knob_store):
+    assert sweeps.widths(knob_store, {}) == [{}, {"line_bytes": 32}, {"line_bytes": 64}]
+    assert sweeps.widths(knob_store, {"line_bytes": 32}) == [{}, {"line_bytes": 64}]
+
+
+def test_an_engine_without_knobs_has_its_defaults():
+    from suricate.plugins import engine
+
+    assert sweeps.settings(engine("csr_baseline"), {}) == [{}] == sweeps.widths(engine("csr_baseline"), {})
+
+
+def test_labels():
+    assert sweeps.label({}) == "defaults"
+    assert sweeps.label({"load": 0.5, "hashed": False}) == "load=0.5, hashed=False"
+
+
+def test_the_sweep_builds_with_every_setting_and_gives_bytes_beside_rates(tmp_path, knob_store):
+    path = tmp_path / "sweep.jsonl"
+    args = ["--suite", "sweep", "--engine", "knobs", "--engine", "csr_baseline", "--hints", "--batch", 16]
+    result = run(*QUICK, *args, "--output", path)
+    assert result.exit_code == 0, result.output
+    cells = cells_of(path)
+    mine = [cell for cell in cells if cell["engine"] == "knobs"]
+    refused = [cell for cell in mine if cell["setting"] == "lanes=3"]
+    assert {cell["status"] for cell in refused} == {"skip"}
+    assert "power of two" in refused[0]["reason"]
+    assert all(cell["status"] == "ok" for cell in cells if cell not in refused)
+    workloads = {"bulk build", "memory", "neighbor_reduce", "insert", "delete", "query"}
+    for setting in ("defaults", "load=0.5, hashed=False", "line_bytes=32", "lanes=2"):
+        assert {cell["workload"] for cell in mine if cell["setting"] == setting} == workloads
+    assert {cell["setting"] for cell in cells if cell["engine"] == "csr_baseline"} == {"defaults"}
+    built = set(knob_store.made)
+    assert {(0.5, False, "auto", 1, True), (0.7, True, 64, 1, True), (0.7, True, "auto", 2, True)} <= built
+    assert {cell["suite"] for cell in cells} == {"sweep"}
+    sizes = next(cell for cell in mine if cell["workload"] == "memory")["extra"]
+    assert (sizes["bytes_per_edge"], sizes["utilisation"]) == (8.0, 0.5)
+    shown = run("--report", path).output
+    for word in ("rates and memory by option", "load=0.5, hashed=False", "B/edge allocated", "query 16", "50%"):
+        assert word in shown
+
+
+def test_a_knob_that_is_not_there_is_exit_code_2(tmp_path, knob_store):
+    args = ["--suite", "sweep", "--engine", "knobs", "--knob", "nosuch", "--output", tmp_path / "sweep.jsonl"]
+    assert run(*QUICK, *args).exit_code == 2
+
+
+def test_the_memory_suite_takes_every_width_and_churns(tmp_path, knob_store):
+    path = tmp_path / "memory.jsonl"
+    result = run(*QUICK, "--suite", "memory", "--engine", "knobs", "--graph", "grid:5x4", "--output", path)
+    assert result.exit_code == 0, result.output
+    cells = cells_of(path)
+    assert {(cell["graph"], cell["setting"]) for cell in cells} == {
+        (graph, setting)
+        for graph in ("uniform:40:300", "grid:5x4")
+        for setting in ("defaults", "line_bytes=32", "line_bytes=64")
+    }
+    extra = cells[0]["extra"]
+    assert (extra["vertices"], extra["edges"], extra["mean_degree"]) == (40, 300, 7.5)
+    assert extra["parts"] == extra["churned"]["parts"] == {"edges": [2400, 2400]}
+    assert cells[0]["verified"]
+    for word in ("as built and after churn", "line_bytes=64", "edges 8.00/8.00", "grid:5x4"):
+        assert word in result.output
+
+
+def test_an_engine_that_loses_edges_in_churn_has_no_bytes(tmp_path, broken_engines):
+    path = tmp_path / "memory.jsonl"
+    result = run(*QUICK, "--suite", "memory", "--engine", "forgetful", "--engine", "raising", "--output", path)
+    assert result.exit_code == 1
+    cells = {cell["engine"]: cell for cell in cells_of(path)}
+    assert [cells[name]["status"] for name in ("forgetful", "raising")] == ["FAIL", "ERROR"]
+    assert not cells["raising"]["extra"]
+
+
+def test_the_memory_suite_reads_all_real_graphs(tmp_path, monkeypatch):
+    from suricate.bench import commands, constants
+
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "tiny.txt").write_text("0 1\n1 2\n")
+    monkeypatch.setenv("SURICATE_DATA", str(tmp_path))
+    assert [inputs.load(spec).name for spec in commands.default_graphs("memory")] == ["tiny"]
+    assert commands.default_graphs("operations") == (constants.DEFAULT_GRAPH,)
+    monkeypatch.setenv("SURICATE_DATA", str(tmp_path / "nowhere"))
+    assert commands.default_graphs("memory") == (constants.DEFAULT_GRAPH,)
+
+
+def test_the_list_names_the_knobs(knob_store):
+    shown = run("--list", "--device", "cpu", "--engine", "knobs").output
+    for word in ("line_bytes", "32, 64", "growth", "pull", "push", "footprint"):
+        assert word in shown
