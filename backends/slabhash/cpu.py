@@ -647,6 +647,10 @@ class CpuKernels:
     def __init__(self, store: Any) -> None:
         self.store = store
 
+    def slabs_ahead(self, edges: int) -> int:
+        """Return how many slabs to keep for re-buckets in a batch: none, as they are asked for within the batch."""
+        return 0
+
     def insert(
         self,
         src: Array,

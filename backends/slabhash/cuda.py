@@ -24,8 +24,9 @@ from suricate.store import EdgeList, Outcome
 BLOCK = 256
 MAX_BLOCKS = 1 << 20
 FILL_THREADS = 1 << 18  # fill the device
-CHUNK = 32  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
+CHUNK = 16  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
 CHUNK_FROM = 1 << 17  # edges of such a batch
+MOST_IN_ADVANCE = 1 << 16  # what all warps of a device take in advance then, roughly
 NO_LIMIT = 0xFFFFFFFF
 CHAIN_LIMIT = 64  # slabs of a chain, at a load factor up to 1, beyond which an edge waits for more buckets
 DEFER_FROM = 1 << 15  # edges of a batch from which on that is done: below, a chain cannot grow long enough to matter
@@ -186,6 +187,10 @@ class CudaKernels:
     def wants(self) -> bool:
         """Whether a re-bucket has lacked slabs, as far as is known."""
         return self._wanted_place[0] != 0
+
+    def slabs_ahead(self, edges: int) -> int:
+        """Return how many slabs to keep for re-buckets in a batch, and for what warps take in advance."""
+        return 6 * edges // self.store.geometry.keys + (MOST_IN_ADVANCE if edges >= CHUNK_FROM else 0)
 
     def refresh(self) -> bool:
         """Take over counters that have arrived; return whether there were any. Never waits."""

@@ -306,7 +306,7 @@ class SlabHashStore(Store):
             return need, extra
         if self.device.is_cuda and need + extra <= self.slabs.capacity and self._make_loose_room(need + extra):
             return self._need_at_most(edges), extra
-        return self._make_exact_room(src, dst, guard), extra
+        return self._make_exact_room(src, dst, guard, extra), extra
 
     def _make_loose_room(self, slabs: int) -> bool:
         """Get ``slabs`` free slabs without counting what a batch needs; the counters have just been read."""
@@ -319,14 +319,20 @@ class SlabHashStore(Store):
             return True
         return self._grow_or_not(self._room + slabs - space if lacks_space else slabs)
 
-    def _make_exact_room(self, src: Array, dst: Array, guard: Array | None) -> int:
-        """Count the slabs that a batch needs, and get them; the counters have just been read."""
+    def _make_exact_room(self, src: Array, dst: Array, guard: Array | None, extra: int) -> int:
+        """Count the slabs that a batch needs, and get them and ``extra`` ones; the counters have just been read."""
         need = self.kernels.count_slabs(self.slabs, int(self._counters[BUMP]), src, dst, guard, False)
         if self._room < need and self._repack(need + self.slabs.capacity // 8):
             need = self.kernels.count_slabs(self.slabs, int(self._counters[BUMP]), src, dst, guard, False)
         if not self._sweep(need):
             share = 4 if self._bound_edges else SLACK  # the first batch is a bulk build: no more than it takes
             self._grow(need, wanted=need + self.slabs.capacity // share + MIN_SLABS)
+        lack = need + extra - self._room
+        if self._wanted:
+            lack = max(lack, extra - self.slabs.capacity + int(self._counters[BUMP]))  # heads come from the end
+        if lack > 0 and self._bound_edges and self.device.is_cuda:
+            self._grow_or_not(self._room + lack, self._room + lack)
+        self._forget_wanted()
         return need
 
     def _extra(self, edges: int) -> int:
@@ -334,7 +340,7 @@ class SlabHashStore(Store):
         if not self.hashing:
             return 0
         wanted = 2 * min(self._wanted, self._used + edges)  # refused requests come again, and are counted again
-        ahead = 6 * edges // self.geometry.keys if self.device.is_cuda else 0  # the CPU asks again within the batch
+        ahead = self.kernels.slabs_ahead(edges)
         return ahead + self.slabs.capacity // 32 + wanted
 
     def more_quota(self, edges: int, need: int) -> tuple[int, int]:
@@ -357,10 +363,12 @@ class SlabHashStore(Store):
         if self._wanted:
             self.slabs.counters[WANTED] = self._wanted = 0
 
-    def _grow_or_not(self, least: int) -> bool:
-        """Try to grow the pool until ``least`` slabs are free; return whether it did."""
+    def _grow_or_not(self, least: int, wanted: int = 0) -> bool:
+        """Try to grow the pool until ``wanted`` slabs (0: ``least`` and a quarter of the pool), or at least ``least``,
+        are free; return whether it did.
+        """
         try:
-            self._grow(least, wanted=least + self.slabs.capacity // 4)
+            self._grow(least, wanted=wanted or least + self.slabs.capacity // 4)
         except CapacityError:
             return False
         return True

@@ -365,7 +365,7 @@ def test_deleted_vertices_leave_their_slabs_to_others(device: Device) -> None:
         store.insert(src // 2, dst)
         store.check()
         allocated.append(store.memory()["slabs"][1])
-    assert allocated[-1] <= 1.6 * allocated[0]
+    assert allocated[-1] <= 2 * allocated[0]  # a pool is repacked when half of it are holes
 
 
 def test_updated_survives_rebucketing(device: Device) -> None:
