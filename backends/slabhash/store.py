@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -557,6 +557,7 @@ class SlabHashStore(Store):
         if self._width_is_open:
             self._choose_width(edges)
         need, extra = self._presize(src, dst, guard), self._extra(edges)
+        sized = need is not None
         if need is None:
             need, extra = self._make_room(src, dst, guard)
         kept = max(need, self._need_at_most(self._promised)) if self._promised else need
@@ -565,7 +566,15 @@ class SlabHashStore(Store):
         if not self.device.is_cuda:
             self._read_counters()
         self._count_batch(edges)
+        if sized:
+            self._shed_duplicates()
         return outcome
+
+    def _shed_duplicates(self) -> None:
+        """After a batch that all was sized for: compact if most of it were duplicates (events that repeat an edge)."""
+        if 2 * self.num_edges < self._bound_edges:
+            with suppress(CapacityError):
+                self.compact()
 
     def _count_batch(self, edges: int) -> None:
         self._bound_edges += edges

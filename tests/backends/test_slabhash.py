@@ -652,3 +652,16 @@ def test_cuda_sources_are_complete(dtype: np.dtype | None) -> None:
     kernels = re.findall(r"__global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(", text)
     assert len(launches) > 12
     assert set(launches) <= set(kernels)
+
+
+def test_a_load_of_duplicates_takes_no_more_than_its_edges(device: Device) -> None:
+    """A stream of events repeats edges: storage is sized for the edges that are left."""
+    src, dst = random_batch(SlabHashStore(100, device=device), 1, 2_000)
+    xp = device.xp
+    once, often = (SlabHashStore(100, device=device, slab_bytes=64) for _ in range(2))
+    once.insert(src, dst)
+    once.compact()
+    outcome = often.insert(xp.tile(src, 20), xp.tile(dst, 20))
+    assert int((outcome.status == 1).sum()) == often.num_edges == once.num_edges
+    assert often.memory()["slabs"] == once.memory()["slabs"]
+    often.check()
