@@ -73,10 +73,7 @@ class Held:
 
 
 class Plan(NamedTuple):
-    """How to insert a batch of a certain size, while the arrays of the store stay the same; see ``settle.cuh``.
-
-    Scratch memory is kept for small batches only: it is used by one kernel after the other.
-    """
+    """How to insert a batch of a certain size, while the arrays of the store stay the same; see ``settle.cuh``."""
 
     kernel: StructKernel
     at: int
@@ -84,8 +81,6 @@ class Plan(NamedTuple):
     blocks: int
     limit: int
     mask: int
-    memory: Any
-    scratch: list[int]
 
 
 def _table_size(edges: int) -> int:
@@ -110,11 +105,13 @@ class CudaKernels:
         self._mirror_address = self._mirror.ctypes.data
         self._wanted_place = self._mirror[WANTED, :1]
         self._plans: dict[tuple[Variant | None, int], Plan] = {}
+        self._small_scratch: tuple[Any, list[int]] | None = None
         self._batches = 0  # insertions so far
         self._spent: deque[tuple[int, int]] = deque()  # of insertions not seen yet: number, slabs granted
 
     def __del__(self) -> None:
-        if int(self._mirror[0, 1]) != self._batches & 0xFFFFFFFF and not sys.is_finalizing():
+        batches = getattr(self, "_batches", 0)  # 0 also if the constructor failed
+        if batches and int(self._mirror[0, 1]) != batches & 0xFFFFFFFF and not sys.is_finalizing():
             wait_for(self._device)  # an insertion is about to write to the host memory that goes away now
 
     # -- launching -----------------------------------------------------------------------------------------------------
@@ -133,6 +130,7 @@ class CudaKernels:
             view = self._struct.pack(self.store.slabs)
             self._packed = (self.store.slabs_version, view, view.tobytes())
             self._plans.clear()
+            self._small_scratch = None
         return self._packed[1:]
 
     def _program(self, source: str, variant: Variant | None = None) -> Program:
@@ -246,10 +244,8 @@ class CudaKernels:
     def _insert(self, raw: RawBatch | None, edges: int, addresses: list[int], need: int, quota: int) -> None:
         store = self.store
         plan = self._plan_of(None if raw is None else raw.variant, edges)
-        kernel, at, scratch = plan.kernel, plan.at, plan.scratch
-        memory = plan.memory
-        if memory is None:
-            memory, scratch = self._scratch(edges)
+        kernel, at = plan.kernel, plan.at
+        memory, scratch = self._scratch(edges)
         chunk, waste = 1, (CHUNK - 1) * plan.blocks * BLOCK // 32
         if edges >= CHUNK_FROM and store._room >= need + quota + waste:
             chunk = CHUNK
@@ -277,15 +273,24 @@ class CudaKernels:
         share, blocks = self._spread(kernel, edges, resident=True)
         limit = min(NO_LIMIT, int(CHAIN_LIMIT * max(1.0, store.load_factor))) if edges >= DEFER_FROM else NO_LIMIT
         mask = _table_size(edges) - 1 if store.weight_dtype is not None else 0
-        memory, scratch = self._scratch(edges) if edges < DEFER_FROM else (None, [])
-        plan = Plan(kernel, at, share, blocks, limit if store.hashing else NO_LIMIT, mask, memory, scratch)
+        plan = Plan(kernel, at, share, blocks, limit if store.hashing else NO_LIMIT, mask)
         if len(self._plans) == MAX_PLANS:
             self._plans.clear()
         self._plans[variant, edges] = plan
         return plan
 
     def _scratch(self, edges: int) -> tuple[Any, list[int]]:
-        """Return memory for the scratch arrays of an insertion, and their addresses, 0 for those that are not used."""
+        """Return memory for the scratch arrays of an insertion, and their addresses, 0 for those that are not used.
+
+        All small batches share one: kernels use it one after the other.
+        """
+        if edges >= DEFER_FROM:
+            return self._new_scratch(edges)
+        if self._small_scratch is None:
+            self._small_scratch = self._new_scratch(DEFER_FROM - 1)
+        return self._small_scratch
+
+    def _new_scratch(self, edges: int) -> tuple[Any, list[int]]:
         store = self.store
         weighted, hashing = store.weight_dtype is not None, store.hashing
         queue = min(edges, len(store.slabs.buckets)) if hashing else 0

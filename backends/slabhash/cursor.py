@@ -76,11 +76,12 @@ def degree(g, u):
 
 @njit(inline="always")
 def units(g, u):
-    """Return the number of buckets; 0 for a vertex without storage."""
-    word = np.int64(g.vertex[head_place(u)])
-    if word & SEVERAL == 0:
-        return np.int64(1)
-    return np.int64(0) if word == EMPTY else bucket_count(g, u)
+    """Return the number of buckets; 0 for a vertex without storage.
+
+    The count is read whatever the head word says: two reads at once are faster than one that waits for the other.
+    """
+    count = bucket_count(g, u)
+    return np.int64(0) if g.vertex[head_place(u)] == KEY_EMPTY else count
 
 
 @njit(inline="always")

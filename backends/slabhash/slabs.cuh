@@ -17,7 +17,8 @@ constexpr uint32_t LOCKED = TOMBSTONE;  // a next pointer or head word that some
 constexpr uint8_t DEFERRED = 255;       // status of an edge that waits until its vertex has more buckets
 constexpr uint32_t NO_LIMIT = 0xFFFFFFFFu;
 
-constexpr uint32_t FLAG_CHAIN = 3;  // when vertices are re-bucketed: see layout.py
+// When vertices are re-bucketed: see layout.py. A chain is long with LONG_CHAIN times the keys that its bucket may grow to.
+constexpr uint32_t FLAG_CHAIN = 3;
 constexpr float GROWTH = 1.7f, LONG_CHAIN = 1.5f;
 constexpr double GROWTH_ROOM = 1.5;
 
