@@ -828,7 +828,11 @@ class Graph:
             empty = self.device.xp.empty
             return empty(0, bool), None if self.weight_dtype is None else empty(0, self.weight_dtype)
         if self._out.takes_raw and ingest is not None and self._num_vertices and not _on_host(edges):
-            answer = self._out.find_raw(ingest.raw(*edges))
+            try:
+                answer = self._out.find_raw(ingest.raw(*edges))
+            except MemoryError:
+                ingest.cancel()
+                raise
         else:
             taken = self._take(edges, 0, query=True)
             assert taken is not None
