@@ -17,6 +17,8 @@ from suricate.bench.oracle import check_content, ends_of, expect
 from suricate.bench.runner import Skipped
 from suricate.bench.traversals import gather_traffic, value
 from suricate.errors import RequirementError
+from suricate.frontier import Frontier
+from suricate.operators import advance, neighbor_reduce
 
 FAR = np.iinfo(np.int32).max
 
@@ -61,8 +63,6 @@ class SchemeTask(BedTask):
 
     def setup(self) -> None:
         """Get the graph, draw the vertex array."""
-        from suricate.frontier import Frontier
-
         self.n, self.model = self.bed.data.num_vertices, self.bed.data.model
         if self.start.kind in ("random", "hubs") and self.start.size > self.n:
             raise Skipped(f"the graph has {self.n} vertices only")
@@ -89,8 +89,6 @@ class SchemeTask(BedTask):
             vertices = np.sort(self.rng.choice(self.n, self.start.size, replace=False))
         else:
             vertices = np.sort(np.argpartition(self.bed.data.out_degrees, -self.start.size)[-self.start.size :])
-        from suricate.frontier import Frontier
-
         drawn = Pass(Frontier.from_vertices(self.graph, vertices), vertices)
         return self._counted(drawn, int(self.bed.data.out_degrees[vertices].sum()))
 
@@ -165,8 +163,6 @@ class Pull(SchemeTask):
 
     def call(self, frontier: Any, scheme: str, *, spare: bool = False) -> Any:
         """Reduce."""
-        from suricate.operators import neighbor_reduce
-
         out = self.scrap if spare else self.out
         return neighbor_reduce(self.graph, value, args=(self.x,), vertices=frontier, out=out, scheme=scheme)
 
@@ -206,8 +202,6 @@ class Push(SchemeTask):
 
     def call(self, frontier: Any, scheme: str, *, spare: bool = False) -> Any:
         """Push."""
-        from suricate.operators import advance
-
         out = self.scrap if spare else self.out
         return advance(self.graph, frontier, own, out, args=(self.x,), reduce="min", scheme=scheme)
 

@@ -236,11 +236,9 @@ class Store(ABC):
 
     def view(self) -> StoreView:
         """Return the arrays that kernels walk. The fallback makes a CSR snapshot of :meth:`edges`."""
-        from suricate.cursors.contiguous import contiguous_view
+        from suricate.cursors.contiguous import view_of_edges
 
-        edges, xp = self.edges(), self.device.xp
-        offsets = xp.searchsorted(edges.src, xp.arange(self.num_vertices + 1)).astype(np.int64)
-        return contiguous_view(offsets[:-1], offsets[1:], edges.dst, edges.weight)
+        return view_of_edges(self.edges(), self.num_vertices, self.device.xp)
 
     def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback
         """Make sure that inserting any ``num_edges`` edges will not run out of memory; raises ``CapacityError`` now."""

@@ -25,6 +25,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from suricate.algorithm import Algorithm
+from suricate.cursors import has_updated_iterator
 from suricate.devices import CPU, Array, Device, cuda_device_count, resolve_device
 from suricate.errors import CapacityError, RequirementError
 from suricate.plugins import engines
@@ -87,6 +88,17 @@ def draw_weights(rng: np.random.Generator, count: int, dtype: np.dtype) -> np.nd
 # -- the walk of a view ------------------------------------------------------------------------------------------------
 
 
+def weight_function(view: StoreView) -> Callable[[Any, int], Any]:
+    """Return ``weight`` of the cursor of ``view``; one that says 0 if there are no weights."""
+    from numba import njit
+
+    @njit
+    def no_weight(g: Any, i: int) -> int:
+        return 0
+
+    return no_weight if view.weight_dtype is None else importlib.import_module(view.cursor).weight
+
+
 def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
     """Compile a walk over ``view`` that uses every cursor function; see the body for what it fills in."""
     from numba import njit
@@ -95,11 +107,7 @@ def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
     degree, units, first, begin = cursor.degree, cursor.units, cursor.first, cursor.begin
     end, following, key, find = cursor.end, cursor.following, cursor.key, cursor.find
 
-    @njit
-    def no_weight(g: Any, i: int) -> int:
-        return 0
-
-    weight = no_weight if view.weight_dtype is None else cursor.weight
+    weight = weight_function(view)
 
     @njit
     def walk(g, num_vertices, degrees, src, dst, weights, absent_src, absent_dst):
@@ -133,11 +141,7 @@ def updated_walker(view: StoreView) -> Callable[..., int]:
     begin, end, key, is_fresh = cursor.begin, cursor.end, cursor.key, cursor.is_fresh
     updated_count, updated_segment, segment_owner = cursor.updated_count, cursor.updated_segment, cursor.segment_owner
 
-    @njit
-    def no_weight(g: Any, i: int) -> int:
-        return 0
-
-    weight = no_weight if view.weight_dtype is None else cursor.weight
+    weight = weight_function(view)
 
     @njit
     def walk(g, num_vertices, src, dst, weights):
@@ -174,11 +178,6 @@ def walk_view(view: StoreView, num_edges: int, absent: tuple[np.ndarray, np.ndar
     assert count == num_edges, f"the cursor of the view meets {count} edges, the store has {num_edges}"
     assert wrong == 0, "find() of the cursor disagrees with the walk"
     return EdgeList(src, dst, None if view.weight_dtype is None else weight), degrees
-
-
-def has_updated_iterator(view: StoreView) -> bool:
-    """Return whether the cursor of a view can walk the edges inserted since the mark."""
-    return hasattr(importlib.import_module(view.cursor), "updated_count")
 
 
 def walk_updated(view: StoreView, num_edges: int) -> EdgeList:
@@ -361,7 +360,7 @@ class ModelledStore:
         """Compare updated(), and what the updated-edges iterator of the cursor meets, if there is one."""
         assert self.store.has_mark == (self.at_mark is not None), f"has_mark is {self.store.has_mark}"
         self.compare_updated(self.store.updated(), "updated()")
-        if self.walks and self.store.has_mark and has_updated_iterator(view := self.store.view()):
+        if self.walks and self.store.has_mark and has_updated_iterator((view := self.store.view()).cursor):
             self.compare_updated(walk_updated(view, len(self.edges)), "the walk of updated edges")
 
     def compare_updated(self, updated: EdgeList, what: str) -> None:

@@ -60,27 +60,30 @@ def encode(count):
 
 
 @njit(inline="always")
-def match(g, base, v):
-    """Return the mask of the key slots, of the slab whose first word is ``base``, that hold ``v`` (uint32)."""
-    hits = match8(g.pool, base, v)
+def compare(g, base, v, compare8):
+    """Return the mask of the key slots that compare with ``v`` (uint32), of the slab whose first word is ``base``.
+
+    ``compare8`` is ``match8`` (they equal it) or ``reach8`` (they are not below it).
+    """
+    hits = compare8(g.pool, base, v)
     if g.keys > 7:
-        hits |= match8(g.pool, base + 8, v) << 8
+        hits |= compare8(g.pool, base + 8, v) << 8
         if g.keys > 15:
-            hits |= match8(g.pool, base + 16, v) << 16
-            hits |= match8(g.pool, base + 24, v) << 24
+            hits |= compare8(g.pool, base + 16, v) << 16
+            hits |= compare8(g.pool, base + 24, v) << 24
     return hits & ((1 << g.keys) - 1)
 
 
 @njit(inline="always")
+def match(g, base, v):
+    """Return the mask of the key slots of a slab that hold ``v``."""
+    return compare(g, base, v, match8)
+
+
+@njit(inline="always")
 def match_free(g, base):
-    """Return the mask of the key slots, of the slab whose first word is ``base``, that hold no key."""
-    free = reach8(g.pool, base, KEY_TOMBSTONE)
-    if g.keys > 7:
-        free |= reach8(g.pool, base + 8, KEY_TOMBSTONE) << 8
-        if g.keys > 15:
-            free |= reach8(g.pool, base + 16, KEY_TOMBSTONE) << 16
-            free |= reach8(g.pool, base + 24, KEY_TOMBSTONE) << 24
-    return free & ((1 << g.keys) - 1)
+    """Return the mask of the key slots of a slab that hold no key."""
+    return compare(g, base, KEY_TOMBSTONE, reach8)
 
 
 @njit(inline="always")

@@ -17,19 +17,14 @@ from suricate.devices import Array
 
 SLAB_BYTES = (32, 64, 128)
 
-# Places in the array of counters (uint32[16]).
+# Places in the array of counters (uint32[16]); the others belong to one insertion on CUDA: see slab_layout.cuh.
 BUMP = 0  #: slabs below this index are or were in use
 LISTED = 1  #: length of the list of free slabs
 TAKEN = 2  #: how many of the list were taken again
 FREED = 3  #: free slabs below BUMP that are not in the list (yet)
 WANTED = 4  #: slabs that re-buckets asked for in vain
 TOUCHED = 5  #: length of the list of slabs that were inserted into since the mark
-QUEUED = 6  #: CUDA, within one insertion: vertices to re-bucket
-PENDING = 7  #: CUDA, within one insertion: edges put off until their vertex has more buckets
-WORK = 8  #: CUDA, within one insertion: parts of vertices to move
 ARRIVED = 9  #: CUDA: grid-wide barrier
-SPENT = 12  #: CUDA, within one insertion: slabs claimed by re-buckets (64 bits)
-HEADS = 14  #: CUDA, within one insertion: heads claimed by re-buckets
 NUM_COUNTERS = 16
 
 SEVERAL = 1 << 31  #: flag of a head word: the vertex has more than one bucket

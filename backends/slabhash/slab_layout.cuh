@@ -6,7 +6,9 @@
 
 constexpr uint32_t LISTED_BIT = 0x80000000u;  // of g.fresh: the slab is in the list of touched ones
 
-// Places in the counters; see layout.py.
+// Places in the counters: see layout.py. Within one insertion: vertices to re-bucket (QUEUED), whether edges were put off
+// until their vertex has more buckets (PENDING), parts of vertices to move (WORK), slabs claimed by re-buckets (SPENT, 64
+// bits), and heads among them (HEADS).
 enum { BUMP, LISTED, TAKEN, FREED, WANTED, TOUCHED, QUEUED, PENDING, WORK, ARRIVED, SPENT = 12, HEADS = 14 };
 
 constexpr uint32_t SEVERAL = 0x80000000u;  // flag of a head word: the vertex has more than one bucket

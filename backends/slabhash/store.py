@@ -45,6 +45,7 @@ HERE = Path(__file__).parent
 MIN_SLABS = 64
 VERTEX_BYTES = 10
 Batch = tuple[Array, Array, Array | None]  # src, dst, guard
+Tables = tuple[Array, Array]  # of vertices: head words with degrees, bucket codes
 IN_FLIGHT, DEFAULT_IN_FLIGHT = (1, 2, 4), 1
 SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
 
@@ -227,16 +228,20 @@ class SlabHashStore(Store):
         array[begin:] = EMPTY
         return array
 
-    def _new_slabs(self, vertices: int, capacity: int) -> Slabs:
-        """Return the arrays of an empty store; raises ``CapacityError`` or ``MemoryError``."""
+    def _new_slabs(self, vertices: int, capacity: int, tables: Tables | None = None) -> Slabs:
+        """Return the arrays of a store without edges; raises ``CapacityError`` or ``MemoryError``.
+
+        ``tables`` are the words and the bucket codes of ``vertices``; None: those of vertices without storage.
+        """
         self._admit(capacity, vertices)
         xp, shape = self.device.xp, self.geometry
         marks = capacity if self._marked_arrays else 0
+        vertex, buckets = tables or self._no_tables(vertices)
         return Slabs(
             pool=self._filled(capacity * shape.words, 128),
             owner=self._filled(capacity),
-            vertex=self._vertex_words(vertices),
-            buckets=xp.ones(_even(vertices), np.uint16),
+            vertex=vertex,
+            buckets=buckets,
             counters=xp.zeros(NUM_COUNTERS, np.uint32),
             free_list=xp.zeros(0, np.uint32),
             fresh=xp.zeros(marks, np.uint32),
@@ -249,11 +254,11 @@ class SlabHashStore(Store):
             weight_offset=shape.weight_offset,
         )
 
-    def _vertex_words(self, vertices: int, kept: Array | None = None) -> Array:
-        """Return the words of vertices without storage; the first ones are a copy of ``kept``, if given."""
-        words = self._filled(2 * _even(vertices), 8, kept)
-        words[(0 if kept is None else len(kept)) + 1 :: 2] = 0
-        return words
+    def _no_tables(self, vertices: int) -> Tables:
+        """Return the words and the bucket codes of vertices without storage."""
+        words = self._filled(2 * _even(vertices), 8)
+        words[1::2] = 0
+        return words, self.device.xp.ones(_even(vertices), np.uint16)
 
     def _resized(self, capacity: int) -> Slabs:
         """Return the present arrays with room for ``capacity`` slabs; raises before anything changed."""
@@ -510,10 +515,10 @@ class SlabHashStore(Store):
         spare: int,
     ) -> Slabs:
         """Return new arrays with ``total`` heads, and with slabs for ``stored`` edges, a batch, and ``spare``."""
-        plan = self.slabs._replace(
-            vertex=self._vertex_words(self._vertices_allocated), buckets=self.device.xp.ones_like(self.slabs.buckets)
-        )
-        plan.vertex[: 2 * len(first) : 2], plan.buckets[: len(codes)] = first, codes
+        vertices = self._vertices_allocated
+        vertex, buckets = self._no_tables(vertices)
+        vertex[: 2 * len(first) : 2], buckets[: len(codes)] = first, codes
+        plan = self.slabs._replace(vertex=vertex, buckets=buckets)
         slack = 0
         if stored and batch is None:
             edges = self.edges()
@@ -525,13 +530,13 @@ class SlabHashStore(Store):
             slack = (total + overflow) // SLACK + MIN_SLABS
         else:
             overflow = 0
-        vertices, size = self._vertices_allocated, total + overflow + spare
+        size = total + overflow + spare
         try:
-            new = self._new_slabs(vertices, size + slack)
+            new = self._new_slabs(vertices, size + slack, (vertex, buckets))
         except CapacityError:
-            new = self._new_slabs(vertices, size)
+            new = self._new_slabs(vertices, size, (vertex, buckets))
         new.counters[BUMP] = total
-        return new._replace(vertex=plan.vertex, buckets=plan.buckets)
+        return new
 
     def compact(self) -> None:
         """Flush tombstones, give every vertex buckets for its degree, and cut the pool to what that takes."""
@@ -560,9 +565,7 @@ class SlabHashStore(Store):
         sized = need is not None
         if need is None:
             need, extra = self._make_room(src, dst, guard)
-        kept = max(need, self._need_at_most(self._promised)) if self._promised else need
-        quota = max(0, min(self._room - kept, extra))
-        self.kernels.insert(src, dst, weight, guard, kept, quota, *outcome)
+        self.kernels.insert(src, dst, weight, guard, *self._grant(need, extra), *outcome)
         if not self.device.is_cuda:
             self._read_counters()
         self._count_batch(edges)
@@ -575,6 +578,11 @@ class SlabHashStore(Store):
         if 2 * self.num_edges < self._bound_edges:
             with suppress(CapacityError):
                 self.compact()
+
+    def _grant(self, need: int, extra: int) -> tuple[int, int]:
+        """Return the slabs for a batch, with what is promised to later ones, and how many re-buckets may use."""
+        kept = max(need, self._need_at_most(self._promised)) if self._promised else need
+        return kept, max(0, min(self._room - kept, extra))
 
     def _count_batch(self, edges: int) -> None:
         self._bound_edges += edges
@@ -591,8 +599,7 @@ class SlabHashStore(Store):
                 return None
         if self._width_is_open or self._is_large(edges):
             return None
-        kept = max(need, self._need_at_most(self._promised)) if self._promised else need
-        held = kernels.insert_raw(batch, kept, max(0, min(self._room - kept, extra)))
+        held = kernels.insert_raw(batch, *self._grant(need, extra))
         self._count_batch(edges)
         return held
 
@@ -602,12 +609,15 @@ class SlabHashStore(Store):
 
     def find_raw(self, batch: RawBatch) -> tuple[Array, Array | None]:
         """Look up a batch that nobody has checked."""
-        try:
-            found, weight = self.device.xp.empty(batch.size, bool), self._weights(batch.size)
-        except MemoryError as error:
-            raise self.out_of_memory(error) from error
+        found, weight = self._answer(batch.size)
         self.kernels.find_raw(batch, found, weight)
         return found, weight
+
+    def _answer(self, size: int) -> tuple[Array, Array | None]:
+        try:
+            return self.device.xp.empty(size, bool), self._weights(size)
+        except MemoryError as error:
+            raise self.out_of_memory(error) from error
 
     def _held_back(self, guard: Array | None) -> bool:
         return guard is not None and not self.device.is_cuda and bool(guard[0])
@@ -622,8 +632,7 @@ class SlabHashStore(Store):
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Return ``(found, weight)``; see :meth:`suricate.store.Store.find`."""
-        with self.reserving():
-            found, weight = self.device.xp.empty(len(src), bool), self._weights(len(src))
+        found, weight = self._answer(len(src))
         if len(src):
             self.kernels.find(src, dst, found, weight)
         return found, weight
@@ -655,8 +664,8 @@ class SlabHashStore(Store):
         slabs = self.slabs
         self._admit(slabs.capacity, size, len(slabs.free_list))
         with self.reserving():
-            vertex, buckets = self._vertex_words(size, slabs.vertex), self.device.xp.ones(_even(size), np.uint16)
-        buckets[: len(slabs.buckets)] = slabs.buckets
+            vertex, buckets = self._no_tables(size)
+        vertex[: len(slabs.vertex)], buckets[: len(slabs.buckets)] = slabs.vertex, slabs.buckets
         return slabs._replace(vertex=vertex, buckets=buckets)
 
     # -- traversal -----------------------------------------------------------------------------------------------------

@@ -55,3 +55,14 @@ Both macros are written out, ``#define SCAN_LANES 0`` and ``#define HAS_UPDATED 
 The threads that share a unit, a vertex or a segment call these functions together, with equal arguments but ``lane``;
 ``f`` may diverge between them, so it must not use warp-wide primitives.
 """
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+
+
+@cache
+def has_updated_iterator(cursor: str) -> bool:
+    """Return whether a cursor module can walk the edges inserted since the mark."""
+    return hasattr(importlib.import_module(cursor), "updated_count")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from suricate.devices import Array
-from suricate.store import StoreView
+from suricate.store import EdgeList, StoreView
 
 
 class ContiguousView(NamedTuple):
@@ -38,6 +38,12 @@ def contiguous_view(
         num_vertices=len(begin),
         weight_dtype=None if weight is None else weight.dtype,
     )
+
+
+def view_of_edges(edges: EdgeList, num_vertices: int, xp: Any) -> StoreView:
+    """Return a view over ``edges``, which are ordered by source."""
+    offsets = xp.searchsorted(edges.src, xp.arange(num_vertices + 1)).astype(np.int64)
+    return contiguous_view(offsets[:-1], offsets[1:], edges.dst, edges.weight)
 
 
 @njit(inline="always")

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 
+from suricate.cursors import has_updated_iterator
 from suricate.frontier import Frontier
 from suricate.operators import updated
 from suricate.operators.call import Call, identity_of, scratch_of
@@ -139,13 +140,9 @@ _NO_VERTICES = np.empty(0, np.uint32)
 
 def _source(graph: Graph, over: str, scheme: str, view: StoreView) -> str:
     """Return which edges a scheme walks, and how: see ``updated.source_of``."""
-    return updated.source_of(graph, over, _iterates(view.cursor)) if scheme == "updated" else updated.EVERYTHING
-
-
-@cache
-def _iterates(cursor: str) -> bool:
-    """Return whether a cursor module has an updated-edges iterator."""
-    return hasattr(importlib.import_module(cursor), "updated_count")
+    if scheme != "updated":
+        return updated.EVERYTHING
+    return updated.source_of(graph, over, has_updated_iterator(view.cursor))
 
 
 # -- instances ---------------------------------------------------------------------------------------------------------

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from suricate.cursors.contiguous import contiguous_view
-from suricate.store import StoreView
+from suricate.cursors.contiguous import view_of_edges
+from suricate.store import EdgeList, StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -39,7 +37,5 @@ def inserted_view(graph: Graph, over: str) -> StoreView:
     """Return what was inserted since the mark as a graph of its own, to be walked like any other; waits on CUDA."""
     edges, xp = graph.store(over).updated(), graph.device.xp
     order = xp.argsort(edges.src, kind="stable")
-    src, dst = edges.src[order], edges.dst[order]
-    offsets = xp.searchsorted(src, xp.arange(graph.num_vertices + 1)).astype(np.int64)
-    weight = None if edges.weight is None else edges.weight[order]
-    return contiguous_view(offsets[:-1], offsets[1:], dst, weight)
+    ordered = EdgeList(*(None if part is None else part[order] for part in edges))
+    return view_of_edges(ordered, graph.num_vertices, xp)

@@ -1,4 +1,4 @@
-"""A tiny temporal graph, and engines that are right and wrong, registered for one test."""
+"""Tiny graphs, and engines that are right and wrong, registered for one test."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from tutorial_engine import TutorialStore
 
 from suricate import plugins
+from suricate.bench import inputs
 from suricate.store import Outcome
 
 
@@ -76,6 +77,12 @@ class KnobStore(TutorialStore):
         if lanes == 3:
             raise ValueError("lanes must be a power of two")
         self.made.append((load, hashed, line_bytes, lanes, degree_hints is not None))
+
+
+@pytest.fixture(scope="module")
+def data() -> inputs.Input:
+    """A graph of 40 vertices and 300 random edges."""
+    return inputs.load("uniform:40:300", seed=1)
 
 
 @pytest.fixture

@@ -2,23 +2,15 @@
 
 import numpy as np
 import pytest
+from bench_cases import bed_of
 
 from suricate.bench import builds, inputs, matrix, operations, traversals
-from suricate.bench.beds import Batches, Bed, Housekeeper
+from suricate.bench.beds import Batches, Housekeeper
 from suricate.bench.oracle import keys_of
 from suricate.bench.runner import Limits, Skipped, measure
 from suricate.devices import CPU, resolve_device
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
-
-
-@pytest.fixture(scope="module")
-def data():
-    return inputs.load("uniform:40:300", seed=1)
-
-
-def bed_of(engine, data, device=CPU, **options):
-    return Bed(engine, data, device, seed=9, **options)
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from rich.console import Console
+from bench_cases import text_of
 
 from suricate.bench import report, results
 from suricate.bench.inputs import Input
@@ -27,13 +27,6 @@ def cell(engine="slabhash", median=0.001, status="ok", **changes):
     timing = Timing.of([median, median * 2, median]) if status == "ok" else None
     found = Measurement(status, "" if status == "ok" else "it differs", timing, median * 3, median * 2)
     return results.to_line(results.Cell.of("run1", "tiny", task, found, peak=8.192e6))
-
-
-def text_of(*renderables):
-    console = Console(width=200, record=True, file=open("/dev/null", "w"))  # noqa: SIM115 - closed with the process
-    for renderable in renderables:
-        console.print(renderable)
-    return console.export_text()
 
 
 def test_a_cell_has_everything_in_it():

@@ -2,26 +2,16 @@
 
 import numpy as np
 import pytest
+from bench_cases import bed_of
 
-from suricate.bench import inputs, schemes
-from suricate.bench.beds import Bed
+from suricate.bench import schemes
 from suricate.bench.oracle import keys_of
 from suricate.bench.runner import Limits, measure
 from suricate.bench.schemes import Pull, Push, Start, scheme_tasks
-from suricate.devices import CPU
 from suricate.errors import RequirementError
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=1)
 STARTS = [Start("whole"), Start("random", 16), Start("hubs", 4), Start("marked", 32)]
-
-
-@pytest.fixture(scope="module")
-def data():
-    return inputs.load("uniform:40:300", seed=1)
-
-
-def bed_of(engine, data, device=CPU):
-    return Bed(engine, data, device, seed=9)
 
 
 @pytest.mark.parametrize("kind", [Pull, Push])

@@ -2,24 +2,15 @@
 
 import numpy as np
 import pytest
+from bench_cases import bed_of
 
 from suricate.bench import constants, inputs, matrix, operations
-from suricate.bench.beds import Bed
 from suricate.bench.oracle import keys_of
 from suricate.bench.runner import Limits, measure
 from suricate.bench.states import STATES, age, fill_of, stage_of
 from suricate.devices import CPU
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=1)
-
-
-@pytest.fixture(scope="module")
-def data():
-    return inputs.load("uniform:40:300", seed=1)
-
-
-def bed_of(engine, data, **options):
-    return Bed(engine, data, CPU, seed=9, **options)
 
 
 def keys_in(graph):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from rich.console import Console
+from bench_cases import text_of
 
 from suricate.bench import report, tables
 from suricate.bench.results import Cell, to_line
@@ -24,18 +24,11 @@ def cell(extra=None, timed=True, **changes):
     return to_line(Cell.of("run1", "tiny", task, found))
 
 
-def shown(*renderables):
-    console = Console(width=220, record=True, file=open("/dev/null", "w"))  # noqa: SIM115 - closed with the process
-    for renderable in renderables:
-        console.print(renderable)
-    return console.export_text()
-
-
 def test_small_batches_are_shown_in_microseconds():
     cells = [cell(), cell(batch=2**20), cell(workload="churn"), cell(engine="other")]
     (table,) = tables.latencies(cells)
     assert table.row_count == 1
-    assert "25.0 (21.0 - 29.0)" in shown(table)
+    assert "25.0 (21.0 - 29.0)" in text_of(table)
     assert "21 us - 29 us" in report.line(cells[0])
 
 
@@ -45,7 +38,7 @@ def test_cells_of_older_files_are_shown():
     assert tables.of([old]) == []
     assert "25 us" in report.line(old)
     older = {**old, "workload": "memory", "median_s": None, "extra": {"bytes_per_edge": 9.25}}
-    assert "9.2 of ?" in shown(*tables.of([older]))
+    assert "9.2 of ?" in text_of(*tables.of([older]))
 
 
 def test_bytes_are_shown_where_operations_did_not_meet_a_fresh_graph():
@@ -53,13 +46,13 @@ def test_bytes_are_shown_where_operations_did_not_meet_a_fresh_graph():
     fresh, full = cell(sizes), cell({**sizes, "fill": 0.93}, state="full", detail="full graph")
     (table,) = tables.storage([fresh, full])
     assert table.row_count == 1
-    assert "9.0 of 9.5 (93 %)" in shown(table)
+    assert "9.0 of 9.5 (93 %)" in text_of(table)
     assert report.line(full).endswith("an oracle; 9.0 B/edge, 9.5 allocated, 93% full")
 
 
 def test_growth_shows_the_median_and_the_slowest_batch():
     grown = cell({"batches": 8, "slowest_batch_s": 4e-3, "median_batch_s": 3e-4}, workload="growth", items=8192)
-    assert "328 M/s; 300 us / 4 ms" in shown(*tables.growth([grown, cell()]))
+    assert "328 M/s; 300 us / 4 ms" in text_of(*tables.growth([grown, cell()]))
 
 
 def test_schemes_are_columns_and_failures_are_left_out():
@@ -68,11 +61,11 @@ def test_schemes_are_columns_and_failures_are_left_out():
         for start, scheme in [("whole graph", "vertex"), ("whole graph", "scan"), ("16 hubs", "vertex")]
     ]
     failed = {**cells[1], "status": "FAIL", "median_s": None, "extra": {}}
-    text = shown(*tables.of(cells))
+    text = text_of(*tables.of(cells))
     assert "25 us (41 M/s)" in text
     assert "pull, 16 hubs" in text
     assert "scan" in text
-    assert "scan" not in shown(*tables.of([cells[0], failed]))
+    assert "scan" not in text_of(*tables.of([cells[0], failed]))
 
 
 def test_a_sweep_has_a_row_per_setting():
@@ -87,10 +80,10 @@ def test_a_sweep_has_a_row_per_setting():
     ]
     (table,) = tables.of(cells[:3])  # of the last setting there is no memory
     assert table.row_count == 2
-    assert [line.split()[1:] for line in shown(table).splitlines() if "width" in line] == [
+    assert [line.split()[1:] for line in text_of(table).splitlines() if "width" in line] == [
         ["width=32", "│", "41", "M/s", "│", "-", "│", "-", "│", "-", "│"]
     ]
-    assert "44%" in shown(table)
+    assert "44%" in text_of(table)
 
 
 @pytest.mark.parametrize("name", ["insert", "delete", "query"])

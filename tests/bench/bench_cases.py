@@ -1,0 +1,19 @@
+"""What the tests of the benchmark share: beds of an engine, and tables as text."""
+
+from rich.console import Console
+
+from suricate.bench.beds import Bed
+from suricate.devices import CPU
+
+
+def bed_of(engine, data, device=CPU, **options):
+    """Return a bed of ``engine``, always with the same seed."""
+    return Bed(engine, data, device, seed=9, **options)
+
+
+def text_of(*renderables):
+    """Return what a wide console shows."""
+    console = Console(width=220, record=True, file=open("/dev/null", "w"))  # noqa: SIM115 - closed with the process
+    for renderable in renderables:
+        console.print(renderable)
+    return console.export_text()
