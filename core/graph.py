@@ -931,7 +931,10 @@ def _interop() -> Any:
 
 
 def _on_host(edges: EdgeList) -> bool:
-    return not any(part is not None and not isinstance(part, (np.ndarray, np.generic)) for part in edges)
+    src, dst, weight = edges
+    if not isinstance(src, np.ndarray) or not isinstance(dst, np.ndarray):
+        return False
+    return weight is None or isinstance(weight, (np.ndarray, np.generic))
 
 
 def _take_at(edges: EdgeList, at: Array) -> EdgeList:

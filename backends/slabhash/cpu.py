@@ -697,11 +697,21 @@ class CpuKernels:
         """Add the edges per source to ``counts`` (uint32 per vertex)."""
         count_keys(src, counts)
 
-    def plan(self, expected: Array) -> tuple[Array, Array]:
-        """Return encoded (uint16) and plain (int64, 0 without edges) bucket counts for degrees (uint32 per vertex)."""
+    def plan(self, expected: Array, room: float) -> tuple[Array, Array]:
+        """Return encoded (uint16) and plain (int64, 0 without edges) bucket counts per vertex.
+
+        They are for ``room`` times as many edges as ``expected`` (uint32).
+        """
         codes, heads = np.empty(len(expected), np.uint16), np.empty(len(expected), np.int64)
-        plan_buckets(expected, self.store.per_bucket, self.store.hashing, codes, heads)
+        plan_buckets(expected, self.store.per_bucket / room, self.store.hashing, codes, heads)
         return codes, heads
+
+    def write_tables(self, codes: Array, heads: Array, ends: Array, old: Array, vertex: Array, buckets: Array) -> None:
+        """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
+        first = ends - heads + SEVERAL * (heads > 1)
+        vertex[0::2], vertex[1::2], buckets[:] = EMPTY, old[1::2], 1
+        vertex[: 2 * len(heads) : 2][heads > 0] = first[heads > 0]
+        buckets[: len(codes)] = codes
 
     def place_heads(self, owner: Array, heads: Array, ends: Array, total: int) -> None:
         """Write the owners of the first ``total`` slabs; ``ends`` are the running sums of ``heads``."""

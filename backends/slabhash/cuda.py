@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 import sys
 from collections import deque
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import cupy
@@ -14,7 +15,7 @@ import numpy as np
 from cupy.cuda import alloc
 
 from suricate.backends.slabhash.layout import BUMP, NUM_COUNTERS, TOUCHED, WANTED, Slabs
-from suricate.backends.slabhash.programs import DELETION, INSERTION, PART, QUERY, engine_programs
+from suricate.backends.slabhash.programs import DELETION, INSERTION, QUERY, engine_programs
 from suricate.batch import Change
 from suricate.cuda import Program, StructKernel, ViewStruct, view_struct, wait_for
 from suricate.cuda.ingest import RAW, RawBatch, Variant
@@ -24,24 +25,21 @@ from suricate.store import EdgeList, Outcome
 BLOCK = 256
 MAX_BLOCKS = 1 << 20
 FILL_THREADS = 1 << 18  # fill the device
-CHUNK = 16  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
+CHUNK = 32  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
 CHUNK_FROM = 1 << 17  # edges of such a batch
-MOST_IN_ADVANCE = 1 << 16  # what all warps of a device take in advance then, roughly
+MOST_IN_ADVANCE = 1 << 17  # what all warps of a device take in advance then, roughly
 NO_LIMIT = 0xFFFFFFFF
-CHAIN_LIMIT = 64  # slabs of a chain, at a load factor up to 1, beyond which an edge waits for more buckets
-DEFER_FROM = 1 << 15  # edges of a batch from which on that is done: below, a chain cannot grow long enough to matter
+CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge waits for more buckets
+SMALL = 1 << 15  # edges; the scratch arrays of smaller batches are kept
 ALIGNMENT = 256  # bytes
 MAX_PLANS = 64
 NULL = np.uint64(0)
 
 
-def _addresses(start: int, sizes: tuple[int, ...]) -> list[int]:
-    """Return the addresses of parts of these sizes from ``start`` on, and that of the end."""
-    found = [start]
-    for size in sizes:
-        start += (size + ALIGNMENT - 1) & -ALIGNMENT
-        found.append(start)
-    return found
+@lru_cache(maxsize=64)
+def _offsets(*sizes: int) -> tuple[int, ...]:
+    """Return the offsets of parts of these sizes, and that of the end."""
+    return tuple(accumulate(((size + ALIGNMENT - 1) & -ALIGNMENT for size in sizes), initial=0))
 
 
 class Held:
@@ -56,9 +54,12 @@ class Held:
         size = batch.size
         self._size, self._mirrored, self._dtypes = size, batch.variant.mirrored, (weight, before)
         words = 4 * size
-        sizes = words, words, size * weight.itemsize if weight else 0, size, size * before.itemsize if before else 0
-        self._memory = alloc(_addresses(0, sizes)[-1])
-        self.addresses = _addresses(self._memory.ptr, sizes)[:-1]
+        *offsets, end = _offsets(
+            words, words, size * weight.itemsize if weight else 0, size, size * before.itemsize if before else 0
+        )
+        self._memory = alloc(end)
+        start = self._memory.ptr
+        self.addresses = [start + offset for offset in offsets]
 
     def __call__(self) -> Change:
         """Return the arrays."""
@@ -80,12 +81,13 @@ class Plan(NamedTuple):
     share: int
     blocks: int
     limit: int
-    mask: int
+    table: int
+    most_moves: int
 
 
 def _table_size(edges: int) -> int:
-    """Return the size of the hash table of last duplicates: a power of two, at least twice the batch."""
-    return 1 << (2 * edges - 1).bit_length()
+    """Return the size of the hash table of duplicates: a power of two, at least twice the batch up to 2**30 edges."""
+    return min(1 << 31, 1 << (2 * edges - 1).bit_length())
 
 
 class CudaKernels:
@@ -255,8 +257,9 @@ class CudaKernels:
             at += RAW.size
         self._batches += 1
         INSERTION.pack_into(
-            kernel.buffer, at, *addresses, *scratch, self._mirror_address, edges, store.num_vertices, quota,
-            store.per_bucket, plan.mask, chunk, plan.limit, self._batches & 0xFFFFFFFF, plan.share, 0,
+            kernel.buffer, at, *addresses, *scratch, self._mirror_address, edges, quota,
+            store.per_bucket, plan.table, chunk, plan.limit, self._batches & 0xFFFFFFFF, plan.share,
+            plan.most_moves,
         )  # fmt: skip
         kernel.launch(plan.blocks, BLOCK)
         del memory  # what is allocated from here on is used behind this kernel
@@ -271,9 +274,9 @@ class CudaKernels:
             return plan
         kernel, at = self._ready("insert", variant, INSERTION)
         share, blocks = self._spread(kernel, edges, resident=True)
-        limit = min(NO_LIMIT, int(CHAIN_LIMIT * max(1.0, store.load_factor))) if edges >= DEFER_FROM else NO_LIMIT
-        mask = _table_size(edges) - 1 if store.weight_dtype is not None else 0
-        plan = Plan(kernel, at, share, blocks, limit if store.hashing else NO_LIMIT, mask)
+        limit = int(CHAIN_LIMIT * max(1.0, store.load_factor)) if store.hashing else NO_LIMIT
+        table = _table_size(edges) if store.weight_dtype is not None else 0
+        plan = Plan(kernel, at, share, blocks, limit, table, self._most_moves(edges))
         if len(self._plans) == MAX_PLANS:
             self._plans.clear()
         self._plans[variant, edges] = plan
@@ -284,26 +287,32 @@ class CudaKernels:
 
         All small batches share one: kernels use it one after the other.
         """
-        if edges >= DEFER_FROM:
+        if edges > SMALL:
             return self._new_scratch(edges)
         if self._small_scratch is None:
-            self._small_scratch = self._new_scratch(DEFER_FROM - 1)
+            self._small_scratch = self._new_scratch(SMALL)
         return self._small_scratch
+
+    def _most_moves(self, edges: int) -> int:
+        """Return how many buckets a batch may move: all, or those of all but the largest vertices."""
+        capacity = self.store.slabs.capacity
+        return capacity if edges > SMALL else min(capacity, SMALL + capacity // 16)
 
     def _new_scratch(self, edges: int) -> tuple[Any, list[int]]:
         store = self.store
         weighted, hashing = store.weight_dtype is not None, store.hashing
         queue = min(edges, len(store.slabs.buckets)) if hashing else 0
-        sections = queue + store.slabs.capacity // PART + 1 if hashing else 0
         sizes = (
-            4 * _table_size(edges) if weighted else 0, 4 * edges if weighted else 0, 4 * queue, 4 * queue, 4 * queue,
-            20 * sections, 4 * len(store.slabs.buckets) if hashing and edges >= DEFER_FROM else 0,
+            4 * edges if weighted else 0, 4 * _table_size(edges) if weighted else 0, 4 * edges if weighted else 0,
+            4 * queue, 4 * queue, 4 * queue,
+            8 * self._most_moves(edges) if hashing else 0, 4 * edges if hashing else 0,
         )  # fmt: skip
         try:
-            memory = alloc(_addresses(0, sizes)[-1])
+            memory = alloc(_offsets(*sizes)[-1])
         except MemoryError as error:
             raise store.out_of_memory(error) from error
-        return memory, [at if size else 0 for at, size in zip(_addresses(memory.ptr, sizes), sizes, strict=False)]
+        offsets = zip(_offsets(*sizes), sizes, strict=False)
+        return memory, [memory.ptr + offset if size else 0 for offset, size in offsets]
 
     def delete(self, src: Array, dst: Array, guard: Array | None, status: Array, before: Array | None) -> None:
         """Delete a batch."""
@@ -348,14 +357,22 @@ class CudaKernels:
         """Add the edges per source to ``counts`` (uint32 per vertex)."""
         self._launch("count_sources", len(src), src, np.int64(len(src)), guard, counts)
 
-    def plan(self, expected: Array) -> tuple[Array, Array]:
-        """Return encoded (uint16) and plain (int64, 0 without edges) bucket counts for degrees (uint32 per vertex)."""
+    def plan(self, expected: Array, room: float) -> tuple[Array, Array]:
+        """Return encoded (uint16) and plain (int64, 0 without edges) bucket counts per vertex.
+
+        They are for ``room`` times as many edges as ``expected`` (uint32).
+        """
         n, store = len(expected), self.store
         codes, heads = cupy.empty(n, np.uint16), cupy.empty(n, np.int64)
-        self._launch("plan_buckets", n, expected, np.int64(n), np.float64(store.per_bucket),
+        self._launch("plan_buckets", n, expected, np.int64(n), np.float64(store.per_bucket / room),
             np.int32(store.hashing), codes, heads,
         )  # fmt: skip
         return codes, heads
+
+    def write_tables(self, codes: Array, heads: Array, ends: Array, old: Array, vertex: Array, buckets: Array) -> None:
+        """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
+        planned, size = np.int64(len(heads)), np.int64(len(buckets))
+        self._launch("write_tables", len(buckets), codes, heads, ends, planned, size, old, vertex, buckets)
 
     def place_heads(self, owner: Array, heads: Array, ends: Array, total: int) -> None:
         """Write the owners of the first ``total`` slabs; ``ends`` are the running sums of ``heads``."""
@@ -374,7 +391,7 @@ class CudaKernels:
 
     def move_edges(self, old: Slabs, new: Slabs) -> None:
         """Copy all edges to empty buckets in another pool."""
-        self._launch("move_edges", self._tiles(old.capacity), self._struct.pack(old), self._struct.pack(new))
+        self._launch("move_edges", old.capacity * old.words, self._struct.pack(old), self._struct.pack(new))
 
     def forget_touched(self) -> None:
         """Forget what was inserted since the mark."""

@@ -1,5 +1,6 @@
 // Batched deletion. With RAW 1 the batch is as the caller gave it (see ingest.cuh) and is checked and copied first, in the
-// same cooperative launch; with RAW 0 it has been checked. Arrays: src, dst uint32[n], status uint8[n], before bits_t[n].
+// same cooperative launch, while the first slabs are on their way; with RAW 0 it has been checked. Arrays: src, dst uint32[n],
+// status uint8[n], before bits_t[n].
 #include "slabs.cuh"
 #if RAW
 #include "ingest.cuh"
@@ -31,24 +32,27 @@ struct Arguments {
 extern "C" __global__ void __launch_bounds__(256, 8) erase(const __grid_constant__ Arguments a) {
     const View& g = a.g;
     const Deletion& b = a.batch;
-#if RAW
-    const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (thread == 0) begin_call(a.raw);
-    for (long long i = thread; i < a.raw.n; i += (long long)gridDim.x * blockDim.x) take_edge(a.raw, i);
-    grid_barrier(g.counters + ARRIVED);
-#endif
     const Tile t;
     const int lane = threadIdx.x & 31, share = int(b.share), rounds = share / TILES;
+    const long long first = warp_index() * share;
+    uint32_t u = 0, v = 0, slab = EMPTY;
+#if RAW
+    if (thread_index() == 0) begin_call(a.raw);
+    for (long long i = thread_index(); i < a.raw.n; i += grid_size()) take_edge(a.raw, i);
+    if (lane < share && first + lane < b.n && peek_edge(a.raw, first + lane, u, v)) slab = look_up(g, u, v);
+    prefetch_slab(g, slab);
+    grid_barrier(g.counters + ARRIVED);
+#endif
     const bool barred = b.guard && load_word(b.guard);
-    for (long long base = warp_index() * share; base < b.n; base += warp_count() * share) {
+    for (long long base = first; base < b.n; base += warp_count() * share) {
         const bool there = lane < share && base + lane < b.n;
-        uint32_t u = 0, v = 0, slab = EMPTY;
-        if (there && !barred) {
-            u = b.src[base + lane];
-            v = b.dst[base + lane];
-            slab = head_of(g, u, v);
+        if (there && !barred && !(RAW && base == first)) {
+            u = __ldcs(b.src + base + lane);
+            v = __ldcs(b.dst + base + lane);
+            slab = look_up(g, u, v);
             prefetch_slab(g, slab);
         }
+        if (!there || barred) slab = EMPTY;
         bool removed = false;
 #pragma unroll 1
         for (int r = 0; r < rounds; ++r) {
@@ -74,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(256, 8) erase(const __grid_constant
             }
             removed |= voted(r, mine);
         }
-        if (there) b.status[base + lane] = removed ? REMOVED : UNCHANGED;
+        if (there) __stcs(b.status + base + lane, removed ? REMOVED : UNCHANGED);
         add_per_vertex(degree_word(g, u), u, removed, 0xFFFFFFFFu);
     }
 }

@@ -28,13 +28,10 @@ struct Arguments {
 __device__ __forceinline__ bool load_edge(const Arguments& a, long long i, uint32_t& u, uint32_t& v, bool& bad) {
     if (i >= a.batch.n) return false;
 #if RAW
-    unsigned long long value;
-    if (refusal(a.raw.src, a.raw.dst, a.raw.weight, i, a.raw.num_vertices, value)) {
+    if (!peek_edge(a.raw, i, u, v)) {
         bad = true;
         return false;
     }
-    u = uint32_t(a.raw.src[i]);
-    v = uint32_t(a.raw.dst[i]);
 #else
     u = a.batch.src[i];
     v = a.batch.dst[i];
@@ -57,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(256, 8) find(const __grid_constant_
     for (long long base = warp_index() * share; base < b.n; base += warp_count() * share) {
         uint32_t u, v = 0, slab = EMPTY;
         const bool there = lane < share && load_edge(a, base + lane, u, v, bad);
-        if (there) slab = head_of(g, u, v);
+        if (there) slab = look_up(g, u, v);
         bool found = false;
         while (__any_sync(WARP, slab != EMPTY)) {
             uint32_t after = EMPTY;

@@ -1,6 +1,9 @@
 // Batched insertion: check, copy, insert, and re-bucket, in one cooperative launch. With RAW 1 the batch is as the caller
 // gave it (see ingest.cuh), and the copies that its check makes are what is inserted; with RAW 0 it has been checked.
 #include "settle.cuh"
+#if WEIGHT_WORDS
+#include "reweigh.cuh"
+#endif
 #if RAW
 #include "ingest.cuh"
 #endif
@@ -15,35 +18,7 @@ struct Arguments {
     Insertion batch;
 };
 
-__device__ __forceinline__ long long thread_index() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ __forceinline__ long long grid_size() { return (long long)gridDim.x * blockDim.x; }
-
-// Grid: set words[0, n) to `word`.
-__device__ __forceinline__ void fill(uint32_t* words, long long n, uint32_t word) {
-    for (long long i = thread_index(); i < n; i += grid_size()) words[i] = word;
-}
-
-#if WEIGHT_WORDS
-// Grid: find the last duplicate of each edge of the batch: table[place[i]] becomes the last index with the edge of index
-// i. One thread per edge; open addressing. Atomics: CAS to take a place, max on the index.
-__device__ __forceinline__ void claim_last(const Insertion& b) {
-    for (long long i = thread_index(); i < b.n; i += grid_size()) {
-        uint32_t u = b.src[i], v = b.dst[i], h = u * 0x9E3779B1u ^ v * 0x85EBCA77u;
-        h = (h ^ h >> 15) * 0x2C1B3C6Du;
-        uint32_t at = (h ^ h >> 13) & b.mask;
-        for (;; at = (at + 1) & b.mask) {
-            uint32_t other = load_word(b.table + at);
-            if (other == EMPTY) other = atomicCAS(b.table + at, EMPTY, uint32_t(i));
-            if (other == EMPTY) break;
-            if (b.src[other] == u && b.dst[other] == v) {  // a place never changes its edge, only the index
-                atomicMax(b.table + at, uint32_t(i));
-                break;
-            }
-        }
-        b.place[i] = at;
-    }
-}
-#endif
+constexpr uint32_t CROWD = 4;
 
 // An edge of the batch, in the lane that looks up the head slab of its bucket.
 struct Edge {
@@ -51,64 +26,100 @@ struct Edge {
     bool active;
 };
 
-__device__ __forceinline__ Edge fetch(const View& g, const Insertion& b, long long base) {
-    const int lane = threadIdx.x & 31;
-    const long long i = base + lane;
-    Edge e = {0, 0, EMPTY, lane < b.share && i < b.n};
-#if WEIGHT_WORDS
-    if (e.active) e.active = b.table[b.place[i]] == uint32_t(i);
-#endif
-    if (e.active) {
-        e.u = b.src[i];
-        e.v = b.dst[i];
-        e.head = load_word(head_word(g, e.u));
-    }
+// Index of the k-th edge of the batch; with LATE of those that were deferred.
+template <bool LATE>
+__device__ __forceinline__ long long edge_index(const Insertion& b, long long k) { return LATE ? b.late[k] : k; }
+
+// The k-th edge of `count` in the lane, for a lane of the first `share`.
+template <bool LATE>
+__device__ __forceinline__ Edge fetch(const View& g, const Insertion& b, long long k, long long count) {
+    Edge e = {0, 0, EMPTY, (threadIdx.x & 31) < b.share && k < count};
+    if (!e.active) return e;
+    const long long i = edge_index<LATE>(b, k);
+    e.u = __ldcs(b.src + i);
+    e.v = __ldcs(b.dst + i);
+    e.head = load_head(g, e.u);
     return e;
 }
 
-// Grid: insert the batch, in grid stride; see place_edges() for atomics and duplicates. On a weighted store only the last
-// duplicate acts. The next edges are asked for while these are placed. A warp takes new slabs from the pool `chunk` at a
-// time.
-__device__ __forceinline__ void insert_edges(const View& g, const Insertion& b) {
+// The edge that the lane looks up first, asked for before the batch has been copied; its head slab is asked for as well.
+__device__ __forceinline__ Edge fetch_first(const Arguments& a) {
+    const View& g = a.g;
+    const long long k = warp_index() * a.batch.share + (threadIdx.x & 31);
+#if RAW
+    Edge e = {0, 0, EMPTY, (threadIdx.x & 31) < a.batch.share && k < a.batch.n};
+    e.active = e.active && peek_edge(a.raw, k, e.u, e.v);
+    if (e.active) e.head = load_head(g, e.u);
+#else
+    const Edge e = fetch<false>(g, a.batch, k, a.batch.n);
+#endif
+    prefetch_slab(g, head_in(table_behind(g, e.u, e.head), e.v));
+    return e;
+}
+
+// Warp: append index i of each lane with `listed` to a list of that length.
+__device__ __forceinline__ void append_index(uint32_t* list, uint32_t* length, bool listed, long long i) {
+    const uint32_t who = __ballot_sync(WARP, listed);
+    if (!who) return;
+    uint32_t at = 0;
+    if ((threadIdx.x & 31) == 0) at = atomicAdd(length, __popc(who));
+    at = __shfl_sync(WARP, at, 0) + __popc(who & ((1u << (threadIdx.x & 31)) - 1u));
+    if (listed) list[at] = uint32_t(i);
+}
+
+// Grid: insert the batch, in grid stride; see place_edges() for atomics and duplicates. On a weighted store those that were
+// there, before the batch or since, are listed for reweigh(). `ahead` is the first edge of the lane. The next edges are asked for while these are placed. A warp
+// takes new slabs from the pool `chunk` at a time. An edge that is deferred counts as one of its source until, with LATE,
+// all of them are inserted. Where CROWD edges of a warp have one source, there are many more in the grid, so that the first
+// lost race is enough.
+template <bool LATE>
+__device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, Edge ahead) {
     const Tile t;
     const int lane = threadIdx.x & 31, rounds = b.share / TILES;
     Spare spare = {b.chunk};
-    const Watch watch = {b.queue, b.limit, LONG_CHAIN * GROWTH * float(b.per_bucket)};
-    const long long step = warp_count() * b.share;
+    const Watch watch = {LATE ? nullptr : b.queue, LATE ? NO_LIMIT : b.limit, float(b.per_bucket)};
+    const long long count = LATE ? load_word(g.counters + PENDING) : b.n, step = warp_count() * b.share;
     long long base = warp_index() * b.share;
-    Edge ahead = fetch(g, b, base);
-    for (; base < b.n; base += step) {
+    for (; base < count; base += step) {
         const Edge e = ahead;
-        uint32_t first = e.head & ~SEVERAL;
-        if (e.head >= LOCKED) first = EMPTY;
-        else if (e.head & SEVERAL) first += bucket_of(e.v, bucket_count(g.buckets[e.u]));
+        const uint32_t head = ensure_head(g, e.active, e.u, e.head, spare);
+        uint32_t first = head & ~SEVERAL;
+        if (head >= LOCKED) first = EMPTY;
+        else if (head & SEVERAL) first += bucket_of(e.v, bucket_count(g.buckets[e.u]));
         prefetch_slab(g, first);
-        ahead = fetch(g, b, base + step);
+        ahead = fetch<LATE>(g, b, base + step + lane, count);
+        const bool crowd = __popc(__match_any_sync(WARP, e.active ? e.u : EMPTY)) >= CROWD;
+        const uint32_t flags = uint32_t(e.active) | uint32_t(crowd) << 1;
         uint8_t status = UNCHANGED;
 #pragma unroll 1
         for (int r = 0; r < rounds; ++r) {
             const int from = edge_lane(t, r);
-            const bool active = __shfl_sync(WARP, e.active, from);
+            const uint32_t flag = __shfl_sync(WARP, flags, from);
+            const bool active = flag & 1u;
             const uint32_t u = __shfl_sync(WARP, e.u, from), v = __shfl_sync(WARP, e.v, from);
             const uint32_t slab = __shfl_sync(WARP, first, from);
             bits_t w = 0;
 #if WEIGHT_WORDS
-            if (active) w = b.weight[base + from];
+            if (active) w = b.weight[edge_index<LATE>(b, base + from)];
 #endif
-            const Placed placed = place_edges(g, t, active, u, v, w, slab, g.marked, watch, spare);
+            const Placed placed = place_edges(g, t, active, u, v, w, slab, g.marked, watch, flag >> 1, spare);
             if (voted(r, placed.mine && placed.status == NEW)) status = NEW;
             if (voted(r, placed.mine && placed.status == DEFERRED)) status = DEFERRED;
 #if WEIGHT_WORDS
-            if (voted(r, placed.mine && placed.status == REPLACED)) status = REPLACED;
-            if (placed.mine) b.before[base + from] = placed.before;
+            if (voted(r, placed.mine && placed.status == FOUND)) status = FOUND;
 #endif
         }
-        if (lane < b.share && base + lane < b.n) b.status[base + lane] = status;
-        add_per_vertex(degree_word(g, e.u), e.u, status == NEW, 1u);
-        if (b.pending) {
-            add_per_vertex(b.pending + e.u, e.u, status == DEFERRED, 1u);
-            if (status == DEFERRED) store_word(g.counters + PENDING, 1u);
+        if (lane < b.share && base + lane < count) __stcs(b.status + edge_index<LATE>(b, base + lane), status);
+        if (LATE) {
+            add_per_vertex(degree_word(g, e.u), e.u, e.active && status != NEW, 0xFFFFFFFFu);
+        } else {
+            add_per_vertex(degree_word(g, e.u), e.u, status == NEW || status == DEFERRED, 1u);
+            append_index(b.late, g.counters + PENDING, status == DEFERRED, base + lane);
         }
+#if WEIGHT_WORDS
+        const bool there = e.active && status == FOUND;
+        append_index(b.met, g.counters + MET, there, there ? edge_index<LATE>(b, base + lane) : 0);
+#endif
     }
     give_back(g, spare);
 }
@@ -119,40 +130,47 @@ __device__ __forceinline__ void send_counters(const View& g, const Insertion& b)
         b.mirror[threadIdx.x] = uint64_t(b.number) << 32 | load_word(g.counters + threadIdx.x);
 }
 
-// Grid: prepare scratch memory and counters, check and copy a raw batch, find duplicates; ends with a barrier.
+// Grid: prepare the counters, check and copy a raw batch; ends with a barrier.
 __device__ __forceinline__ void prepare(const Arguments& a) {
     const View& g = a.g;
     const Insertion& b = a.batch;
     if (thread_index() == 0) {
-        g.counters[QUEUED] = g.counters[PENDING] = g.counters[WORK] = 0;
+        g.counters[QUEUED] = g.counters[PENDING] = g.counters[WORK] = g.counters[MET] = 0;
         g.counters[SPENT] = g.counters[SPENT + 1] = g.counters[HEADS] = 0;
 #if RAW
         begin_call(a.raw);
 #endif
     }
-    if (b.pending) fill(b.pending, b.num_vertices, 0);
 #if RAW
     for (long long i = thread_index(); i < a.raw.n; i += grid_size()) take_edge(a.raw, i);
-#endif
-#if WEIGHT_WORDS
-    fill(b.table, (long long)b.mask + 1, EMPTY);
-    grid_barrier(g.counters + ARRIVED);
-    claim_last(b);
 #endif
     grid_barrier(g.counters + ARRIVED);
 }
 
-// Two to eight grid-wide barriers. Changes nothing if the guard is set.
+// Grid: re-bucket the vertices that the batch has queued, then insert what waits for that.
+__device__ __noinline__ void finish(const View& g, const Insertion& b) {
+    settle(g, b);
+    if (!load_word(g.counters + PENDING)) return;
+    const long long k = warp_index() * b.share + (threadIdx.x & 31);
+    insert_edges<true>(g, b, fetch<true>(g, b, k, load_word(g.counters + PENDING)));
+    grid_barrier(g.counters + ARRIVED);
+}
+
+// Two to eleven grid-wide barriers. Changes nothing if the guard is set.
 extern "C" __global__ void __launch_bounds__(256, BLOCKS_PER_SM) insert(const __grid_constant__ Arguments a) {
     const View& g = a.g;
     const Insertion& b = a.batch;
+    const Edge first = fetch_first(a);
     prepare(a);
     if (b.guard && load_word(b.guard)) {
         for (long long i = thread_index(); i < b.n; i += grid_size()) b.status[i] = UNCHANGED;
     } else {
-        insert_edges(g, b);
+        insert_edges<false>(g, b, first);
         grid_barrier(g.counters + ARRIVED);
-        if (b.queue && load_word(g.counters + QUEUED)) settle(g, b);
+        if (load_word(g.counters + QUEUED) | load_word(g.counters + PENDING)) finish(g, b);
+#if WEIGHT_WORDS
+        if (load_word(g.counters + MET)) reweigh(g, b);
+#endif
     }
     send_counters(g, b);
 }

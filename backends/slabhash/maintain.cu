@@ -1,9 +1,6 @@
 // Maintenance and traversal of all storage. None of these kernels synchronises with the host.
 #include "slabs.cuh"
 
-__device__ __forceinline__ long long thread_index() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ __forceinline__ long long grid_size() { return (long long)gridDim.x * blockDim.x; }
-
 __device__ __forceinline__ uint32_t stored_buckets(const Table& table) { return table.head == EMPTY ? 0u : table.buckets; }
 
 // Warp: sum over the lanes, in every lane.
@@ -31,6 +28,19 @@ extern "C" __global__ void plan_buckets(const uint32_t* expected, long long n, d
         uint32_t code = expected[v] ? bucket_code(count) : 1u;
         codes[v] = (unsigned short)code;
         heads[v] = expected[v] ? bucket_count(code) : 0u;
+    }
+}
+
+// Words and bucket codes of all `size` vertices, of which n are planned; degrees as in the words `old`. A thread per vertex.
+extern "C" __global__ void write_tables(const unsigned short* codes, const long long* heads, const long long* ends,
+                                        long long n, long long size, const uint32_t* old, uint32_t* vertex,
+                                        unsigned short* buckets) {
+    for (long long v = thread_index(); v < size; v += grid_size()) {
+        const long long count = v < n ? heads[v] : 0;
+        const uint32_t first = count ? uint32_t(ends[v] - count) : EMPTY;
+        vertex[2 * v] = count > 1 ? first | SEVERAL : first;
+        vertex[2 * v + 1] = old[2 * v + 1];
+        buckets[v] = v < n ? codes[v] : 1;
     }
 }
 
@@ -84,16 +94,16 @@ extern "C" __global__ void sum_slabs(View g, long long bump, const uint32_t* cou
     }
 }
 
-// Copy all edges of `old` to the buckets of g. A tile per slab, in address order.
+// Copy all edges of `old` to the buckets of g. A mover (KEY_LANES lanes) per slab, in address order.
 extern "C" __global__ void __launch_bounds__(256) move_edges(View old, View g) {
-    const Tile t;
+    const Mover m;
     const long long bump = old.counters[BUMP];
-    for (long long base = warp_index() * TILES; base < bump; base += warp_count() * TILES) {
-        const long long slab = base + t.index();
+    for (long long base = warp_index() * MOVERS; base < bump; base += warp_count() * MOVERS) {
+        const long long slab = base + m.index();
         const uint32_t u = slab < bump ? old.owner[slab] : EMPTY;
         const bool active = u != EMPTY;
         const Table table = active ? table_of(g, u) : Table{0, 1};
-        move_slab(old, t, active, uint32_t(slab), g, u, table.head, table.buckets);
+        move_slab(old, m, active, uint32_t(slab), g, u, table.head, table.buckets);
     }
 }
 
@@ -101,6 +111,19 @@ extern "C" __global__ void __launch_bounds__(256) move_edges(View old, View g) {
 extern "C" __global__ void forget_touched(View g) {
     const long long count = g.counters[TOUCHED];
     for (long long i = thread_index(); i < count; i += grid_size()) g.fresh[g.touched[i]] = 0;
+}
+
+// Tile: clean and free the chains with heads begin to `end`; the warp together.
+__device__ __forceinline__ void release_chains(const View& g, const Tile& t, uint32_t begin, uint32_t end) {
+    uint32_t freed = 0, head = begin, slab = begin < end ? begin : EMPTY;
+    while (__any_sync(WARP, slab != EMPTY)) {
+        const bool active = slab != EMPTY;
+        const uint32_t next = active ? load_word(g.pool + (long long)slab * SLAB_WORDS + SLAB_KEYS) : EMPTY;
+        wipe_slab(g, t, active, slab);
+        freed += __popc(__ballot_sync(WARP, active && t.lane == 0));
+        slab = active && next == EMPTY && ++head < end ? head : next;
+    }
+    count_freed(g, freed);
 }
 
 // Number of sections of PART_BUCKETS buckets of distinct vertices (uint32[n]). A thread per vertex.
@@ -130,7 +153,7 @@ free_sections(View g, const uint32_t* vertices, const long long* ends, long long
             begin = table.head + from;
             end = table.head + min(table.buckets, from + PART_BUCKETS);
         }
-        release_chains(g, t, begin, end, 1);
+        release_chains(g, t, begin, end);
     }
 }
 

@@ -15,10 +15,10 @@ from suricate.cuda.ingest import Variant, sample_variants
 
 HERE = Path(__file__).parent
 INSERT_BLOCKS = 4  # per multiprocessor, all resident: limits the registers of an insertion
-PART = 16  # buckets that a tile moves or frees
+PART = 8  # buckets of a vertex that a tile frees
 
 # What is in the structs of insert.cu (settle.cuh), delete.cu and find.cu.
-INSERTION = struct.Struct("=14Q2qQd6I")
+INSERTION = struct.Struct("=15QqQd6I")
 DELETION = struct.Struct("=5Q2q")
 QUERY = struct.Struct("=4Q2q")
 

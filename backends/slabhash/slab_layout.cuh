@@ -6,10 +6,10 @@
 
 constexpr uint32_t LISTED_BIT = 0x80000000u;  // of g.fresh: the slab is in the list of touched ones
 
-// Places in the counters: see layout.py. Within one insertion: vertices to re-bucket (QUEUED), whether edges were put off
-// until their vertex has more buckets (PENDING), parts of vertices to move (WORK), slabs claimed by re-buckets (SPENT, 64
-// bits), and heads among them (HEADS).
-enum { BUMP, LISTED, TAKEN, FREED, WANTED, TOUCHED, QUEUED, PENDING, WORK, ARRIVED, SPENT = 12, HEADS = 14 };
+// Places in the counters: see layout.py. Within one insertion: vertices to re-bucket (QUEUED), edges put off until their
+// vertex has more buckets (PENDING), buckets to move (WORK), edges that were there already (MET), slabs claimed by
+// re-buckets (SPENT, 64 bits), and heads among them (HEADS).
+enum { BUMP, LISTED, TAKEN, FREED, WANTED, TOUCHED, QUEUED, PENDING, WORK, ARRIVED, MET, SPENT = 12, HEADS = 14 };
 
 constexpr uint32_t SEVERAL = 0x80000000u;  // flag of a head word: the vertex has more than one bucket
 constexpr int MANTISSA_BITS = 5;
@@ -40,10 +40,13 @@ struct Table {
     uint32_t head, buckets;
 };
 template <class View>
-__device__ __forceinline__ Table table_of(const View& g, uint32_t u) {
-    const uint32_t head = *head_word(g, u);
+__device__ __forceinline__ Table table_behind(const View& g, uint32_t u, uint32_t head) {
     if (head == EMPTY || !(head & SEVERAL)) return {head, 1};
     return {head & ~SEVERAL, bucket_count(g.buckets[u])};
+}
+template <class View>
+__device__ __forceinline__ Table table_of(const View& g, uint32_t u) {
+    return table_behind(g, u, *head_word(g, u));
 }
 
 // Bucket, below `count`, of destination v: multiply, mix, scale.
@@ -55,12 +58,14 @@ __device__ __forceinline__ uint32_t bucket_of(uint32_t v, uint32_t count) {
     return __umulhi(h, count);
 }
 
-// Head slab of the bucket of edge (u, v), or EMPTY if u has no storage.
-template <class View>
-__device__ __forceinline__ uint32_t head_of(const View& g, uint32_t u, uint32_t v) {
-    const Table table = table_of(g, u);
+// Head slab of the bucket of destination v, or EMPTY if the vertex has no storage.
+__device__ __forceinline__ uint32_t head_in(const Table& table, uint32_t v) {
     return table.head == EMPTY ? EMPTY : table.head + bucket_of(v, table.buckets);
 }
+
+// The same for edge (u, v).
+template <class View>
+__device__ __forceinline__ uint32_t head_of(const View& g, uint32_t u, uint32_t v) { return head_in(table_of(g, u), v); }
 
 // Word of the weight of the edge whose key is in word `slot` of the pool.
 __device__ __forceinline__ long long weight_word(long long slot) {

@@ -11,13 +11,17 @@
 
 constexpr uint32_t WARP = 0xFFFFFFFFu;
 constexpr int TILES = 32 / SLAB_LANES;  // tiles of a warp
+constexpr int KEY_LANES = SLAB_KEYS < 4 ? 4 : SLAB_KEYS < 8 ? 8 : SLAB_KEYS < 16 ? 16 : 32;  // a lane per key, one for the link
+constexpr int MOVERS = 32 / KEY_LANES;
 constexpr uint32_t TILE_BITS = WARP >> (32 - SLAB_LANES);
 constexpr int LINK_LANE = SLAB_KEYS / LANE_WORDS, LINK_PART = SLAB_KEYS % LANE_WORDS;  // where the next pointer is loaded
 constexpr uint32_t LOCKED = TOMBSTONE;  // a next pointer or head word that somebody is about to set
 constexpr uint8_t DEFERRED = 255;       // status of an edge that waits until its vertex has more buckets
+constexpr uint8_t FOUND = WEIGHT_WORDS ? 254 : UNCHANGED;  // of one that is there; its weight is looked at in reweigh()
 constexpr uint32_t NO_LIMIT = 0xFFFFFFFFu;
 
-// When vertices are re-bucketed: see layout.py. A chain is long with LONG_CHAIN times the keys that its bucket may grow to.
+// When vertices are re-bucketed: see layout.py. A chain is long with LONG_CHAIN times the keys that its bucket may grow to;
+// then its vertex is looked at.
 constexpr uint32_t FLAG_CHAIN = 3;
 constexpr float GROWTH = 1.7f, LONG_CHAIN = 1.5f;
 constexpr double GROWTH_ROOM = 1.5;
@@ -30,15 +34,19 @@ typedef uint32_t bits_t;
 typedef uint8_t bits_t;  // never read or written
 #endif
 
-struct Tile {
-    int lane;   // of the tile
-    int shift;  // first lane of the tile in the warp
-    __device__ Tile() : lane(threadIdx.x % SLAB_LANES), shift((threadIdx.x & 31) - threadIdx.x % SLAB_LANES) {}
-    __device__ int index() const { return shift / SLAB_LANES; }
+template <int LANES> struct Lanes {
+    int lane;   // of the group
+    int shift;  // first lane of the group in the warp
+    __device__ Lanes() : lane(threadIdx.x % LANES), shift((threadIdx.x & 31) - threadIdx.x % LANES) {}
+    __device__ int index() const { return shift / LANES; }
 };
+typedef Lanes<SLAB_LANES> Tile;  // works on a slab with LANE_WORDS words to a lane
+typedef Lanes<KEY_LANES> Mover;  // empties a slab, with one word to a lane
 
-__device__ __forceinline__ long long warp_index() { return ((long long)blockIdx.x * blockDim.x + threadIdx.x) >> 5; }
-__device__ __forceinline__ long long warp_count() { return ((long long)gridDim.x * blockDim.x) >> 5; }
+__device__ __forceinline__ long long thread_index() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ long long grid_size() { return (long long)gridDim.x * blockDim.x; }
+__device__ __forceinline__ long long warp_index() { return thread_index() >> 5; }
+__device__ __forceinline__ long long warp_count() { return grid_size() >> 5; }
 
 __device__ __forceinline__ uint32_t tile_ballot(const Tile& t, bool p) {
     return (__ballot_sync(WARP, p) >> t.shift) & TILE_BITS;
@@ -69,6 +77,26 @@ __device__ __forceinline__ uint32_t load_word(const uint32_t* p) {
 }
 __device__ __forceinline__ void store_word(uint32_t* p, uint32_t word) {
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" : : "l"(p), "r"(word) : "memory");
+}
+
+// The head word of vertex u, for the batches: the vertices, which are fewer than the slabs and are asked for with every edge,
+// are the last to leave the L2 cache.
+__device__ __forceinline__ uint32_t load_head(const View& g, uint32_t u) {
+#if __CUDA_ARCH__ >= 800
+    uint64_t policy;
+    uint32_t word;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("ld.relaxed.gpu.global.L2::cache_hint.u32 %0, [%1], %2;"
+                 : "=r"(word) : "l"(head_word(g, u)), "l"(policy) : "memory");
+    return word;
+#else
+    return load_word(head_word(g, u));
+#endif
+}
+
+// Head slab of the bucket of edge (u, v), or EMPTY if u has no storage, for the batches.
+__device__ __forceinline__ uint32_t look_up(const View& g, uint32_t u, uint32_t v) {
+    return head_in(table_behind(g, u, load_head(g, u)), v);
 }
 
 // Wait until all blocks are here. The top bit of `arrived` flips with each barrier; the rest is zero between barriers,
@@ -107,8 +135,7 @@ __device__ __forceinline__ Part load_part(const uint32_t* slab, int lane) {
 #endif
     return q;
 }
-// The same where nobody writes during the kernel. Slabs are the first to leave the L2 cache then, so that the vertices,
-// which are fewer and asked for with every edge, stay.
+// The same where nobody writes during the kernel. Slabs are the first to leave the L2 cache then.
 __device__ __forceinline__ Part read_part(const uint32_t* slab, int lane) {
     Part q;
 #if LANE_WORDS == 4 && __CUDA_ARCH__ >= 800
@@ -201,6 +228,21 @@ __device__ __forceinline__ uint32_t allocate(const View& g, bool wants, uint32_t
     return slab;
 }
 
+// Warp: the head word of the lane's vertex u, if `active`, which was `head`. Where that is EMPTY the first lane to come
+// gives the vertex a slab; LOCKED where another is about to.
+__device__ __forceinline__ uint32_t ensure_head(const View& g, bool active, uint32_t u, uint32_t head, Spare& spare) {
+    bool wants = active && head == EMPTY;
+    if (wants) head = atomicCAS(head_word(g, u), EMPTY, LOCKED);
+    wants = wants && head == EMPTY;
+    const uint32_t who = __ballot_sync(WARP, wants);
+    if (!who) return head;
+    const uint32_t slab = allocate(g, wants, who, spare);
+    if (!wants) return head;
+    g.owner[slab] = u;
+    store_word(head_word(g, u), slab);
+    return slab;
+}
+
 // Warp: when the warp is through, what it took in advance and did not use counts as freed.
 __device__ __forceinline__ void give_back(const View& g, const Spare& spare) {
     if ((threadIdx.x & 31) == 0 && spare.left) atomicAdd(g.counters + FREED, spare.left);
@@ -219,38 +261,45 @@ __device__ __forceinline__ void flag_vertex(const View& g, uint32_t u, uint32_t*
     if (!(atomicOr(pair, bit) & bit)) queue[atomicAdd(g.counters + QUEUED, 1u)] = u;
 }
 
-// When place_edges() reports vertices to re-bucket. `queue` null: never.
+// When place_edges() reports vertices to re-bucket. `queue` null: never; else per vertex, once.
 struct Watch {
     uint32_t* queue;
-    uint32_t limit;    // slabs of a chain beyond which an edge is deferred
-    float long_chain;  // keys of a chain beyond which its vertex is queued; settle() then looks at the degree
+    uint32_t limit;    // slabs of a chain, and lost races for a slot, beyond which an edge is deferred
+    float per_bucket;  // keys that a bucket is sized for
 };
+
+// Whether a vertex with `edges` edges has outgrown its buckets.
+__device__ __forceinline__ bool outgrown(uint32_t edges, uint32_t buckets, float per_bucket) {
+    return float(edges) > GROWTH * float(buckets) * per_bucket;
+}
 
 // What place_edges() did for the edge of a tile; `mine` in exactly one lane of a tile that was active.
 struct Placed {
     bool mine;
-    uint8_t status;  // UNCHANGED, NEW, REPLACED or DEFERRED
-    bits_t before;   // the weight before, where REPLACED
+    uint8_t status;  // NEW, FOUND or DEFERRED
 };
 
-// Tile: insert edge (u, v) with weight w into the bucket whose head is `slab` (EMPTY: u has no storage yet), if `active`.
+// Tile: insert edge (u, v) with weight w into the bucket whose head is `slab` (EMPTY: u is being given one), if `active`.
 //
-// The chain is walked to its end. A key that is there is left (its weight replaced); else it goes to the first free slot
+// The chain is walked to its end. A key that is there is left, with its weight; else it goes to the first free slot
 // of the chain, EMPTY or TOMBSTONE, by compare-and-swap, and if that fails the chain is looked at again from there. A
 // free slot is only ever filled while this runs and keys never move, so two tiles with one key try the same slot: one
 // that went past it found it taken, and then nobody takes it any more. At the end of a full chain one tile locks the next
-// pointer, puts a clean slab there, and goes on like the others; the one that holds the lock never waits. Nothing has to
-// be published in order: the new slab is clean since before the kernel.
-// A chain that grows too long has its vertex queued; an edge that would go beyond the limit is DEFERRED.
+// pointer, puts a clean slab there, and tries its first slot like everybody who comes along; the one that holds the lock
+// never waits. Nothing has to be published in order: the new slab is clean since before the kernel.
+// A vertex that has outgrown its buckets is queued when a chain grows long. An edge that would go beyond the limit is
+// DEFERRED, and so is one that has lost too many races for a slot: where a batch has a hub, all its edges try the same
+// slot, one after the other. With `crowd` the first lost race is enough.
 __device__ __forceinline__ Placed place_edges(const View& g, const Tile& t, bool active, uint32_t u, uint32_t v, bits_t w,
-                                              uint32_t slab, bool fresh, const Watch& watch, Spare& spare) {
-    Placed placed = {false, UNCHANGED, 0};
-    uint32_t depth = 1;
+                                              uint32_t slab, bool fresh, const Watch& watch, bool crowd,
+                                              Spare& spare) {
+    Placed placed = {false, FOUND};
+    uint32_t depth = 1, races = crowd ? watch.limit : 0;
     uint32_t spot_slab = EMPTY, spot = EMPTY, spot_word = EMPTY;  // first free slot: its slab; in one lane the rest
     while (__any_sync(WARP, active)) {
         const bool has_slab = active && slab != EMPTY;
         uint32_t* const base = g.pool + (long long)slab * SLAB_WORDS;
-        Part q = filled_part(0);
+        Part q = filled_part(EMPTY);
         if (has_slab) q = load_part(base, t.lane);
         uint32_t next = __shfl_sync(WARP, q.word[LINK_PART], t.shift + LINK_LANE);
         if (active && !has_slab) next = load_word(head_word(g, u));
@@ -264,28 +313,37 @@ __device__ __forceinline__ Placed place_edges(const View& g, const Tile& t, bool
                 spot_word = word_of(q, c);
             }
         }
-        bool wants = false;
+        bool wants = false, tries = false;
         if (active && hits) {
-            if (t.lane == __ffs(hits) - 1) {
-                placed.mine = true;
-#if WEIGHT_WORDS
-                bits_t* at = weight_at(g, base - g.pool + t.lane * LANE_WORDS + __ffs(hit) - 1);
-                placed.before = *at;
-                if (placed.before != w) {
-                    *at = w;
-                    placed.status = REPLACED;
-                }
-#endif
-            }
+            placed.mine = t.lane == __ffs(hits) - 1;
         } else if (active && next < LOCKED) {
             depth += has_slab;
             slab = next;
-            if (depth > watch.limit && t.lane == 0) {
-                placed.mine = true;
-                placed.status = DEFERRED;
-                flag_vertex(g, u, watch.queue);
-            }
         } else if (active && spot_slab != EMPTY) {
+            tries = true;
+        } else if (active && next == EMPTY) {
+            wants = t.lane == 0 && atomicCAS(base + SLAB_KEYS, EMPTY, LOCKED) == EMPTY;
+        }
+        const uint32_t who = __ballot_sync(WARP, wants);
+        if (who) {
+            const uint32_t extra = allocate(g, wants, who, spare);
+            if (wants) {
+                g.owner[extra] = u;
+                store_word(base + SLAB_KEYS, extra);
+                if (watch.queue && depth + 1 >= FLAG_CHAIN &&
+                    float(depth) * SLAB_KEYS > LONG_CHAIN * GROWTH * watch.per_bucket &&
+                    outgrown(load_word(degree_word(g, u)), table_of(g, u).buckets, watch.per_bucket))
+                    flag_vertex(g, u, watch.queue);
+                spot = 0;
+            }
+            const uint32_t got = __shfl_sync(WARP, extra, t.shift);
+            if (who >> t.shift & 1) {
+                ++depth;
+                spot_slab = got;
+                tries = true;
+            }
+        }
+        if (tries) {
             if (spot != EMPTY) {
                 const long long slot = (long long)spot_slab * SLAB_WORDS + spot;
                 const uint32_t there = atomicCAS(g.pool + slot, spot_word, v);
@@ -299,72 +357,108 @@ __device__ __forceinline__ Placed place_edges(const View& g, const Tile& t, bool
                 }
             }
             slab = spot_slab;
-            spot_slab = spot = EMPTY;
-        } else if (active && next == EMPTY) {
-            wants = t.lane == 0 && atomicCAS(has_slab ? base + SLAB_KEYS : head_word(g, u), EMPTY, LOCKED) == EMPTY;
-        }
-        const uint32_t who = __ballot_sync(WARP, wants);
-        if (who) {
-            const uint32_t extra = allocate(g, wants, who, spare);
-            if (wants) {
-                g.owner[extra] = u;
-                store_word(has_slab ? base + SLAB_KEYS : head_word(g, u), extra);
-                if (has_slab && watch.queue && depth + 1 >= FLAG_CHAIN && float(depth) * SLAB_KEYS > watch.long_chain)
-                    flag_vertex(g, u, watch.queue);
-            }
-            const uint32_t got = __shfl_sync(WARP, extra, t.shift);
-            if (who >> t.shift & 1) {
-                depth += has_slab;
-                slab = got;
-            }
+            spot_slab = spot = spot_word = EMPTY;
+            ++races;
         }
         const uint32_t done = tile_ballot(t, placed.mine);  // all lanes vote, active or not
         active = active && !done;
+        const bool gives_up = active && max(depth, races) > watch.limit, reports = gives_up && t.lane == 0;
+        const uint32_t reporters = __ballot_sync(WARP, reports);
+        if (reports) {
+            placed.mine = true;
+            placed.status = DEFERRED;
+            if ((threadIdx.x & 31) == __ffs(__match_any_sync(reporters, u)) - 1) flag_vertex(g, u, watch.queue);
+        }
+        active = active && !gives_up;
     }
     return placed;
 }
 
-// Tile: copy the edges of `slab` of `old`, if `active`, to the buckets of vertex u from slab `head` on.
-__device__ __forceinline__ void move_slab(const View& old, const Tile& t, bool active, uint32_t slab, const View& g,
-                                          uint32_t u, uint32_t head, uint32_t buckets) {
-    const long long base = (long long)slab * SLAB_WORDS;
-    Part q = filled_part(EMPTY);
-    if (active) q = load_part(old.pool + base, t.lane);
-    const uint32_t fresh = active && old.marked ? old.fresh[slab] : 0u;
+// Mask without its `count` lowest bits that are set.
+__device__ __forceinline__ uint32_t without_lowest(uint32_t mask, uint32_t count) {
+    for (; count && mask; --count) mask &= mask - 1;
+    return mask;
+}
+
+// Warp: append `key`, which is not there, with weight w to the chain of vertex u from `slab` on, one key per lane with
+// `active`. Each lane looks at LANE_WORDS words of the chain at a time; those that look at the same words share out the
+// free slots, so that the first ones are taken first, and take them by compare-and-swap.
+__device__ __forceinline__ void append_keys(const View& g, bool active, uint32_t u, uint32_t key, bits_t w, uint32_t slab,
+                                            bool fresh) {
     Spare none = {1};
-#pragma unroll 1
-    for (uint32_t j = 0; j < SLAB_KEYS; ++j) {
-        const uint32_t key = __shfl_sync(WARP, word_of(q, j % LANE_WORDS), t.shift + j / LANE_WORDS);
-        const bool moves = active && key < TOMBSTONE;
-        bits_t w = 0;
+    const uint32_t below = (1u << (threadIdx.x & 31)) - 1u;
+    int part = 0;
+    while (__any_sync(WARP, active)) {
+        const long long base = (long long)slab * SLAB_WORDS;
+        const uint32_t peers = __match_any_sync(WARP, active ? base + part * LANE_WORDS : -1LL);
+        bool wants = false;
+        if (active) {
+            const Part q = load_part(g.pool + base, part);
+            const uint32_t next = q.word[LINK_PART], free = slot_mask(q, part, false);
+            const uint32_t mine = without_lowest(free, __popc(peers & below));
+            if (mine) {
+                const int c = __ffs(mine) - 1, j = part * LANE_WORDS + c;
+                const uint32_t before = word_of(q, c);
+                if (atomicCAS(g.pool + base + j, before, key) == before) {
 #if WEIGHT_WORDS
-        if (moves) w = *weight_at(old, base + j);
+                    *weight_at(g, base + j) = w;
 #endif
-        const uint32_t target = head + bucket_of(key, buckets);
-        place_edges(g, t, moves, u, key, w, target, fresh >> j & 1, Watch{nullptr, NO_LIMIT, 0.0f}, none);
+                    if (fresh) mark_slot(g, slab, j);
+                    active = false;
+                }
+            } else if (part < LINK_LANE) {
+                ++part;
+            } else if (!free && next < LOCKED) {
+                slab = next;
+                part = 0;
+            } else if (!free && next == EMPTY) {
+                wants = atomicCAS(g.pool + base + SLAB_KEYS, EMPTY, LOCKED) == EMPTY;
+            }
+        }
+        const uint32_t who = __ballot_sync(WARP, wants);
+        if (!who) continue;
+        const uint32_t extra = allocate(g, wants, who, none);
+        if (wants) {
+            g.owner[extra] = u;
+            store_word(g.pool + base + SLAB_KEYS, extra);
+            slab = extra;
+            part = 0;
+        }
     }
 }
 
-// Tile: clean and free the chains with heads begin, begin + step, ... below `end`; the warp together. A slab in the list
-// of touched ones stays there, without slots.
-__device__ __forceinline__ void release_chains(const View& g, const Tile& t, uint32_t begin, uint32_t end, uint32_t step) {
-    uint32_t freed = 0, head = begin, slab = begin < end ? begin : EMPTY;
-    while (__any_sync(WARP, slab != EMPTY)) {
-        const bool active = slab != EMPTY;
-        const long long base = (long long)slab * SLAB_WORDS;
-        const uint32_t next = active ? load_word(g.pool + base + SLAB_KEYS) : EMPTY;
-        freed += __popc(__ballot_sync(WARP, active && t.lane == 0));
-        __syncwarp();  // all lanes have the pointer before it is wiped
-        if (active) {
-            for (int q = t.lane; q < SLAB_WORDS / 4; q += SLAB_LANES)
-                *reinterpret_cast<uint4*>(g.pool + base + q * 4) = uint4{EMPTY, EMPTY, EMPTY, EMPTY};
-            if (t.lane == 0) {
-                g.owner[slab] = EMPTY;
-                if (g.marked) g.fresh[slab] &= LISTED_BIT;
-            }
-            slab = next;
-            if (next == EMPTY && end - head > step) slab = head += step;
-        }
-    }
+// Mover: copy the edges of `slab` of `old`, if `active`, to the buckets of vertex u from slab `head` on; returns the next
+// slab of the chain.
+__device__ __forceinline__ uint32_t move_slab(const View& old, const Mover& m, bool active, uint32_t slab, const View& g,
+                                              uint32_t u, uint32_t head, uint32_t buckets) {
+    const long long slot = (long long)slab * SLAB_WORDS + m.lane;
+    uint32_t word = EMPTY;
+    if (active && m.lane <= SLAB_KEYS) word = load_word(old.pool + slot);
+    const uint32_t next = __shfl_sync(WARP, word, m.shift + SLAB_KEYS);
+    const bool moves = m.lane < SLAB_KEYS && word < TOMBSTONE;
+    const bool fresh = moves && old.marked && old.fresh[slab] >> m.lane & 1;
+    bits_t w = 0;
+#if WEIGHT_WORDS
+    if (moves) w = *weight_at(old, slot);
+#endif
+    append_keys(g, moves, u, word, w, head + bucket_of(word, buckets), fresh);
+    return next;
+}
+
+// Tile or mover: leave a slab clean and free, if `active`, when all lanes have read it. A slab in the list of touched ones
+// stays there, without slots.
+template <int LANES>
+__device__ __forceinline__ void wipe_slab(const View& g, const Lanes<LANES>& t, bool active, uint32_t slab) {
+    __syncwarp();
+    if (!active) return;
+    uint4* const words = reinterpret_cast<uint4*>(g.pool + (long long)slab * SLAB_WORDS);
+    for (int q = t.lane; q < SLAB_WORDS / 4; q += LANES) words[q] = uint4{EMPTY, EMPTY, EMPTY, EMPTY};
+    if (t.lane != 0) return;
+    g.owner[slab] = EMPTY;
+    if (g.marked) g.fresh[slab] &= LISTED_BIT;
+}
+
+// Warp: count the slabs that its tiles have freed.
+__device__ __forceinline__ void count_freed(const View& g, uint32_t freed) {
     if ((threadIdx.x & 31) == 0 && freed) atomicAdd(g.counters + FREED, freed);
 }

@@ -22,7 +22,6 @@ from suricate.backends.slabhash.layout import (
     LISTED,
     MAX_SLABS,
     NUM_COUNTERS,
-    SEVERAL,
     SLAB_BYTES,
     TAKEN,
     TOUCHED,
@@ -43,10 +42,14 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 MIN_SLABS = 64
+BULK_LOAD = 2  # edges per vertex from which on a first batch is taken for all of a graph
 VERTEX_BYTES = 10
 Batch = tuple[Array, Array, Array | None]  # src, dst, guard
 Tables = tuple[Array, Array]  # of vertices: head words with degrees, bucket codes
 IN_FLIGHT, DEFAULT_IN_FLIGHT = (1, 2, 4), 1
+BULK_SHARE = 32  # a batch of this share of the edges is large for a store ...
+BATCHES_AHEAD = 16  # ... which is then sized for this many more of them,
+EDGES_AHEAD = 1 << 24  # but for no more than this many edges, or half as many again
 SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
 
 
@@ -55,7 +58,7 @@ class SlabHashStore(Store):
 
     Args:
         slab_bytes: 32, 64, 128, or ``"auto"``: by the mean of the degree hints; without hints by that of the first
-            batch, if this is a bulk load (as many edges as vertices or more).
+            batch, if this is a bulk load (twice as many edges as vertices or more).
         load_factor: edges per key slot for which buckets are sized.
         hashing: False gives every vertex one bucket: denser slabs for traversal, linear search for queries; chains are
             then never re-bucketed.
@@ -117,6 +120,7 @@ class SlabHashStore(Store):
         self._set_width(int(slab_bytes))
         self._promised = 0  # edges of reserve() that are still to come
         self._bound_edges = 0  # upper bound of the edges inserted since the buckets were last sized for all
+        self._has_deleted = False  # since the buckets were last sized for all
         self._marked_arrays = False
         self.slabs_version = 0
         with self.reserving():
@@ -134,7 +138,7 @@ class SlabHashStore(Store):
     def _choose_width(self, edges: int) -> None:
         """Before the first batch of an empty store: choose the slab width if the batch is a bulk load."""
         self._width_is_open = False
-        if edges < self.num_vertices or self.slabs.capacity or self._marked_arrays:
+        if edges < BULK_LOAD * self.num_vertices or self.slabs.capacity or self._marked_arrays:
             return
         before, width = self.slab_bytes, fitting_slab(edges / self.num_vertices, self.weight_dtype, self.load_factor)
         if width == before:
@@ -214,18 +218,24 @@ class SlabHashStore(Store):
         if not self.device.is_cuda and size > _physical_memory():
             raise CapacityError(f"slabhash needs {size} bytes, the machine has {_physical_memory()}")
 
+    def _aligned(self, size: int, alignment: int) -> Array:
+        """Return an uninitialised uint32[size] at a multiple of ``alignment``."""
+        if self.device.is_cuda:
+            return self.device.xp.empty(size, np.uint32)  # aligned to 512 bytes by CuPy's memory pool
+        raw = np.empty(4 * size + alignment, np.uint8)
+        start = -raw.ctypes.data % alignment
+        return raw[start : start + 4 * size].view(np.uint32)
+
     def _filled(self, size: int, alignment: int = 4, kept: Array | None = None) -> Array:
         """Return uint32[size] at a multiple of ``alignment``: a copy of ``kept``, if given, and EMPTY behind it."""
-        if self.device.is_cuda:
-            array = self.device.xp.empty(size, np.uint32)  # aligned to 512 bytes by CuPy's memory pool
-        else:
-            raw = np.empty(4 * size + alignment, np.uint8)
-            start = -raw.ctypes.data % alignment
-            array = raw[start : start + 4 * size].view(np.uint32)
+        array = self._aligned(size, alignment)
         begin = 0 if kept is None else len(kept)
         if kept is not None:
             array[:begin] = kept
-        array[begin:] = EMPTY
+        if self.device.is_cuda and begin < size:
+            array[begin:].data.memset_async(EMPTY & 0xFF, 4 * (size - begin))  # all bytes of EMPTY are alike
+        else:
+            array[begin:] = EMPTY
         return array
 
     def _new_slabs(self, vertices: int, capacity: int, tables: Tables | None = None) -> Slabs:
@@ -309,9 +319,32 @@ class SlabHashStore(Store):
         if self._room >= need + extra and (not self._wanted or space >= extra):
             self._forget_wanted()
             return need, extra
+        if self.device.is_cuda and self._make_ample_room(src, guard):
+            return self._need_at_most(edges), self._extra(edges)
         if self.device.is_cuda and need + extra <= self.slabs.capacity and self._make_loose_room(need + extra):
             return self._need_at_most(edges), extra
         return self._make_exact_room(src, dst, guard, extra), extra
+
+    def _make_ample_room(self, src: Array, guard: Array | None) -> bool:
+        """In a graph that grows by batches that are large for it: size all buckets for several more of them.
+
+        There is room until then, so that few vertices are re-bucketed one by one, and few batches end up here. Where
+        edges have been deleted there may be room enough.
+        """
+        edges, stored = len(src), self.num_edges if self.hashing and not self._has_deleted else 0
+        if 2 * stored < edges or edges * BULK_SHARE < stored:
+            return False
+        coming = min(BATCHES_AHEAD * edges, max(stored // 2, EDGES_AHEAD - stored))
+        spare = edges + self.kernels.slabs_ahead(edges) + coming // self.geometry.keys
+        spare += (self.slabs.capacity + spare) // 8  # a larger pool keeps more for re-buckets
+        try:
+            with self.reserving():
+                expected = self.degrees()
+                self.kernels.count_sources(src, guard, expected)
+            self._rebuild(expected, spare=spare, room=1 + coming / (stored + edges), stored=stored)
+        except CapacityError:
+            return False
+        return self._room >= self._need_at_most(edges) + self._extra(edges)
 
     def _make_loose_room(self, slabs: int) -> bool:
         """Get ``slabs`` free slabs without counting what a batch needs; the counters have just been read."""
@@ -480,61 +513,64 @@ class SlabHashStore(Store):
         except CapacityError:
             return None
 
-    def _rebuild(self, expected: Array, batch: Batch | None = None, spare: int = 0, later: int = 0) -> int:
-        """Move all edges to a new pool with buckets for the ``expected`` degrees and room for a batch.
+    def _rebuild(
+        self,
+        expected: Array,
+        batch: Batch | None = None,
+        spare: int = 0,
+        later: int = 0,
+        room: float = 1.0,
+        stored: int | None = None,
+    ) -> int:
+        """Move all edges to a new pool with buckets for ``room`` times the ``expected`` degrees, and slabs for a batch.
 
-        ``spare`` are slabs and ``later`` edges to keep room for besides. Returns the slabs that the batch may need;
-        raises ``CapacityError`` before anything changed.
+        ``spare`` are slabs and ``later`` edges to keep room for besides; ``stored`` is the number of edges, if known.
+        Returns the slabs that the batch may need; raises ``CapacityError`` before anything changed.
         """
-        self._read_counters()
-        old, xp = self.slabs, self.device.xp
-        stored = self.num_edges if self._used else 0
+        old, vertices = self.slabs, self._vertices_allocated
+        if stored is None:
+            self._read_counters()
+            stored = self.num_edges if self._used else 0
         with self.reserving():
-            codes, heads = self.kernels.plan(expected)
-            ends = xp.cumsum(heads)
+            codes, heads = self.kernels.plan(expected, room)
+            ends = self.device.xp.cumsum(heads)
             total = int(ends[-1]) if len(ends) else 0
-            first = xp.where(heads > 0, ends - heads + SEVERAL * (heads > 1), EMPTY).astype(np.uint32)
+            tables = self._aligned(2 * vertices, 8), self.device.xp.empty(vertices, np.uint16)
+            self.kernels.write_tables(codes, heads, ends, old.vertex, *tables)
             spare += self._bound(later, total + self.num_vertices) + self._extra(later) if later else 0
-            new = self._with_heads(first, codes, total, stored, batch, spare)
+            new = self._with_heads(tables, total, stored, batch, spare, exact=room == 1)
             need = new.capacity - total - spare
         self.kernels.place_heads(new.owner, heads, ends, total)
         if stored:
             self.kernels.move_edges(old, new)
-        new.vertex[1::2] = old.vertex[1::2]
-        self.slabs, self._bound_edges = new, stored
+        self.slabs, self._bound_edges, self._has_deleted = new, stored, False
         self._read_counters()
         return min(need, self._room) if batch is None or stored else need
 
     def _with_heads(
-        self,
-        first: Array,
-        codes: Array,
-        total: int,
-        stored: int,
-        batch: Batch | None,
-        spare: int,
+        self, tables: Tables, total: int, stored: int, batch: Batch | None, spare: int, *, exact: bool
     ) -> Slabs:
-        """Return new arrays with ``total`` heads, and with slabs for ``stored`` edges, a batch, and ``spare``."""
+        """Return new arrays with ``total`` heads, and with slabs for ``stored`` edges, a batch, and ``spare``.
+
+        With ``exact`` they are counted, unless stored edges meet a batch, or it is no bulk load: then more will come.
+        """
         vertices = self._vertices_allocated
-        vertex, buckets = self._no_tables(vertices)
-        vertex[: 2 * len(first) : 2], buckets[: len(codes)] = first, codes
-        plan = self.slabs._replace(vertex=vertex, buckets=buckets)
+        plan = self.slabs._replace(vertex=tables[0], buckets=tables[1])
         slack = 0
-        if stored and batch is None:
+        coming = 0 if batch is None else len(batch[0])
+        overflow = (stored + coming) // self.geometry.keys  # a bucket of c edges has at most c / keys more
+        if stored and batch is None and exact:
             edges = self.edges()
             overflow = self.kernels.count_slabs(plan, total, edges.src, edges.dst, None, True)
-        elif stored and batch is not None:
-            overflow = (stored + len(batch[0])) // self.geometry.keys  # a bucket of c edges has at most c / keys more
-        elif batch is not None:
-            overflow = self.kernels.count_slabs(plan, total, *batch, True)
+        elif batch is not None and not stored:
+            if coming >= BULK_LOAD * self.num_vertices:
+                overflow = self.kernels.count_slabs(plan, total, *batch, True)
             slack = (total + overflow) // SLACK + MIN_SLABS
-        else:
-            overflow = 0
         size = total + overflow + spare
         try:
-            new = self._new_slabs(vertices, size + slack, (vertex, buckets))
+            new = self._new_slabs(vertices, size + slack, tables)
         except CapacityError:
-            new = self._new_slabs(vertices, size, (vertex, buckets))
+            new = self._new_slabs(vertices, size, tables)
         new.counters[BUMP] = total
         return new
 
@@ -591,11 +627,12 @@ class SlabHashStore(Store):
     def insert_raw(self, batch: RawBatch) -> Callable[[], Change] | None:
         """Insert a batch that nobody has checked, where there are enough slabs for it whatever is in it, else None."""
         edges, kernels = batch.size, self.kernels
-        need, extra = self._need_at_most(edges), self._extra(edges)
+        need = edges if edges <= self.num_vertices else self._need_at_most(edges)  # the same, and sooner
+        extra = self._extra(edges)
         if kernels.wants or self._room < need + extra:
             kernels.refresh()
             need, extra = self._need_at_most(edges), self._extra(edges)
-            if self._wanted or self._room < need + extra:
+            if self._wanted or self._room < need:
                 return None
         if self._width_is_open or self._is_large(edges):
             return None
@@ -605,6 +642,7 @@ class SlabHashStore(Store):
 
     def delete_raw(self, batch: RawBatch) -> Callable[[], Change]:
         """Delete a batch that nobody has checked."""
+        self._has_deleted = True
         return self.kernels.delete_raw(batch)
 
     def find_raw(self, batch: RawBatch) -> tuple[Array, Array | None]:
@@ -627,6 +665,7 @@ class SlabHashStore(Store):
         with self.reserving():
             outcome = self._outcome(len(src))
         if len(src) and not self._held_back(guard):
+            self._has_deleted = True
             self.kernels.delete(src, dst, guard, *outcome)
         return outcome
 
@@ -646,6 +685,7 @@ class SlabHashStore(Store):
     def delete_vertices(self, vertices: Array) -> None:
         """Free the out-adjacency of the distinct ``vertices`` (uint32[k]); their slabs are used again."""
         if len(vertices):
+            self._has_deleted = True
             self.kernels.free_vertices(vertices)
             if not self.device.is_cuda:
                 self._read_counters()
@@ -760,6 +800,7 @@ class SlabHashStore(Store):
             reference=self.reference,
         )
         other._marked_arrays, other._bound_edges = self._marked_arrays, self._bound_edges
+        other._has_deleted = self._has_deleted
         with self.reserving():
             arrays = {
                 name: move(part, self.device, device)

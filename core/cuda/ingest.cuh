@@ -53,8 +53,8 @@ __device__ __forceinline__ bool fits(T x) {
 // Reason why edge i is refused (0: it is fine), and the value to report.
 __device__ __forceinline__ uint32_t refusal(const src_t* src, const dst_t* dst, const in_t* weight, long long i,
                                             long long num_vertices, unsigned long long& value) {
-    src_t s = src[i];
-    dst_t d = dst[i];
+    src_t s = __ldcs(src + i);  // nobody reads them again: they should not push the store out of the cache
+    dst_t d = __ldcs(dst + i);
     value = (unsigned long long)(long long)s;
     if (!in_range(s, num_vertices)) return BAD_SRC | (is_signed(s) ? 0 : UNSIGNED_VALUE);
 #if SELF_LOOPS == 2
@@ -122,6 +122,19 @@ __device__ __noinline__ void refuse(const Raw& r, long long i, uint32_t reason) 
         atomicExch(&mine->value, value);
         __threadfence();
     }
+}
+
+// Edge k of the batch as the store takes it, without noting anything; false if it is bad.
+__device__ __forceinline__ bool peek_edge(const Raw& r, long long k, uint32_t& u, uint32_t& v) {
+    const bool reversed = MIRRORED && k >= r.n;
+    const long long i = reversed ? k - r.n : k;
+    unsigned long long value;
+    if (refusal(r.src, r.dst, r.weight, i, r.num_vertices, value)) return false;
+    const uint32_t s = uint32_t(r.src[i]), d = uint32_t(r.dst[i]);
+    const bool swapped = MIRRORED && (s > d) != reversed;
+    u = swapped ? d : s;
+    v = swapped ? s : d;
+    return true;
 }
 
 // Check entry i; note it if it is bad. Returns whether it is good.

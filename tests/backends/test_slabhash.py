@@ -17,6 +17,7 @@ from suricate.backends.slabhash.layout import LISTED_BIT, QUEUED_FLAG, SEVERAL
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.devices import CPU, Device
 from suricate.errors import CapacityError, CheckFailed
+from suricate.graph import Graph
 from suricate.store import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
 from suricate.testing import STEPS, ModelledStore, StoreConformance
 
@@ -136,7 +137,7 @@ def test_bucket_codes() -> None:
 
 def test_width_by_the_first_bulk_load(device: Device) -> None:
     """Without hints the first batch decides, if it is a bulk load; afterwards the width stays."""
-    for edges, width in ((100, 64), (1_000, 32), (2_000, 32), (12_000, 64)):
+    for edges, width in ((100, 64), (1_999, 64), (2_000, 32), (12_000, 64)):
         store = SlabHashStore(1_000, device=device)
         store.insert(*random_batch(store, 1, edges))
         assert store.slab_bytes == width, edges
@@ -144,7 +145,7 @@ def test_width_by_the_first_bulk_load(device: Device) -> None:
         assert store.slab_bytes == width
         store.check()
     store = SlabHashStore(1_000, device=device, slab_bytes=64)
-    store.insert(*random_batch(store, 1, 1_000))
+    store.insert(*random_batch(store, 1, 2_000))
     assert store.slab_bytes == 64
 
 
@@ -665,3 +666,47 @@ def test_a_load_of_duplicates_takes_no_more_than_its_edges(device: Device) -> No
     assert int((outcome.status == 1).sum()) == often.num_edges == once.num_edges
     assert often.memory()["slabs"] == once.memory()["slabs"]
     often.check()
+
+
+@pytest.mark.parametrize("weight_dtype", [None, "float32"])
+def test_hub_batches_with_duplicates(device: Device, weight_dtype: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edges that wait until their vertex has more buckets are counted, inserted and weighted once."""
+    if device.is_cuda:
+        monkeypatch.setattr("suricate.backends.slabhash.cuda.CHAIN_LIMIT", 1)
+    rng, model = np.random.default_rng(5), {}
+    graph = Graph(3_000, backend="slabhash", device=device, weight_dtype=weight_dtype)
+    for size in (10, 3_000, 50_000):
+        src, dst, weight = rng.integers(0, 3_000, size), rng.integers(0, 3_000, size), rng.integers(1, 5, size)
+        src[: 3 * size // 4] = 7
+        before, keys = dict(model), list(zip(src.tolist(), dst.tolist(), strict=True))
+        model.update(zip(keys, weight.tolist(), strict=True))
+        batch = (device.xp.asarray(part) for part in (src, dst, weight)[: 2 if weight_dtype is None else 3])
+        delta = graph.insert_edges(*batch)
+        assert len(delta.inserted.src) == len(model) - len(before)
+        changed = sum(model[key] != value for key, value in before.items())
+        assert len(delta.replaced.src) == (0 if weight_dtype is None else changed)
+        assert graph.num_edges == len(model)
+        graph.check()
+    edges = graph.edges()
+    found = zip(device.to_numpy(edges.src).tolist(), device.to_numpy(edges.dst).tolist(), strict=True)
+    weights = [1] * len(model) if edges.weight is None else device.to_numpy(edges.weight).tolist()
+    expected = dict.fromkeys(model, 1) if weight_dtype is None else model
+    assert dict(zip(found, weights, strict=True)) == expected
+
+
+def test_growth_by_large_batches_makes_room_ahead(device: Device) -> None:
+    """A growing graph sizes all buckets anew now and then, not with every batch; one that only churns does not."""
+    store, batches = SlabHashStore(4_000, device=device, slab_bytes=64), []
+    for seed in range(12):
+        batches.append(random_batch(store, seed, 4_000))
+        store.insert(*batches[-1])
+        store.check()
+    versions = store.slabs_version
+    assert versions <= (7 if device.is_cuda else 20)
+    store.compact()
+    allocated = sum(part[1] for part in store.memory().values())
+    for batch in batches[:6]:
+        store.delete(*batch[:2])
+        store.insert(*batch)
+        store.check()
+    assert sum(part[1] for part in store.memory().values()) <= 2.2 * allocated
