@@ -28,7 +28,7 @@ FILL_THREADS = 1 << 18  # fill the device
 CHUNK = 32  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
 CHUNK_FROM = 1 << 17  # edges of such a batch
 MOST_IN_ADVANCE = 1 << 17  # what all warps of a device take in advance then, roughly
-NO_LIMIT = 0xFFFFFFFF
+NO_LIMIT = LOWER_HALF = 0xFFFFFFFF
 CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge waits for more buckets
 SMALL = 1 << 15  # edges; the scratch arrays of smaller batches are kept
 ALIGNMENT = 256  # bytes
@@ -101,11 +101,11 @@ class CudaKernels:
         self._packed: tuple[int, np.void, bytes] | None = None
         self._programs: dict[Variant | None, dict[str, Program]] = {}
         self._kernels: dict[tuple[Variant | None, str], StructKernel] = {}
-        # uint32[16, 2] in host memory: the counters as insertions send them, each with the number of the insertion.
-        self._mirror = cupyx.empty_pinned((NUM_COUNTERS, 2), np.uint32)
-        self._mirror[:] = 0
-        self._mirror_address = self._mirror.ctypes.data
-        self._wanted_place = self._mirror[WANTED, :1]
+        # uint64[16] in host memory: the counters as insertions send them, each in the lower half of a word, with the
+        # number of the insertion above it. A memoryview gives plain ints, at once and a whole word at a time.
+        pinned = cupyx.empty_pinned(NUM_COUNTERS, np.uint64)
+        pinned[:] = 0
+        self._mirror_address, self._mirror = pinned.ctypes.data, memoryview(pinned)
         self._plans: dict[tuple[Variant | None, int], Plan] = {}
         self._small_scratch: tuple[Any, list[int]] | None = None
         self._batches = 0  # insertions so far
@@ -113,7 +113,7 @@ class CudaKernels:
 
     def __del__(self) -> None:
         batches = getattr(self, "_batches", 0)  # 0 also if the constructor failed
-        if batches and int(self._mirror[0, 1]) != batches & 0xFFFFFFFF and not sys.is_finalizing():
+        if batches and self._mirror[0] >> 32 != batches & LOWER_HALF and not sys.is_finalizing():
             wait_for(self._device)  # an insertion is about to write to the host memory that goes away now
 
     # -- launching -----------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class CudaKernels:
     @property
     def wants(self) -> bool:
         """Whether a re-bucket has lacked slabs, as far as is known."""
-        return self._wanted_place[0] != 0
+        return self._mirror[WANTED] & LOWER_HALF != 0
 
     def slabs_ahead(self, edges: int) -> int:
         """Return how many slabs to keep for re-buckets in a batch, and for what warps take in advance."""
@@ -195,22 +195,22 @@ class CudaKernels:
     def refresh(self) -> bool:
         """Take over counters that have arrived; return whether there were any. Never waits."""
         spent = self._spent
-        if not spent or int(self._mirror[0, 1]) < spent[0][0]:
+        if not spent or self._mirror[0] >> 32 < spent[0][0]:
             return False
-        counters, numbers = self._mirror.T.astype(np.int64)
-        number = int(numbers[0])
-        if number < spent[0][0] or (numbers != number).any():  # some of another insertion: next time
+        words = self._mirror.tolist()
+        number = words[0] >> 32
+        if any(word >> 32 != number for word in words):  # some of another insertion: next time
             return False
         while spent and spent[0][0] <= number:
             spent.popleft()
-        self.store._set_room(counters)
+        self.store._set_room([word & LOWER_HALF for word in words])
         self.store._room -= sum(slabs for _, slabs in spent)
         return True
 
     def forget_spent(self) -> None:
         """The store has read the counters itself, waiting for all that was queued."""
         self._spent.clear()
-        self._wanted_place[0] = 0
+        self._mirror[WANTED] &= ~LOWER_HALF
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class CudaKernels:
         self._batches += 1
         INSERTION.pack_into(
             kernel.buffer, at, *addresses, *scratch, self._mirror_address, edges, quota,
-            store.per_bucket, plan.table, chunk, plan.limit, self._batches & 0xFFFFFFFF, plan.share,
+            store.per_bucket, plan.table, chunk, plan.limit, self._batches & LOWER_HALF, plan.share,
             plan.most_moves,
         )  # fmt: skip
         kernel.launch(plan.blocks, BLOCK)

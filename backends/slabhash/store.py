@@ -9,7 +9,7 @@ counted exactly and the pool grows by what it really needs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -288,15 +288,15 @@ class SlabHashStore(Store):
         """Read the counters of the device (waits for it) and learn the exact number of free slabs."""
         counters = self.device.to_numpy(self.slabs.counters).astype(np.int64)
         self._counters = counters
-        self._set_room(counters)
+        self._set_room(counters.tolist())
         if self.device.is_cuda:
             self.kernels.forget_spent()
 
-    def _set_room(self, counters: np.ndarray) -> None:
-        listed = max(0, int(counters[LISTED] - counters[TAKEN]))
-        self._room = self.slabs.capacity - int(counters[BUMP]) + listed
-        self._wanted = int(counters[WANTED])
-        self._used = int(counters[BUMP]) - listed - int(counters[FREED])
+    def _set_room(self, counters: Sequence[int]) -> None:
+        listed = max(0, counters[LISTED] - counters[TAKEN])
+        self._room = self.slabs.capacity - counters[BUMP] + listed
+        self._wanted = counters[WANTED]
+        self._used = counters[BUMP] - listed - counters[FREED]
 
     def _need_at_most(self, edges: int) -> int:
         """Return how many slabs any ``edges`` edges can need: each bucket can be full, or each vertex without one."""
