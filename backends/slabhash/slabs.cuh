@@ -391,9 +391,11 @@ __device__ __forceinline__ void append_keys(const View& g, bool active, uint32_t
     while (__any_sync(WARP, active)) {
         const long long base = (long long)slab * SLAB_WORDS;
         const uint32_t peers = __match_any_sync(WARP, active ? base + part * LANE_WORDS : -1LL);
+        Part q = filled_part(EMPTY);
+        if (active) q = load_part(g.pool + base, part);
+        __syncwarp();  // a lane that saw what its peers are about to take would leave a slot free behind it
         bool wants = false;
         if (active) {
-            const Part q = load_part(g.pool + base, part);
             const uint32_t next = q.word[LINK_PART], free = slot_mask(q, part, false);
             const uint32_t mine = without_lowest(free, __popc(peers & below));
             if (mine) {
