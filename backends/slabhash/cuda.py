@@ -307,12 +307,12 @@ class CudaKernels:
             4 * queue, 4 * queue, 4 * queue,
             8 * self._most_moves(edges) if hashing else 0, 4 * edges if hashing else 0,
         )  # fmt: skip
+        *offsets, end = _offsets(*sizes)
         try:
-            memory = alloc(_offsets(*sizes)[-1])
+            memory = alloc(end)
         except MemoryError as error:
             raise store.out_of_memory(error) from error
-        offsets = zip(_offsets(*sizes), sizes, strict=False)
-        return memory, [memory.ptr + offset if size else 0 for offset, size in offsets]
+        return memory, [memory.ptr + offset if size else 0 for offset, size in zip(offsets, sizes, strict=True)]
 
     def delete(self, src: Array, dst: Array, guard: Array | None, status: Array, before: Array | None) -> None:
         """Delete a batch."""

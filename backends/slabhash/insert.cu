@@ -156,7 +156,7 @@ __device__ __noinline__ void finish(const View& g, const Insertion& b) {
     grid_barrier(g.counters + ARRIVED);
 }
 
-// Two to eleven grid-wide barriers. Changes nothing if the guard is set.
+// Two to ten grid-wide barriers. Changes nothing if the guard is set.
 extern "C" __global__ void __launch_bounds__(256, BLOCKS_PER_SM) insert(const __grid_constant__ Arguments a) {
     const View& g = a.g;
     const Insertion& b = a.batch;

@@ -27,14 +27,14 @@ def engine_programs(
     shape: Geometry, declaration: str, in_flight: int = 2, variant: Variant | None = None
 ) -> dict[str, Program]:
     """Return the programs of the engine by source file; with a ``variant``, those that take raw batches of it."""
-    defines: dict[str, int | str] = {**macros(shape), "PART_BUCKETS": PART, "RAW": int(variant is not None)}
+    defines: dict[str, int | str] = {**macros(shape), "RAW": int(variant is not None)}
     own = {
         "insert.cu": {"BLOCKS_PER_SM": INSERT_BLOCKS, "BATCH_BYTES": INSERTION.size},
         "delete.cu": {"BATCH_BYTES": DELETION.size},
         "find.cu": {"IN_FLIGHT": in_flight, "BATCH_BYTES": QUERY.size},
     }
     if variant is None:
-        own["maintain.cu"] = {}
+        own["maintain.cu"] = {"PART_BUCKETS": PART}
     else:
         defines.update(variant.defines())
     return {

@@ -62,9 +62,9 @@ __device__ __forceinline__ void list_moves(const Insertion& b, uint32_t item, ui
 }
 
 // Warp: choose the new heads of those of the queued vertices from `first` on, one per lane, that have outgrown their
-// buckets (others have keys that collide), and list those, as far as the list goes. A vertex claims
-// its slabs, heads and what may overflow, from the quota: slabs that insertions count on are never taken. Heads are
-// contiguous, so they come from the end of the pool, which moves on when all are planned (see settle).
+// buckets (others have keys that collide), and list those, as far as the list goes. A vertex claims its slabs, heads and
+// what may overflow, from the quota: slabs that insertions count on are never taken. Heads are contiguous, so they come
+// from the end of the pool, which moves on when all are planned (see settle).
 __device__ void plan_moves(const View& g, const Insertion& b, long long first, uint32_t queued) {
     const uint32_t item = uint32_t(first) + (threadIdx.x & 31);
     const bool there = item < queued;

@@ -2,8 +2,8 @@
 
 Slabs never run out inside a kernel: before every insertion the host makes sure that there are as many as the batch can
 need at most. It knows a lower bound of the free ones (``_room``) and reads the device's counters only when that bound
-does not suffice. Then, in this order: free slabs are listed for reuse, the pool grows geometrically, or the batch is
-counted exactly and the pool grows by what it really needs.
+does not suffice. Then, in this order: a growing store on CUDA is sized anew for batches to come, free slabs are listed
+for reuse, the pool grows geometrically, or the batch is counted exactly and the pool grows by what it really needs.
 """
 
 from __future__ import annotations
@@ -627,8 +627,7 @@ class SlabHashStore(Store):
     def insert_raw(self, batch: RawBatch) -> Callable[[], Change] | None:
         """Insert a batch that nobody has checked, where there are enough slabs for it whatever is in it, else None."""
         edges, kernels = batch.size, self.kernels
-        need = edges if edges <= self.num_vertices else self._need_at_most(edges)  # the same, and sooner
-        extra = self._extra(edges)
+        need, extra = self._need_at_most(edges), self._extra(edges)
         if kernels.wants or self._room < need + extra:
             kernels.refresh()
             need, extra = self._need_at_most(edges), self._extra(edges)

@@ -53,7 +53,7 @@ __device__ __forceinline__ bool fits(T x) {
 // Reason why edge i is refused (0: it is fine), and the value to report.
 __device__ __forceinline__ uint32_t refusal(const src_t* src, const dst_t* dst, const in_t* weight, long long i,
                                             long long num_vertices, unsigned long long& value) {
-    src_t s = __ldcs(src + i);  // nobody reads them again: they should not push the store out of the cache
+    src_t s = __ldcs(src + i);  // in passing: a batch should not push the store out of the cache
     dst_t d = __ldcs(dst + i);
     value = (unsigned long long)(long long)s;
     if (!in_range(s, num_vertices)) return BAD_SRC | (is_signed(s) ? 0 : UNSIGNED_VALUE);
