@@ -2,6 +2,7 @@
 // changed to `queue` (uint32[num_vertices]) once, in any order; *count is 0 before and their number afterwards. stamp is
 // uint32[num_vertices] without the value `step` in it. Ids that are not below num_vertices are skipped.
 #include "push.cuh"
+#include "segments.cuh"
 
 #define BLOCK 256
 
@@ -93,42 +94,31 @@ push_edges(uint32_t num_vertices, const uint32_t* src, const uint32_t* dst, cons
 }
 
 #if SCAN_LANES > 0
-// Scheme "scan": all edges, the engine's segments in address order, SCAN_LANES threads per segment.
+template <class Segments>
+__device__ __forceinline__ void
+push_all(const View& g, uint32_t num_vertices, out_t* out, const Changed& changed PARAMS) {
+    __shared__ Shared shared;
+    if (threadIdx.x == 0) reset(shared);
+    __syncthreads();
+    for_segments<Segments>(g, num_vertices, [&](uint32_t u, long long s) {
+        Segments::visit(g, s, [&](uint32_t v, long long slot) {
+            push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
+        });
+    });
+    flush(changed, shared);
+}
+
+// Scheme "scan": all edges.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 push_segments(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count PARAMS) {
-    __shared__ Shared shared;
-    if (threadIdx.x == 0) reset(shared);
-    __syncthreads();
-    const Changed changed = {stamp, step, queue, count};
-    const long long all = segments(g), tiles = thread_count() / SCAN_LANES;
-    for (long long s = thread_id() / SCAN_LANES; s < all; s += tiles) {
-        const uint32_t u = segment_owner(g, s);
-        if (u >= num_vertices) continue;  // nobody's segment
-        for_segment(g, s, threadIdx.x % SCAN_LANES, [&](uint32_t v, long long slot) {
-            push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
-        });
-    }
-    flush(changed, shared);
+    push_all<AllSegments>(g, num_vertices, out, {stamp, step, queue, count} ARGS);
 }
-#endif
 
 #if HAS_UPDATED
-// Scheme "updated": the edges inserted since the mark, SCAN_LANES threads per segment that was touched since.
+// Scheme "updated": the edges inserted since the mark.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 push_updated(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count PARAMS) {
-    __shared__ Shared shared;
-    if (threadIdx.x == 0) reset(shared);
-    __syncthreads();
-    const Changed changed = {stamp, step, queue, count};
-    const long long all = updated_segments(g), tiles = thread_count() / SCAN_LANES;
-    for (long long i = thread_id() / SCAN_LANES; i < all; i += tiles) {
-        const long long s = updated_segment(g, i);
-        const uint32_t u = segment_owner(g, s);
-        if (u >= num_vertices) continue;  // nobody's segment
-        for_updated(g, s, threadIdx.x % SCAN_LANES, [&](uint32_t v, long long slot) {
-            push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
-        });
-    }
-    flush(changed, shared);
+    push_all<UpdatedSegments>(g, num_vertices, out, {stamp, step, queue, count} ARGS);
 }
+#endif
 #endif

@@ -38,8 +38,12 @@ BLOCKS_PER_SM = 8  # of BLOCK threads: what a multiprocessor can hold
 
 # What "auto" decides by. The host knows neither degrees nor, often, how long a frontier is, and never waits to learn
 # it; so skew is dealt with on the device, within "vertex": the storage units of some vertices are shared out to the
-# whole grid. Pure "unit", which lists every vertex first, would do better only where most of the work is in vertices of
-# many units that still count as light, that is, with up to 64 neighbours: no engine here has such.
+# whole grid.
+
+#: "auto", advance: a frontier of at most this many vertices, as far as the host knows, goes by "unit" on engines that
+#: can scan, whose units are small: there vertices that count as light, with up to 64 neighbours, have several. Where
+#: most have one unit, listing all vertices first costs more than it gains, the more the longer the frontier.
+UNIT_VERTICES = 1 << 16
 
 #: "auto", advance: in a frontier of at most this many vertices each one that is too much for a tile (64 neighbours) is
 #: shared out, not only hubs. With so few, a warp for each leaves most of the device idle, and the launch that serves
@@ -98,8 +102,11 @@ def advance(graph: Graph, call: Call, frontier: Frontier, out: Array, scheme: st
         if source == updated.LISTED:
             return advance_edges(graph, call, graph.store("out").updated(), out)
         scheme = "updated" if source == updated.ITERATOR else "auto"
-    if scheme == "auto" and walk.can_scan and frontier.is_all and frontier.capacity == walk.num_vertices:
-        scheme = "scan"
+    if scheme == "auto" and walk.can_scan:
+        if frontier.is_all and frontier.capacity == walk.num_vertices:
+            scheme = "scan"
+        elif (frontier.known_count or frontier.capacity) <= UNIT_VERTICES:
+            scheme = "unit"
     _demand_scan(walk, scheme)
     if not frontier.capacity or frontier.known_count == 0:
         return Frontier(graph.device, graph.device.xp.empty(0, np.uint32))

@@ -1,6 +1,7 @@
 // neighbor_reduce: one value per vertex from its neighbours. OVER_IN is 1 if the view holds in-edges: its vertex is then the
 // edge function's v. Types: vertices uint32[count] or null for all, out out_t[count].
 #include "hubs.cuh"
+#include "segments.cuh"
 
 #define BLOCK 256
 #define TILE 4     // lanes for a vertex of the class below
@@ -154,40 +155,26 @@ reduce_units(View g, const uint32_t* vertices, long long count, const long long*
 }
 
 #if SCAN_LANES > 0
-// Scheme "scan": the engine's segments in address order, SCAN_LANES threads per segment, one atomic per segment into its
-// owner. `out` holds the identity.
-extern "C" __global__ void reduce_segments(View g, uint32_t num_vertices, out_t* out PARAMS) {
-    const int lane = threadIdx.x % SCAN_LANES;
-    const long long all = segments(g), tiles = thread_count() / SCAN_LANES;
-    for (long long s = thread_id() / SCAN_LANES; s < all; s += tiles) {
-        const uint32_t u = segment_owner(g, s);
-        if (u >= num_vertices) continue;  // nobody's segment; the same for the whole tile
+// One atomic per segment into its owner's value; `out` holds the identity.
+template <class Segments>
+__device__ __forceinline__ void reduce_all(const View& g, uint32_t num_vertices, out_t* out PARAMS) {
+    for_segments<Segments>(g, num_vertices, [&](uint32_t u, long long s) {
         out_t total = identity();
-        for_segment(g, s, lane, [&](uint32_t v, long long slot) {
-            total = combine(total, EDGE(u, v, WEIGHT(g, slot)));
-        });
+        Segments::visit(g, s, [&](uint32_t v, long long slot) { total = combine(total, EDGE(u, v, WEIGHT(g, slot))); });
         total = tile_reduce<SCAN_LANES>(total);
-        if (lane == 0 && wins(identity(), total)) atomic_combine(out + u, total);
-    }
+        if (threadIdx.x % SCAN_LANES == 0 && wins(identity(), total)) atomic_combine(out + u, total);
+    });
 }
-#endif
+
+// Scheme "scan": all edges.
+extern "C" __global__ void reduce_segments(View g, uint32_t num_vertices, out_t* out PARAMS) {
+    reduce_all<AllSegments>(g, num_vertices, out ARGS);
+}
 
 #if HAS_UPDATED
-// Scheme "updated": the edges inserted since the mark, SCAN_LANES threads per segment that was touched since, one atomic per
-// segment into its owner. `out` holds the identity.
+// Scheme "updated": the edges inserted since the mark.
 extern "C" __global__ void reduce_updated(View g, uint32_t num_vertices, out_t* out PARAMS) {
-    const int lane = threadIdx.x % SCAN_LANES;
-    const long long all = updated_segments(g), tiles = thread_count() / SCAN_LANES;
-    for (long long i = thread_id() / SCAN_LANES; i < all; i += tiles) {
-        const long long s = updated_segment(g, i);
-        const uint32_t u = segment_owner(g, s);
-        if (u >= num_vertices) continue;  // nobody's segment; the same for the whole tile
-        out_t total = identity();
-        for_updated(g, s, lane, [&](uint32_t v, long long slot) {
-            total = combine(total, EDGE(u, v, WEIGHT(g, slot)));
-        });
-        total = tile_reduce<SCAN_LANES>(total);
-        if (lane == 0 && wins(identity(), total)) atomic_combine(out + u, total);
-    }
+    reduce_all<UpdatedSegments>(g, num_vertices, out ARGS);
 }
+#endif
 #endif
