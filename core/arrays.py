@@ -27,6 +27,7 @@ PARTS = (
 )  #: put in front of an argument in messages: the batch is all of a call, or a part of it
 
 _DLPACK_CUDA = (2, 13)  # device types of DLPack: CUDA memory, CUDA managed memory
+_PLAIN: set[type] = {np.ndarray}  # what is taken as it is, and CuPy's arrays from the first one on
 
 
 def is_cuda_array(values: Any) -> bool:
@@ -45,10 +46,13 @@ def as_array(values: Any, argument: str) -> Array:
         ShapeError: a ragged list.
         DeviceError: memory of a CUDA device, and CuPy is not installed.
     """
-    if isinstance(values, np.ndarray):
+    if type(values) in _PLAIN:
         return values
     loaded = sys.modules.get("cupy")
     if loaded is not None and isinstance(values, loaded.ndarray):
+        _PLAIN.add(loaded.ndarray)
+        return values
+    if isinstance(values, np.ndarray):
         return values
     if is_cuda_array(values):
         if importlib.util.find_spec("cupy") is None:

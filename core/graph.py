@@ -687,7 +687,10 @@ class Graph:
         prefix = PARTS[part]
         src, dst = as_ids(edges.src, f"{prefix}src"), as_ids(edges.dst, f"{prefix}dst")
         weight = as_weights(edges.weight, self.weight_dtype, f"{prefix}weight") if inserting else None
-        return EdgeList(src, dst, weight) if same_length(src, dst, weight, prefix) else None
+        if not same_length(src, dst, weight, prefix):
+            return None
+        same = src is edges.src and dst is edges.dst and weight is edges.weight
+        return edges if same else EdgeList(src, dst, weight)
 
     def _take(self, edges: EdgeList, part: int, *, inserting: bool = False, query: bool = False) -> EdgeList | None:
         """Return checked copies of a batch as the out-store takes them, None if nothing is left of it."""

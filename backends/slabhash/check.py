@@ -13,6 +13,7 @@ from suricate.backends.slabhash.layout import (
     FREED,
     LISTED,
     LISTED_BIT,
+    OWN,
     QUEUED_FLAG,
     SEVERAL,
     TAKEN,
@@ -99,6 +100,7 @@ def verify(slabs: Slabs, num_vertices: int, marked: bool) -> None:
     require(len(slabs.buckets) >= num_vertices, "there are words for every vertex")
     require(slabs.capacity == 0 or slabs.pool.ctypes.data % 128 == 0, "the pool is aligned to 128 bytes")
     require(counters[ARRIVED] in (0, 1 << 31), "nobody waits at the barrier between batches")
+    require(not counters[OWN].any(), "an insertion leaves its own counters at zero")
     require(not (slabs.buckets & QUEUED_FLAG).any(), "no vertex is queued between batches")
     reached = np.zeros(slabs.capacity, bool)
     broken, vertex = check_chains(slabs, num_vertices, reached)

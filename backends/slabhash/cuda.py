@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 import sys
 from collections import deque
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -14,12 +14,13 @@ import cupyx
 import numpy as np
 from cupy.cuda import alloc
 
-from suricate.backends.slabhash.layout import BUMP, NUM_COUNTERS, TOUCHED, WANTED, Slabs
+from suricate.backends.slabhash.layout import BUMP, TOUCHED, Slabs
 from suricate.backends.slabhash.programs import DELETION, INSERTION, QUERY, engine_programs
 from suricate.batch import Change
 from suricate.cuda import Program, StructKernel, ViewStruct, view_struct, wait_for
 from suricate.cuda.ingest import RAW, RawBatch, Variant
 from suricate.devices import Array
+from suricate.errors import CapacityError
 from suricate.store import EdgeList, Outcome
 
 BLOCK = 256
@@ -29,10 +30,14 @@ CHUNK = 32  # slabs that a warp takes at a time, where there are more than its s
 CHUNK_FROM = 1 << 17  # edges of such a batch
 MOST_IN_ADVANCE = 1 << 17  # what all warps of a device take in advance then, roughly
 NO_LIMIT = LOWER_HALF = 0xFFFFFFFF
+HALF = 1 << 31
+ROOM, USED, WANTED = range(3)  # what an insertion sends to the host; see insert.cu
 CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge waits for more buckets
-SMALL = 1 << 15  # edges; the scratch arrays of smaller batches are kept
+SMALL = 1 << 15  # edges; scratch arrays of batches of up to so many are kept,
+KEPT_SHARE = 4  # and larger ones of at most this share of the pool
 ALIGNMENT = 256  # bytes
 MAX_PLANS = 64
+BATCHES = {"insert": ("insert.cu", INSERTION), "erase": ("delete.cu", DELETION), "find": ("find.cu", QUERY)}
 NULL = np.uint64(0)
 
 
@@ -51,15 +56,13 @@ class Held:
     __slots__ = ("_dtypes", "_memory", "_mirrored", "_size", "addresses")
 
     def __init__(self, batch: RawBatch, weight: np.dtype | None, before: np.dtype | None) -> None:
-        size = batch.size
-        self._size, self._mirrored, self._dtypes = size, batch.variant.mirrored, (weight, before)
-        words = 4 * size
-        *offsets, end = _offsets(
-            words, words, size * weight.itemsize if weight else 0, size, size * before.itemsize if before else 0
-        )
+        self._size = size = batch.size
+        self._mirrored, self._dtypes = batch.variant.mirrored, (weight, before)
+        words, weights, befores = 4 * size, weight and size * weight.itemsize, before and size * before.itemsize
+        _, dst, third, status, last, end = _offsets(words, words, weights or 0, size, befores or 0)
         self._memory = alloc(end)
-        start = self._memory.ptr
-        self.addresses = [start + offset for offset in offsets]
+        src = self._memory.ptr
+        self.addresses = [src, src + dst, src + third, src + status, src + last]
 
     def __call__(self) -> Change:
         """Return the arrays."""
@@ -74,15 +77,27 @@ class Held:
 
 
 class Plan(NamedTuple):
-    """How to insert a batch of a certain size, while the arrays of the store stay the same; see ``settle.cuh``."""
+    """How to launch a kernel for a batch of a certain size, while the arrays of the store stay the same.
+
+    ``constants`` are the members of its struct that are the same for all such batches, and its last ones.
+    """
 
     kernel: StructKernel
     at: int
-    share: int
     blocks: int
-    limit: int
-    table: int
-    most_moves: int
+    constants: tuple[Any, ...]
+
+
+class Scratch(NamedTuple):
+    """Memory for insertions of up to ``edges`` edges: ``size`` bytes; an array that is not used has the address 0."""
+
+    edges: int
+    size: int
+    memory: Any
+    addresses: list[int]
+
+
+NO_SCRATCH = Scratch(0, 0, None, [])
 
 
 def _table_size(edges: int) -> int:
@@ -98,22 +113,22 @@ class CudaKernels:
 
     def __init__(self, store: Any) -> None:
         self.store, self._device = store, store.device
-        self._packed: tuple[int, np.void, bytes] | None = None
+        self._packed: tuple[np.void, bytes] | None = None
         self._programs: dict[Variant | None, dict[str, Program]] = {}
-        self._kernels: dict[tuple[Variant | None, str], StructKernel] = {}
-        # uint64[16] in host memory: the counters as insertions send them, each in the lower half of a word, with the
-        # number of the insertion above it. A memoryview gives plain ints, at once and a whole word at a time.
-        pinned = cupyx.empty_pinned(NUM_COUNTERS, np.uint64)
+        self._kernels: dict[tuple[str, Variant | None], StructKernel] = {}
+        # uint64[3] in host memory: what insertions send, each in the lower half of a word, with the insertion's number
+        # above it. A memoryview gives plain ints, at once and a whole word at a time.
+        pinned = cupyx.empty_pinned(3, np.uint64)
         pinned[:] = 0
         self._mirror_address, self._mirror = pinned.ctypes.data, memoryview(pinned)
-        self._plans: dict[tuple[Variant | None, int], Plan] = {}
-        self._small_scratch: tuple[Any, list[int]] | None = None
-        self._batches = 0  # insertions so far
+        self._plans: dict[tuple[str, Variant | None, int], Plan] = {}
+        self._kept_scratch = NO_SCRATCH
+        self._batches = 0  # insertions so far, modulo 2**32
         self._spent: deque[tuple[int, int]] = deque()  # of insertions not seen yet: number, slabs granted
 
     def __del__(self) -> None:
         batches = getattr(self, "_batches", 0)  # 0 also if the constructor failed
-        if batches and self._mirror[0] >> 32 != batches & LOWER_HALF and not sys.is_finalizing():
+        if batches and any(word >> 32 != batches for word in self._mirror) and not sys.is_finalizing():
             wait_for(self._device)  # an insertion is about to write to the host memory that goes away now
 
     # -- launching -----------------------------------------------------------------------------------------------------
@@ -126,14 +141,17 @@ class CudaKernels:
     def _multiprocessors(self) -> int:
         return cupy.cuda.Device().attributes["MultiProcessorCount"]
 
+    def forget_arrays(self) -> None:
+        """The store has other arrays now: forget what depends on them."""
+        self._packed, self._kept_scratch = None, NO_SCRATCH
+        self._plans.clear()
+
     def _view(self) -> tuple[np.void, bytes]:
-        """Return the struct of the store's arrays, packed once per change of the arrays, as a scalar and as bytes."""
-        if self._packed is None or self._packed[0] != self.store.slabs_version:
+        """Return the struct of the store's arrays, as a scalar and as bytes."""
+        if self._packed is None:
             view = self._struct.pack(self.store.slabs)
-            self._packed = (self.store.slabs_version, view, view.tobytes())
-            self._plans.clear()
-            self._small_scratch = None
-        return self._packed[1:]
+            self._packed = (view, view.tobytes())
+        return self._packed
 
     def _program(self, source: str, variant: Variant | None = None) -> Program:
         programs = self._programs.get(variant)
@@ -149,17 +167,33 @@ class CudaKernels:
         kernel = self._program("maintain.cu").kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
-    def _ready(self, name: str, variant: Variant | None, batch: struct.Struct) -> tuple[StructKernel, int]:
-        """Return the kernel of a batch operation with the view in its buffer, and where what follows goes."""
-        kernel = self._kernels.get((variant, name))
+    def _plan(self, name: str, variant: Variant | None, edges: int) -> Plan:
+        """Return how to launch the kernel of a batch operation; the view is in its buffer."""
         view = self._view()[1]
+        plan = self._plans.get((name, variant, edges))
+        if plan is None:
+            if len(self._plans) == MAX_PLANS:
+                self._plans.clear()
+            plan = self._plans[name, variant, edges] = self._new_plan(name, variant, edges, len(view))
+        plan.kernel.begin_with(view)
+        return plan
+
+    def _new_plan(self, name: str, variant: Variant | None, edges: int, at: int) -> Plan:
+        kernel = self._kernels.get((name, variant))
         if kernel is None:
-            source = {"insert": "insert.cu", "erase": "delete.cu", "find": "find.cu"}[name]
-            size = len(view) + batch.size + (0 if variant is None else RAW.size)
-            kernel = StructKernel(self._program(source, variant), name, size)
-            self._kernels[variant, name] = kernel
-        kernel.begin_with(view)
-        return kernel, len(view)
+            source, batch = BATCHES[name]
+            size = at + batch.size + (0 if variant is None else RAW.size)
+            kernel = self._kernels[name, variant] = StructKernel(self._program(source, variant), name, size)
+        resident = name == "insert" or (name == "erase" and variant is not None)
+        share, blocks = self._spread(kernel, edges, resident=resident)
+        constants = self._insertion_constants(edges, share) if name == "insert" else (edges, share)
+        return Plan(kernel, at, blocks, constants)
+
+    def _insertion_constants(self, edges: int, share: int) -> tuple[Any, ...]:
+        store = self.store
+        limit = int(CHAIN_LIMIT * max(1.0, store.load_factor)) if store.hashing else NO_LIMIT
+        table = _table_size(edges) if store.weight_dtype is not None else 0
+        return edges, store.per_bucket, table, limit, share, self._most_moves(edges)
 
     def _tiles(self, count: int) -> int:
         """Return the threads for ``count`` tiles."""
@@ -178,39 +212,27 @@ class CudaKernels:
 
     # -- counters ------------------------------------------------------------------------------------------------------
 
-    def spend(self, slabs: int) -> None:
-        """Note that up to ``slabs`` may be taken by the insertion that is being launched."""
-        self.store._room -= slabs
-        self._spent.append((self._batches, slabs))
-
-    @property
-    def wants(self) -> bool:
-        """Whether a re-bucket has lacked slabs, as far as is known."""
-        return self._mirror[WANTED] & LOWER_HALF != 0
-
     def slabs_ahead(self, edges: int) -> int:
         """Return how many slabs to keep for re-buckets in a batch, and for what warps take in advance."""
         return 6 * edges // self.store.geometry.keys + (MOST_IN_ADVANCE if edges >= CHUNK_FROM else 0)
 
-    def refresh(self) -> bool:
-        """Take over counters that have arrived; return whether there were any. Never waits."""
-        spent = self._spent
-        if not spent or self._mirror[0] >> 32 < spent[0][0]:
-            return False
-        words = self._mirror.tolist()
-        number = words[0] >> 32
-        if any(word >> 32 != number for word in words):  # some of another insertion: next time
-            return False
-        while spent and spent[0][0] <= number:
+    def refresh(self) -> None:
+        """Take over counters that have arrived, if any have. Never waits."""
+        spent, mirror = self._spent, self._mirror
+        if not spent:
+            return
+        room, used, wanted = mirror[ROOM], mirror[USED], mirror[WANTED]
+        number = room >> 32
+        if number - spent[0][0] & LOWER_HALF >= HALF or used >> 32 != number or wanted >> 32 != number:
+            return  # nothing new, or only a part of it: next time
+        while spent and number - spent[0][0] & LOWER_HALF < HALF:
             spent.popleft()
-        self.store._set_room([word & LOWER_HALF for word in words])
+        self.store._set_room(room & LOWER_HALF, used & LOWER_HALF, wanted & LOWER_HALF)
         self.store._room -= sum(slabs for _, slabs in spent)
-        return True
 
     def forget_spent(self) -> None:
         """The store has read the counters itself, waiting for all that was queued."""
         self._spent.clear()
-        self._mirror[WANTED] &= ~LOWER_HALF
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
@@ -234,7 +256,7 @@ class CudaKernels:
         dtype = self.store.weight_dtype
         held = self._hold(batch, dtype)
         src, dst, weight, status, before = held.addresses
-        self._insert(batch, batch.size, [src, dst, weight, batch.guard, status, before], need, quota)
+        self._insert(batch, batch.size, [src, dst, weight, 0, status, before], need, quota)
         return held
 
     def _hold(self, batch: RawBatch, weight: np.dtype | None) -> Held:
@@ -244,94 +266,93 @@ class CudaKernels:
             raise self.store.out_of_memory(error) from error
 
     def _insert(self, raw: RawBatch | None, edges: int, addresses: list[int], need: int, quota: int) -> None:
-        store = self.store
-        plan = self._plan_of(None if raw is None else raw.variant, edges)
-        kernel, at = plan.kernel, plan.at
-        memory, scratch = self._scratch(edges)
-        chunk, waste = 1, (CHUNK - 1) * plan.blocks * BLOCK // 32
-        if edges >= CHUNK_FROM and store._room >= need + quota + waste:
-            chunk = CHUNK
-            need += waste
+        kernel, at, blocks, constants = self._plan("insert", None if raw is None else raw.variant, edges)
+        scratch = self._scratch(edges)
+        chunk = 1
+        if edges >= CHUNK_FROM:
+            waste = (CHUNK - 1) * blocks * BLOCK // 32
+            if self.store._room >= need + quota + waste:
+                chunk = CHUNK
+                need += waste
         if raw is not None:
             raw.pack_into(kernel.buffer, at, *addresses[:3])
             at += RAW.size
-        self._batches += 1
+        self._batches = number = self._batches + 1 & LOWER_HALF
         INSERTION.pack_into(
-            kernel.buffer, at, *addresses, *scratch, self._mirror_address, edges, quota,
-            store.per_bucket, plan.table, chunk, plan.limit, self._batches & LOWER_HALF, plan.share,
-            plan.most_moves,
-        )  # fmt: skip
-        kernel.launch(plan.blocks, BLOCK)
-        del memory  # what is allocated from here on is used behind this kernel
-        self.spend(need + quota)
+            kernel.buffer, at, *addresses, *scratch.addresses, self._mirror_address, quota, number, chunk, *constants
+        )
+        kernel.launch(blocks, BLOCK)
+        del scratch  # what is allocated from here on is used behind this kernel
+        self.store._room -= need + quota
+        self._spent.append((number, need + quota))
 
-    def _plan_of(self, variant: Variant | None, edges: int) -> Plan:
-        """Return how to insert batches of a size; worked out once while the arrays of the store stay the same."""
-        store, (_, view) = self.store, self._view()
-        plan = self._plans.get((variant, edges))
-        if plan is not None:
-            plan.kernel.begin_with(view)
-            return plan
-        kernel, at = self._ready("insert", variant, INSERTION)
-        share, blocks = self._spread(kernel, edges, resident=True)
-        limit = int(CHAIN_LIMIT * max(1.0, store.load_factor)) if store.hashing else NO_LIMIT
-        table = _table_size(edges) if store.weight_dtype is not None else 0
-        plan = Plan(kernel, at, share, blocks, limit, table, self._most_moves(edges))
-        if len(self._plans) == MAX_PLANS:
-            self._plans.clear()
-        self._plans[variant, edges] = plan
-        return plan
+    def _scratch(self, edges: int) -> Scratch:
+        """Return memory for the scratch arrays of an insertion; batches share it, as they run one after the other."""
+        if edges <= self._kept_scratch.edges:
+            return self._kept_scratch
+        scratch = self._new_scratch(1 << (edges - 1).bit_length() if edges <= SMALL else edges)
+        if self._may_keep(scratch.edges, scratch.size):
+            self._kept_scratch = scratch
+        return scratch
 
-    def _scratch(self, edges: int) -> tuple[Any, list[int]]:
-        """Return memory for the scratch arrays of an insertion, and their addresses, 0 for those that are not used.
+    def prepare(self, edges: int) -> None:
+        """Allocate the scratch memory of batches of up to ``edges`` edges ahead of them, if it is such as is kept."""
+        if edges and self._may_keep(edges, sum(self._scratch_sizes(edges))):
+            with suppress(CapacityError):
+                self._scratch(edges)
 
-        All small batches share one: kernels use it one after the other.
-        """
-        if edges > SMALL:
-            return self._new_scratch(edges)
-        if self._small_scratch is None:
-            self._small_scratch = self._new_scratch(SMALL)
-        return self._small_scratch
+    def _may_keep(self, edges: int, size: int) -> bool:
+        small = edges <= SMALL or size * KEPT_SHARE <= self.store.slabs.pool.nbytes
+        return small and self.store.may_keep(size)
 
-    def _most_moves(self, edges: int) -> int:
-        """Return how many buckets a batch may move: all, or those of all but the largest vertices."""
-        capacity = self.store.slabs.capacity
-        return capacity if edges > SMALL else min(capacity, SMALL + capacity // 16)
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of scratch memory that are kept between batches."""
+        return self._kept_scratch.size
 
-    def _new_scratch(self, edges: int) -> tuple[Any, list[int]]:
-        store = self.store
-        weighted, hashing = store.weight_dtype is not None, store.hashing
-        queue = min(edges, len(store.slabs.buckets)) if hashing else 0
-        sizes = (
-            4 * edges if weighted else 0, 4 * _table_size(edges) if weighted else 0, 4 * edges if weighted else 0,
-            4 * queue, 4 * queue, 4 * queue,
-            8 * self._most_moves(edges) if hashing else 0, 4 * edges if hashing else 0,
-        )  # fmt: skip
+    def _new_scratch(self, edges: int) -> Scratch:
+        sizes = self._scratch_sizes(edges)
         *offsets, end = _offsets(*sizes)
         try:
             memory = alloc(end)
         except MemoryError as error:
-            raise store.out_of_memory(error) from error
-        return memory, [memory.ptr + offset if size else 0 for offset, size in zip(offsets, sizes, strict=True)]
+            raise self.store.out_of_memory(error) from error
+        addresses = [memory.ptr + offset if size else 0 for offset, size in zip(offsets, sizes, strict=True)]
+        return Scratch(edges, end, memory, addresses)
+
+    def _scratch_sizes(self, edges: int) -> tuple[int, ...]:
+        """Return the bytes of the scratch arrays: those from ``met`` to ``late`` in ``settle.cuh``."""
+        store = self.store
+        weighted = 4 if store.weight_dtype is not None else 0
+        queue = 4 * min(edges, len(store.slabs.buckets)) if store.hashing else 0
+        moves, late = (8 * self._most_moves(edges), 4 * edges) if store.hashing else (0, 0)
+        return weighted * edges, weighted * _table_size(edges), weighted * edges, queue, queue, queue, moves, late
+
+    def _most_moves(self, edges: int) -> int:
+        """Return how many buckets a batch may move: those of all that can have outgrown them, but for the largest."""
+        capacity = self.store.slabs.capacity
+        return min(capacity, max(edges, SMALL) + capacity // 16)
 
     def delete(self, src: Array, dst: Array, guard: Array | None, status: Array, before: Array | None) -> None:
         """Delete a batch."""
-        kernel, at = self._ready("erase", None, DELETION)
-        addresses = (0 if part is None else part.data.ptr for part in (src, dst, guard, status, before))
-        share, blocks = self._spread(kernel, len(src), resident=False)
-        DELETION.pack_into(kernel.buffer, at, *addresses, len(src), share)
-        kernel.launch(blocks, BLOCK)
+        self._delete(
+            None, [0 if part is None else part.data.ptr for part in (src, dst, guard, status, before)], len(src)
+        )
 
     def delete_raw(self, batch: RawBatch) -> Held:
         """The same for a batch that nobody has checked."""
         held = self._hold(batch, None)
         src, dst, _, status, before = held.addresses
-        kernel, at = self._ready("erase", batch.variant, DELETION)
-        batch.pack_into(kernel.buffer, at, src, dst)
-        share, blocks = self._spread(kernel, batch.size, resident=True)
-        DELETION.pack_into(kernel.buffer, at + RAW.size, src, dst, batch.guard, status, before, batch.size, share)
-        kernel.launch(blocks, BLOCK)
+        self._delete(batch, [src, dst, 0, status, before], batch.size)
         return held
+
+    def _delete(self, raw: RawBatch | None, addresses: list[int], edges: int) -> None:
+        kernel, at, blocks, constants = self._plan("erase", None if raw is None else raw.variant, edges)
+        if raw is not None:
+            raw.pack_into(kernel.buffer, at, *addresses[:2])
+            at += RAW.size
+        DELETION.pack_into(kernel.buffer, at, *addresses, *constants)
+        kernel.launch(blocks, BLOCK)
 
     def find(self, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""
@@ -342,13 +363,12 @@ class CudaKernels:
         self._find(batch, 0, 0, batch.size, found, weight)
 
     def _find(self, raw: RawBatch | None, src: int, dst: int, edges: int, found: Array, weight: Array | None) -> None:
-        kernel, at = self._ready("find", None if raw is None else raw.variant, QUERY)
+        kernel, at, blocks, constants = self._plan("find", None if raw is None else raw.variant, edges)
         if raw is not None:
             raw.pack_into(kernel.buffer, at)
             at += RAW.size
-        share, blocks = self._spread(kernel, edges, resident=False)
         result = 0 if weight is None else weight.data.ptr
-        QUERY.pack_into(kernel.buffer, at, src, dst, found.data.ptr, result, edges, share)
+        QUERY.pack_into(kernel.buffer, at, src, dst, found.data.ptr, result, *constants)
         kernel.launch(blocks, BLOCK)
 
     # -- maintenance ---------------------------------------------------------------------------------------------------

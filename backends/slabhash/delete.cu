@@ -3,7 +3,7 @@
 // status uint8[n], before bits_t[n].
 #include "slabs.cuh"
 #if RAW
-#include "ingest.cuh"
+#include "raw.cuh"
 #endif
 
 struct Deletion {
@@ -37,20 +37,18 @@ extern "C" __global__ void __launch_bounds__(256, 8) erase(const __grid_constant
     const long long first = warp_index() * share;
     uint32_t u = 0, v = 0, slab = EMPTY;
 #if RAW
-    if (thread_index() == 0) begin_call(a.raw);
-    for (long long i = thread_index(); i < a.raw.n; i += grid_size()) take_edge(a.raw, i);
+    take_batch(g, a.raw);
     if (lane < share && first + lane < b.n && peek_edge(a.raw, first + lane, u, v)) slab = look_up(g, u, v);
-    prefetch_slab(g, slab);
-    grid_barrier(g.counters + ARRIVED);
-#endif
+    const bool barred = is_refused(g, a.raw, warp_count() * share >= b.n);
+#else
     const bool barred = b.guard && load_word(b.guard);
+#endif
     for (long long base = first; base < b.n; base += warp_count() * share) {
         const bool there = lane < share && base + lane < b.n;
         if (there && !barred && !(RAW && base == first)) {
             u = __ldcs(b.src + base + lane);
             v = __ldcs(b.dst + base + lane);
             slab = look_up(g, u, v);
-            prefetch_slab(g, slab);
         }
         if (!there || barred) slab = EMPTY;
         bool removed = false;

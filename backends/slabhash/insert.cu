@@ -5,7 +5,7 @@
 #include "reweigh.cuh"
 #endif
 #if RAW
-#include "ingest.cuh"
+#include "raw.cuh"
 #endif
 
 static_assert(sizeof(Insertion) == BATCH_BYTES, "cuda.py packs it");
@@ -42,6 +42,11 @@ __device__ __forceinline__ Edge fetch(const View& g, const Insertion& b, long lo
     return e;
 }
 
+// Head slab of the bucket of the lane's edge, EMPTY while its vertex has none.
+__device__ __forceinline__ uint32_t slab_of(const View& g, const Edge& e, uint32_t head) {
+    return head < LOCKED ? head_in(table_behind(g, e.u, head), e.v) : EMPTY;
+}
+
 // The edge that the lane looks up first, asked for before the batch has been copied; its head slab is asked for as well.
 __device__ __forceinline__ Edge fetch_first(const Arguments& a) {
     const View& g = a.g;
@@ -53,7 +58,7 @@ __device__ __forceinline__ Edge fetch_first(const Arguments& a) {
 #else
     const Edge e = fetch<false>(g, a.batch, k, a.batch.n);
 #endif
-    prefetch_slab(g, head_in(table_behind(g, e.u, e.head), e.v));
+    prefetch_slab(g, slab_of(g, e, e.head));
     return e;
 }
 
@@ -82,10 +87,7 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
     long long base = warp_index() * b.share;
     for (; base < count; base += step) {
         const Edge e = ahead;
-        const uint32_t head = ensure_head(g, e.active, e.u, e.head, spare);
-        uint32_t first = head & ~SEVERAL;
-        if (head >= LOCKED) first = EMPTY;
-        else if (head & SEVERAL) first += bucket_of(e.v, bucket_count(g.buckets[e.u]));
+        const uint32_t first = slab_of(g, e, ensure_head(g, e.active, e.u, e.head, spare));
         prefetch_slab(g, first);
         ahead = fetch<LATE>(g, b, base + step + lane, count);
         const bool crowd = __popc(__match_any_sync(WARP, e.active ? e.u : EMPTY)) >= CROWD;
@@ -124,53 +126,57 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
     give_back(g, spare);
 }
 
-// Block 0: send the counters to the host, each in one store with the number of this batch.
+// One thread: send the host the number of free slabs, that of slabs in use, and what re-buckets lacked, each in one store with
+// the number of this batch in the upper half.
 __device__ __forceinline__ void send_counters(const View& g, const Insertion& b) {
-    if (blockIdx.x == 0 && threadIdx.x < 16)
-        b.mirror[threadIdx.x] = uint64_t(b.number) << 32 | load_word(g.counters + threadIdx.x);
+    if (thread_index() != 0) return;
+    const uint32_t bump = load_word(g.counters + BUMP), taken = load_word(g.counters + TAKEN), listed = g.counters[LISTED];
+    const uint32_t left = listed - min(taken, listed);
+    const uint64_t number = uint64_t(b.number) << 32;
+    b.mirror[0] = number | uint32_t(g.capacity - bump + left);
+    b.mirror[1] = number | (bump - left - load_word(g.counters + FREED));
+    b.mirror[2] = number | load_word(g.counters + WANTED);
 }
 
-// Grid: prepare the counters, check and copy a raw batch; ends with a barrier.
-__device__ __forceinline__ void prepare(const Arguments& a) {
-    const View& g = a.g;
-    const Insertion& b = a.batch;
+// Grid: re-bucket the vertices that the batch has queued, insert what waits for that, and give edges that were there their
+// weights. Two to ten grid-wide barriers.
+__device__ __noinline__ void finish(const View& g, const Insertion& b) {
+    uint32_t* const arrived = g.counters + ARRIVED;
+    grid_barrier(arrived);
+    settle(g, b);
+    if (load_word(g.counters + PENDING)) {
+        const long long k = warp_index() * b.share + (threadIdx.x & 31);
+        insert_edges<true>(g, b, fetch<true>(g, b, k, load_word(g.counters + PENDING)));
+        grid_barrier(arrived);
+    }
+#if WEIGHT_WORDS
+    if (load_word(g.counters + MET)) reweigh(g, b);
+#endif
+    grid_barrier(arrived);
     if (thread_index() == 0) {
         g.counters[QUEUED] = g.counters[PENDING] = g.counters[WORK] = g.counters[MET] = 0;
         g.counters[SPENT] = g.counters[SPENT + 1] = g.counters[HEADS] = 0;
-#if RAW
-        begin_call(a.raw);
-#endif
     }
-#if RAW
-    for (long long i = thread_index(); i < a.raw.n; i += grid_size()) take_edge(a.raw, i);
-#endif
-    grid_barrier(g.counters + ARRIVED);
 }
 
-// Grid: re-bucket the vertices that the batch has queued, then insert what waits for that.
-__device__ __noinline__ void finish(const View& g, const Insertion& b) {
-    settle(g, b);
-    if (!load_word(g.counters + PENDING)) return;
-    const long long k = warp_index() * b.share + (threadIdx.x & 31);
-    insert_edges<true>(g, b, fetch<true>(g, b, k, load_word(g.counters + PENDING)));
-    grid_barrier(g.counters + ARRIVED);
-}
-
-// Two to ten grid-wide barriers. Changes nothing if the guard is set.
+// One grid-wide barrier, two if the batch is raw, then those of finish() if there is anything to do. Changes nothing if the
+// batch is refused.
 extern "C" __global__ void __launch_bounds__(256, BLOCKS_PER_SM) insert(const __grid_constant__ Arguments a) {
     const View& g = a.g;
     const Insertion& b = a.batch;
     const Edge first = fetch_first(a);
-    prepare(a);
-    if (b.guard && load_word(b.guard)) {
+#if RAW
+    take_batch(g, a.raw);
+    const bool refused = is_refused(g, a.raw, !WEIGHT_WORDS && warp_count() * b.share >= b.n);
+#else
+    const bool refused = b.guard && load_word(b.guard);
+#endif
+    if (refused) {
         for (long long i = thread_index(); i < b.n; i += grid_size()) b.status[i] = UNCHANGED;
     } else {
         insert_edges<false>(g, b, first);
-        grid_barrier(g.counters + ARRIVED);
-        if (load_word(g.counters + QUEUED) | load_word(g.counters + PENDING)) finish(g, b);
-#if WEIGHT_WORDS
-        if (load_word(g.counters + MET)) reweigh(g, b);
-#endif
+        grid_barrier(g.counters + ARRIVED, false);
+        if (load_word(g.counters + QUEUED) | load_word(g.counters + PENDING) | load_word(g.counters + MET)) finish(g, b);
     }
     send_counters(g, b);
 }

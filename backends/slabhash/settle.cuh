@@ -24,11 +24,12 @@ struct Insertion {
     uint32_t* code;     // like queue: encoded new bucket count
     Move* moves;        // [most_moves]
     uint32_t* late;     // uint32[n]: indices of the deferred edges
-    uint64_t* mirror;   // [16] in host memory: the counters after the batch, each with its number in the upper half
-    long long n;
+    uint64_t* mirror;   // [3] in host memory; see send_counters()
     unsigned long long quota;  // slabs that moves may use
+    uint32_t number, chunk;
+    long long n;
     double per_bucket;
-    uint32_t table_size, chunk, limit, number, share, most_moves;
+    uint32_t table_size, limit, share, most_moves;
 };
 
 // Inclusive sum over the lanes of the warp.

@@ -99,18 +99,29 @@ __device__ __forceinline__ uint32_t look_up(const View& g, uint32_t u, uint32_t 
     return head_in(table_behind(g, u, load_head(g, u)), v);
 }
 
-// Wait until all blocks are here. The top bit of `arrived` flips with each barrier; the rest is zero between barriers,
-// however many blocks a launch has.
-__device__ __forceinline__ void grid_barrier(uint32_t* arrived) {
+// Two words that lie side by side, in one load.
+__device__ __forceinline__ uint64_t load_pair(const uint32_t* p) {
+    uint64_t words;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(words) : "l"(p) : "memory");
+    return words;
+}
+
+// Wait until all blocks are here; returns whether the word behind `arrived` is `call`, in all threads. With `all` everything
+// that blocks have written is visible then, else only what they have done by atomics whose results they have waited for.
+// The top bit of `arrived` flips with each barrier; the rest is zero between barriers, however many blocks a launch has.
+__device__ __forceinline__ bool grid_barrier(uint32_t* arrived, bool all = true, uint32_t call = 0) {
+    bool same = false;
     __syncthreads();
     if (threadIdx.x == 0) {
         const uint32_t step = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u;
-        __threadfence();
+        if (all) __threadfence();
         const uint32_t before = atomicAdd(arrived, step);
-        while (!((before ^ load_word(arrived)) & 0x80000000u)) {}
-        __threadfence();
+        uint64_t now = load_pair(arrived);
+        while (!((before ^ uint32_t(now)) & 0x80000000u)) now = load_pair(arrived);
+        if (all) __threadfence();
+        same = uint32_t(now >> 32) == call;
     }
-    __syncthreads();
+    return __syncthreads_or(same);
 }
 
 // What one lane holds of a slab.

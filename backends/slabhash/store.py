@@ -9,7 +9,7 @@ for reuse, the pool grows geometrically, or the batch is counted exactly and the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,6 +22,7 @@ from suricate.backends.slabhash.layout import (
     LISTED,
     MAX_SLABS,
     NUM_COUNTERS,
+    REFUSED,
     SLAB_BYTES,
     TAKEN,
     TOUCHED,
@@ -122,7 +123,6 @@ class SlabHashStore(Store):
         self._bound_edges = 0  # upper bound of the edges inserted since the buckets were last sized for all
         self._has_deleted = False  # since the buckets were last sized for all
         self._marked_arrays = False
-        self.slabs_version = 0
         with self.reserving():
             self.slabs = self._new_slabs(num_vertices, 0)
         self._read_counters()
@@ -172,13 +172,14 @@ class SlabHashStore(Store):
 
     @property
     def slabs(self) -> Slabs:
-        """All arrays of the store; ``slabs_version`` grows when others take their place."""
+        """All arrays of the store."""
         return self._slabs
 
     @slabs.setter
     def slabs(self, slabs: Slabs) -> None:
         self._slabs = slabs
-        self.slabs_version += 1
+        if self.device.is_cuda:
+            self.kernels.forget_arrays()
 
     @property
     def _vertices_allocated(self) -> int:
@@ -208,6 +209,12 @@ class SlabHashStore(Store):
     def _bytes(self, capacity: int, vertices: int, listed: int) -> int:
         per_slab = self.slab_bytes + (12 if self._marked_arrays else 4)
         return capacity * per_slab + VERTEX_BYTES * vertices + 4 * (listed + NUM_COUNTERS)
+
+    def may_keep(self, size: int) -> bool:
+        """Return whether ``memory_limit`` allows to hold ``size`` bytes besides the present arrays."""
+        slabs = self.slabs
+        held = self._bytes(slabs.capacity, self._vertices_allocated, len(slabs.free_list))
+        return self.memory_limit is None or held + size <= self.memory_limit
 
     def _admit(self, capacity: int, vertices: int, listed: int = 0) -> None:
         size = self._bytes(capacity, vertices, listed)
@@ -286,17 +293,17 @@ class SlabHashStore(Store):
 
     def _read_counters(self) -> None:
         """Read the counters of the device (waits for it) and learn the exact number of free slabs."""
-        counters = self.device.to_numpy(self.slabs.counters).astype(np.int64)
-        self._counters = counters
-        self._set_room(counters.tolist())
+        self._counters = self.device.to_numpy(self.slabs.counters).astype(np.int64)
+        counters = self._counters.tolist()
+        listed = max(0, counters[LISTED] - counters[TAKEN])
+        room = self.slabs.capacity - counters[BUMP] + listed
+        self._set_room(room, counters[BUMP] - listed - counters[FREED], counters[WANTED])
         if self.device.is_cuda:
             self.kernels.forget_spent()
 
-    def _set_room(self, counters: Sequence[int]) -> None:
-        listed = max(0, counters[LISTED] - counters[TAKEN])
-        self._room = self.slabs.capacity - counters[BUMP] + listed
-        self._wanted = counters[WANTED]
-        self._used = counters[BUMP] - listed - counters[FREED]
+    def _set_room(self, room: int, used: int, wanted: int) -> None:
+        """Note the slabs that are free, those in use, and those that re-buckets have asked for in vain."""
+        self._room, self._used, self._wanted = room, used, wanted
 
     def _need_at_most(self, edges: int) -> int:
         """Return how many slabs any ``edges`` edges can need: each bucket can be full, or each vertex without one."""
@@ -308,9 +315,9 @@ class SlabHashStore(Store):
     def _make_room(self, src: Array, dst: Array, guard: Array | None) -> tuple[int, int]:
         """Make sure that there are slabs for a batch; return how many it may use, and how many re-buckets may."""
         edges = len(src)
+        if self.device.is_cuda:
+            self.kernels.refresh()
         need, extra = self._need_at_most(edges), self._extra(edges)
-        if self.device.is_cuda and self.kernels.refresh():
-            need, extra = self._need_at_most(edges), self._extra(edges)
         if self._room >= need + extra and not self._wanted:
             return need, extra
         self._read_counters()
@@ -458,6 +465,8 @@ class SlabHashStore(Store):
             if not self._sweep(need):
                 self._grow(need, wanted=need + need // 16)  # a larger pool keeps more for re-buckets
         self._promised = max(self._promised, num_edges)
+        if self.device.is_cuda:
+            self.kernels.prepare(num_edges)
 
     def memory(self) -> dict[str, tuple[int, int]]:
         """Return ``{part: (bytes used, bytes allocated)}``; on CUDA reading it waits for the device."""
@@ -472,6 +481,8 @@ class SlabHashStore(Store):
             "free list": (left * 4, slabs.free_list.nbytes),
             "counters": (slabs.counters.nbytes, slabs.counters.nbytes),
         }
+        if self.device.is_cuda:
+            parts["scratch"] = (0, self.kernels.scratch_bytes)
         if self._marked_arrays:
             touched = int(self._counters[TOUCHED])
             parts["marks"] = (used * 4 + touched * 4, slabs.fresh.nbytes + slabs.touched.nbytes)
@@ -627,15 +638,11 @@ class SlabHashStore(Store):
     def insert_raw(self, batch: RawBatch) -> Callable[[], Change] | None:
         """Insert a batch that nobody has checked, where there are enough slabs for it whatever is in it, else None."""
         edges, kernels = batch.size, self.kernels
-        need, extra = self._need_at_most(edges), self._extra(edges)
-        if kernels.wants or self._room < need + extra:
-            kernels.refresh()
-            need, extra = self._need_at_most(edges), self._extra(edges)
-            if self._wanted or self._room < need:
-                return None
-        if self._width_is_open or self._is_large(edges):
+        kernels.refresh()
+        need = self._need_at_most(edges)
+        if self._wanted or self._room < need or self._width_is_open or self._is_large(edges):
             return None
-        held = kernels.insert_raw(batch, *self._grant(need, extra))
+        held = kernels.insert_raw(batch, *self._grant(need, self._extra(edges)))
         self._count_batch(edges)
         return held
 
@@ -809,6 +816,7 @@ class SlabHashStore(Store):
             pool = other._filled(len(self.slabs.pool), 128)
             pool[:] = device.xp.asarray(self.device.to_numpy(self.slabs.pool))
         other.slabs = self.slabs._replace(pool=pool, **arrays)
+        other.slabs.counters[REFUSED] = 0  # calls are counted anew there
         other._read_counters()
         return other
 

@@ -83,7 +83,7 @@ struct Raw {
     long long num_vertices;
     unsigned long long version;
     unsigned long long fill;  // WEIGHT_MODE 2: bits of the weight
-    uint32_t slot;
+    uint32_t call;  // number of the call
     uint32_t mode;  // bits 0 and 1: which part of a call this is (1: delete, 2: insert, 0: all of it); bit 2: the first
 };
 
@@ -93,7 +93,7 @@ static_assert(sizeof(Raw) == RAW_BYTES && sizeof(Status) == STATUS_BYTES, "inges
 // has ended, as all are in one stream.
 __device__ __forceinline__ void begin_call(const Raw& r) {
     if (!(r.mode & 4)) return;
-    Status* before = r.status + (r.slot ^ 1);
+    Status* before = r.status + (~r.call & 1);
     Status* kept = r.status + 2;
     if (before->key && !kept->key) {
         kept->key = before->key;
@@ -107,7 +107,7 @@ __device__ __forceinline__ void begin_call(const Raw& r) {
 
 // Note that entry i is refused. Atomics: on the call's block of the status.
 __device__ __noinline__ void refuse(const Raw& r, long long i, uint32_t reason) {
-    Status* mine = r.status + r.slot;
+    Status* mine = r.status + (r.call & 1);
     unsigned long long key = ~((unsigned long long)i << 12 | (r.mode & 3) << 8 | reason), value;
     atomicExch(&mine->guard, 1u);
     r.notes[0] = 1;
@@ -146,8 +146,8 @@ __device__ __forceinline__ bool check_edge(const Raw& r, long long i) {
 }
 
 // Check and copy entry i; a bad one is copied as edge (0, 0) of weight 0, so that whatever reads the copies stays in
-// bounds.
-__device__ __forceinline__ void take_edge(const Raw& r, long long i) {
+// bounds. Returns whether it is good.
+__device__ __forceinline__ bool take_edge(const Raw& r, long long i) {
     const bool good = check_edge(r, i);
     const uint32_t s = good ? uint32_t(r.src[i]) : 0, d = good ? uint32_t(r.dst[i]) : 0;
 #if SELF_LOOPS == 1
@@ -171,4 +171,5 @@ __device__ __forceinline__ void take_edge(const Raw& r, long long i) {
     r.out_weight[r.n + i] = w;
 #endif
 #endif
+    return good;
 }

@@ -96,17 +96,15 @@ class RawBatch:
     Attributes:
         variant: what the code that checks it depends on.
         size: edges for the store, both arcs of an undirected one.
-        guard: address of a uint32 that is not zero, once all are checked, if an entry is bad.
     """
 
-    __slots__ = ("_fields", "_keep", "_tail", "guard", "size", "variant")
+    __slots__ = ("_fields", "_keep", "_tail", "size", "variant")
 
     def __init__(
         self, variant: Variant, size: int, keep: tuple[Array, ...], fields: tuple[int, ...], tail: tuple[int, ...]
     ) -> None:
         self.variant, self.size = variant, size
         self._keep, self._fields, self._tail = keep, fields, tail
-        self.guard = tail[0] + tail[-2] * STATUS.itemsize
 
     def pack_into(self, buffer: Any, at: int, out_src: int = 0, out_dst: int = 0, out_weight: int = 0) -> None:
         """Write the struct ``Raw`` to ``buffer[at:]``; the copies of the edges go to these addresses."""
@@ -191,7 +189,7 @@ class Ingest:
             self._calls += 1
             part |= 4
         self.used = self._unread = True
-        tail = (*self._addresses, n, self._num_vertices, self._version, fill, self._calls & 1, part)
+        tail = (*self._addresses, n, self._num_vertices, self._version, fill, self._calls & 0xFFFFFFFF, part)
         fields = src.data.ptr, dst.data.ptr, given.data.ptr
         return RawBatch(variant, 2 * n if mirrored else n, (src, dst, given), fields, tail)
 

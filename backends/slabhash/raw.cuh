@@ -1,0 +1,21 @@
+// Checking and copying a raw batch in the kernel that applies it; see ingest.cuh.
+#pragma once
+#include "ingest.cuh"
+#include "slabs.cuh"
+
+// Grid: check and copy the batch, the first half.
+__device__ __forceinline__ void take_batch(const View& g, const Raw& r) {
+    bool good = true;
+    if (thread_index() == 0) begin_call(r);
+    for (long long i = thread_index(); i < r.n; i += grid_size()) good &= take_edge(r, i);
+    if (!good) {
+        store_word(g.counters + REFUSED, r.call);
+        __threadfence();
+    }
+}
+
+// The second half, a grid-wide barrier: returns whether the batch is refused. With `alone` no block reads what another one has
+// copied before the next barrier.
+__device__ __forceinline__ bool is_refused(const View& g, const Raw& r, bool alone) {
+    return grid_barrier(g.counters + ARRIVED, !alone, r.call);
+}
