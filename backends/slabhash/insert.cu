@@ -81,7 +81,7 @@ template <bool LATE>
 __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, Edge ahead) {
     const Tile t;
     const int lane = threadIdx.x & 31, rounds = b.share / TILES;
-    Spare spare = {b.chunk};
+    Spare spare(g, b.chunk);
     const Watch watch = {LATE ? nullptr : b.queue, LATE ? NO_LIMIT : b.limit, float(b.per_bucket)};
     const long long count = LATE ? load_word(g.counters + PENDING) : b.n, step = warp_count() * b.share;
     long long base = warp_index() * b.share;
@@ -131,11 +131,12 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
 __device__ __forceinline__ void send_counters(const View& g, const Insertion& b) {
     if (thread_index() != 0) return;
     const uint32_t bump = load_word(g.counters + BUMP), taken = load_word(g.counters + TAKEN), listed = g.counters[LISTED];
+    const uint32_t freed = load_word(g.counters + FREED), wanted = load_word(g.counters + WANTED);
     const uint32_t left = listed - min(taken, listed);
     const uint64_t number = uint64_t(b.number) << 32;
     b.mirror[0] = number | uint32_t(g.capacity - bump + left);
-    b.mirror[1] = number | (bump - left - load_word(g.counters + FREED));
-    b.mirror[2] = number | load_word(g.counters + WANTED);
+    b.mirror[1] = number | (bump - left - freed);
+    b.mirror[2] = number | wanted;
 }
 
 // Grid: re-bucket the vertices that the batch has queued, insert what waits for that, and give edges that were there their

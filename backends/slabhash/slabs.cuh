@@ -204,8 +204,9 @@ __device__ __forceinline__ void add_per_vertex(uint32_t* place, uint32_t u, bool
 // Clean slabs that a warp took from the end of the pool in advance, `chunk` at a time, so that its next allocations need
 // no atomic: the counter of the pool is one address for the whole grid. Equal in all lanes of the warp.
 struct Spare {
-    uint32_t chunk;
+    uint32_t chunk, listed;  // the length of the free list, constant during a kernel
     uint32_t next = 0, left = 0;
+    __device__ Spare(const View& g, uint32_t chunk) : chunk(chunk), listed(g.counters[LISTED]) {}
 };
 
 // Warp: a clean slab for each lane that wants one (`who` is their mask), from the free list, else new; at most two
@@ -213,13 +214,13 @@ struct Spare {
 __device__ __forceinline__ uint32_t allocate(const View& g, bool wants, uint32_t who, Spare& spare) {
     uint32_t slab = EMPTY;
     const int lane = threadIdx.x & 31;
-    const uint32_t below = (1u << lane) - 1u, listed = g.counters[LISTED];  // constant during a kernel
-    if (listed) {
+    const uint32_t below = (1u << lane) - 1u;
+    if (spare.listed) {
         int leader = __ffs(who) - 1;
-        uint32_t taken = listed;
-        if (lane == leader && load_word(g.counters + TAKEN) < listed) taken = atomicAdd(g.counters + TAKEN, __popc(who));
+        uint32_t taken = spare.listed;
+        if (lane == leader && load_word(g.counters + TAKEN) < spare.listed) taken = atomicAdd(g.counters + TAKEN, __popc(who));
         taken = __shfl_sync(WARP, taken, leader) + __popc(who & below);
-        if (wants && taken < listed) slab = g.free_list[taken];
+        if (wants && taken < spare.listed) slab = g.free_list[taken];
         wants = wants && slab == EMPTY;
         who = __ballot_sync(WARP, wants);
         if (!who) return slab;
@@ -396,7 +397,6 @@ __device__ __forceinline__ uint32_t without_lowest(uint32_t mask, uint32_t count
 // free slots, so that the first ones are taken first, and take them by compare-and-swap.
 __device__ __forceinline__ void append_keys(const View& g, bool active, uint32_t u, uint32_t key, bits_t w, uint32_t slab,
                                             bool fresh) {
-    Spare none = {1};
     const uint32_t below = (1u << (threadIdx.x & 31)) - 1u;
     int part = 0;
     while (__any_sync(WARP, active)) {
@@ -430,6 +430,7 @@ __device__ __forceinline__ void append_keys(const View& g, bool active, uint32_t
         }
         const uint32_t who = __ballot_sync(WARP, wants);
         if (!who) continue;
+        Spare none(g, 1);
         const uint32_t extra = allocate(g, wants, who, none);
         if (wants) {
             g.owner[extra] = u;
