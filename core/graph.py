@@ -374,7 +374,7 @@ class Graph:
         Raises:
             RequirementError: ``"in"``, and the graph keeps no in-edges.
         """
-        return self._store(direction).degrees().copy()
+        return self._store(direction).degrees()
 
     @_current_device
     def neighbors(self, vertex: int, direction: str = "out") -> Array:

@@ -184,7 +184,7 @@ class Store(ABC):
         return keys[at] == wanted, None if edges.weight is None else edges.weight[order[at]]
 
     def degrees(self) -> Array:
-        """Return the exact out-degrees, ``uint32[num_vertices]``; do not write to the array."""
+        """Return the exact out-degrees, ``uint32[num_vertices]``, in an array of the caller's."""
         return self.device.xp.bincount(self.edges().src, minlength=self.num_vertices).astype(np.uint32)
 
     @property
