@@ -23,7 +23,7 @@ from suricate.devices import Array
 from suricate.errors import CapacityError
 from suricate.store import EdgeList, Outcome
 
-BLOCK = 256
+BLOCK, WARPS = 256, 8  # threads and warps of a block
 MAX_BLOCKS = 1 << 20
 FILL_THREADS = 1 << 18  # fill the device
 CHUNK = 32  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
@@ -36,7 +36,6 @@ CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an e
 SMALL = 1 << 15  # edges; scratch arrays of batches of up to so many are kept,
 KEPT_SHARE = 4  # and larger ones of at most this share of the pool
 ALIGNMENT = 256  # bytes
-MAX_PLANS = 64
 BATCHES = {"insert": ("insert.cu", INSERTION), "erase": ("delete.cu", DELETION), "find": ("find.cu", QUERY)}
 NULL = np.uint64(0)
 
@@ -76,28 +75,31 @@ class Held:
         return cupy.ndarray((self._size,), dtype, start)
 
 
-class Plan(NamedTuple):
-    """How to launch a kernel for a batch of a certain size, while the arrays of the store stay the same.
-
-    ``constants`` are the members of its struct that are the same for all such batches, and its last ones.
-    """
+class BatchKernel(NamedTuple):
+    """The kernel of a batch operation, and what its launches depend on; see :meth:`CudaKernels._ready`."""
 
     kernel: StructKernel
-    at: int
-    blocks: int
-    constants: tuple[Any, ...]
+    tiles: int  # of a warp
+    rounds: int  # that a warp serves its edges in, at most
+    filling: int  # edges of which every tile of the device has one
+    most_blocks: int
 
 
 class Scratch(NamedTuple):
-    """Memory for insertions of up to ``edges`` edges: ``size`` bytes; an array that is not used has the address 0."""
+    """Memory for insertions of up to ``edges`` edges, ``size`` bytes; see ``Insertion`` in ``settle.cuh``.
+
+    ``table`` and ``moves`` are lengths of arrays; an array that is not used has the address 0.
+    """
 
     edges: int
     size: int
+    table: int
+    moves: int
     memory: Any
     addresses: list[int]
 
 
-NO_SCRATCH = Scratch(0, 0, None, [])
+NO_SCRATCH = Scratch(0, 0, 0, 0, None, [])
 
 
 def _table_size(edges: int) -> int:
@@ -115,13 +117,12 @@ class CudaKernels:
         self.store, self._device = store, store.device
         self._packed: tuple[np.void, bytes] | None = None
         self._programs: dict[Variant | None, dict[str, Program]] = {}
-        self._kernels: dict[tuple[str, Variant | None], StructKernel] = {}
+        self._kernels: dict[tuple[str, Variant | None], BatchKernel] = {}
         # uint64[3] in host memory: what insertions send, each in the lower half of a word, with the insertion's number
         # above it. A memoryview gives plain ints, at once and a whole word at a time.
         pinned = cupyx.empty_pinned(3, np.uint64)
         pinned[:] = 0
         self._mirror_address, self._mirror = pinned.ctypes.data, memoryview(pinned)
-        self._plans: dict[tuple[str, Variant | None, int], Plan] = {}
         self._kept_scratch = NO_SCRATCH
         self._batches = 0  # insertions so far, modulo 2**32
         self._spent: deque[tuple[int, int]] = deque()  # of insertions not seen yet: number, slabs granted
@@ -138,13 +139,16 @@ class CudaKernels:
         return view_struct(self.store.slabs)
 
     @cached_property
+    def _chain_limit(self) -> int:
+        return int(CHAIN_LIMIT * max(1.0, self.store.load_factor)) if self.store.hashing else NO_LIMIT
+
+    @cached_property
     def _multiprocessors(self) -> int:
         return cupy.cuda.Device().attributes["MultiProcessorCount"]
 
     def forget_arrays(self) -> None:
         """The store has other arrays now: forget what depends on them."""
         self._packed, self._kept_scratch = None, NO_SCRATCH
-        self._plans.clear()
 
     def _view(self) -> tuple[np.void, bytes]:
         """Return the struct of the store's arrays, as a scalar and as bytes."""
@@ -167,48 +171,35 @@ class CudaKernels:
         kernel = self._program("maintain.cu").kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
-    def _plan(self, name: str, variant: Variant | None, edges: int) -> Plan:
-        """Return how to launch the kernel of a batch operation; the view is in its buffer."""
+    def _ready(self, name: str, variant: Variant | None, edges: int) -> tuple[StructKernel, int, int, int]:
+        """Return the kernel of a batch operation with the view in its buffer, where what follows goes, the edges that a
+        warp takes at a time, and the blocks to launch.
+
+        A warp takes as many edges as it has tiles while that keeps the device busy, up to one per lane for larger
+        batches; see slabs.cuh.
+        """
         view = self._view()[1]
-        plan = self._plans.get((name, variant, edges))
-        if plan is None:
-            if len(self._plans) == MAX_PLANS:
-                self._plans.clear()
-            plan = self._plans[name, variant, edges] = self._new_plan(name, variant, edges, len(view))
-        plan.kernel.begin_with(view)
-        return plan
+        batch = self._kernels.get((name, variant))
+        if batch is None:
+            batch = self._kernels[name, variant] = self._batch_kernel(name, variant, len(view))
+        kernel, tiles, rounds, filling, most_blocks = batch
+        kernel.begin_with(view)
+        share = tiles if edges < filling else tiles * min(rounds, 1 + edges // filling)
+        blocks = (edges - 1) // (share * WARPS) + 1
+        return kernel, len(view), share, blocks if blocks < most_blocks else most_blocks
 
-    def _new_plan(self, name: str, variant: Variant | None, edges: int, at: int) -> Plan:
-        kernel = self._kernels.get((name, variant))
-        if kernel is None:
-            source, batch = BATCHES[name]
-            size = at + batch.size + (0 if variant is None else RAW.size)
-            kernel = self._kernels[name, variant] = StructKernel(self._program(source, variant), name, size)
+    def _batch_kernel(self, name: str, variant: Variant | None, view: int) -> BatchKernel:
+        source, batch = BATCHES[name]
+        size = view + batch.size + (0 if variant is None else RAW.size)
+        kernel = StructKernel(self._program(source, variant), name, size)
+        lanes, room = self.store.geometry.lanes, self._multiprocessors * kernel.resident(BLOCK)
         resident = name == "insert" or (name == "erase" and variant is not None)
-        share, blocks = self._spread(kernel, edges, resident=resident)
-        constants = self._insertion_constants(edges, share) if name == "insert" else (edges, share)
-        return Plan(kernel, at, blocks, constants)
-
-    def _insertion_constants(self, edges: int, share: int) -> tuple[Any, ...]:
-        store = self.store
-        limit = int(CHAIN_LIMIT * max(1.0, store.load_factor)) if store.hashing else NO_LIMIT
-        table = _table_size(edges) if store.weight_dtype is not None else 0
-        return edges, store.per_bucket, table, limit, share, self._most_moves(edges)
+        tiles, most_blocks = 32 // lanes, room if resident else MAX_BLOCKS
+        return BatchKernel(kernel, tiles, lanes if lanes > 2 else 1, tiles * WARPS * room, most_blocks)
 
     def _tiles(self, count: int) -> int:
         """Return the threads for ``count`` tiles."""
         return count * self.store.geometry.lanes
-
-    def _spread(self, kernel: StructKernel, edges: int, *, resident: bool) -> tuple[int, int]:
-        """Return how many edges a warp takes at a time, and how many blocks to launch for a batch.
-
-        As many as it has tiles while that keeps the device busy, up to one per lane for larger batches; see slabs.cuh.
-        """
-        lanes, room = self.store.geometry.lanes, self._multiprocessors * kernel.resident(BLOCK)
-        tiles, warps = 32 // lanes, BLOCK // 32
-        share = tiles * (min(lanes, 1 + edges // (tiles * warps * room)) if lanes > 2 else 1)
-        blocks = -(-edges // (share * warps))
-        return share, min(blocks, room if resident else MAX_BLOCKS)
 
     # -- counters ------------------------------------------------------------------------------------------------------
 
@@ -266,12 +257,12 @@ class CudaKernels:
             raise self.store.out_of_memory(error) from error
 
     def _insert(self, raw: RawBatch | None, edges: int, addresses: list[int], need: int, quota: int) -> None:
-        kernel, at, blocks, constants = self._plan("insert", None if raw is None else raw.variant, edges)
-        scratch = self._scratch(edges)
+        store, scratch = self.store, self._scratch(edges)
+        kernel, at, share, blocks = self._ready("insert", None if raw is None else raw.variant, edges)
         chunk = 1
         if edges >= CHUNK_FROM:
-            waste = (CHUNK - 1) * blocks * BLOCK // 32
-            if self.store._room >= need + quota + waste:
+            waste = (CHUNK - 1) * blocks * WARPS
+            if store._room >= need + quota + waste:
                 chunk = CHUNK
                 need += waste
         if raw is not None:
@@ -279,11 +270,12 @@ class CudaKernels:
             at += RAW.size
         self._batches = number = self._batches + 1 & LOWER_HALF
         INSERTION.pack_into(
-            kernel.buffer, at, *addresses, *scratch.addresses, self._mirror_address, quota, number, chunk, *constants
-        )
+            kernel.buffer, at, *addresses, *scratch.addresses, self._mirror_address, edges, quota, store.per_bucket,
+            scratch.table, chunk, self._chain_limit, number, share, scratch.moves,
+        )  # fmt: skip
         kernel.launch(blocks, BLOCK)
         del scratch  # what is allocated from here on is used behind this kernel
-        self.store._room -= need + quota
+        store._room -= need + quota
         self._spent.append((number, need + quota))
 
     def _scratch(self, edges: int) -> Scratch:
@@ -318,20 +310,17 @@ class CudaKernels:
         except MemoryError as error:
             raise self.store.out_of_memory(error) from error
         addresses = [memory.ptr + offset if size else 0 for offset, size in zip(offsets, sizes, strict=True)]
-        return Scratch(edges, end, memory, addresses)
+        return Scratch(edges, end, sizes[1] // 4, sizes[6] // 8, memory, addresses)
 
     def _scratch_sizes(self, edges: int) -> tuple[int, ...]:
         """Return the bytes of the scratch arrays: those from ``met`` to ``late`` in ``settle.cuh``."""
         store = self.store
         weighted = 4 if store.weight_dtype is not None else 0
         queue = 4 * min(edges, len(store.slabs.buckets)) if store.hashing else 0
-        moves, late = (8 * self._most_moves(edges), 4 * edges) if store.hashing else (0, 0)
+        # Buckets that may move: those of all vertices that can have outgrown them, but for the largest vertices.
+        moves = 8 * min(store.slabs.capacity, max(edges, SMALL) + store.slabs.capacity // 16) if store.hashing else 0
+        late = 4 * edges if store.hashing else 0
         return weighted * edges, weighted * _table_size(edges), weighted * edges, queue, queue, queue, moves, late
-
-    def _most_moves(self, edges: int) -> int:
-        """Return how many buckets a batch may move: those of all that can have outgrown them, but for the largest."""
-        capacity = self.store.slabs.capacity
-        return min(capacity, max(edges, SMALL) + capacity // 16)
 
     def delete(self, src: Array, dst: Array, guard: Array | None, status: Array, before: Array | None) -> None:
         """Delete a batch."""
@@ -347,11 +336,11 @@ class CudaKernels:
         return held
 
     def _delete(self, raw: RawBatch | None, addresses: list[int], edges: int) -> None:
-        kernel, at, blocks, constants = self._plan("erase", None if raw is None else raw.variant, edges)
+        kernel, at, share, blocks = self._ready("erase", None if raw is None else raw.variant, edges)
         if raw is not None:
             raw.pack_into(kernel.buffer, at, *addresses[:2])
             at += RAW.size
-        DELETION.pack_into(kernel.buffer, at, *addresses, *constants)
+        DELETION.pack_into(kernel.buffer, at, *addresses, edges, share)
         kernel.launch(blocks, BLOCK)
 
     def find(self, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
@@ -363,12 +352,12 @@ class CudaKernels:
         self._find(batch, 0, 0, batch.size, found, weight)
 
     def _find(self, raw: RawBatch | None, src: int, dst: int, edges: int, found: Array, weight: Array | None) -> None:
-        kernel, at, blocks, constants = self._plan("find", None if raw is None else raw.variant, edges)
+        kernel, at, share, blocks = self._ready("find", None if raw is None else raw.variant, edges)
         if raw is not None:
             raw.pack_into(kernel.buffer, at)
             at += RAW.size
         result = 0 if weight is None else weight.data.ptr
-        QUERY.pack_into(kernel.buffer, at, src, dst, found.data.ptr, result, *constants)
+        QUERY.pack_into(kernel.buffer, at, src, dst, found.data.ptr, result, edges, share)
         kernel.launch(blocks, BLOCK)
 
     # -- maintenance ---------------------------------------------------------------------------------------------------

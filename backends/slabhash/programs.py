@@ -18,7 +18,7 @@ INSERT_BLOCKS = 4  # per multiprocessor, all resident: limits the registers of a
 PART = 8  # buckets of a vertex that a tile frees
 
 # What is in the structs of insert.cu (settle.cuh), delete.cu and find.cu.
-INSERTION = struct.Struct("=16Q2Iqd4I")
+INSERTION = struct.Struct("=15QqQd6I")
 DELETION = struct.Struct("=5Q2q")
 QUERY = struct.Struct("=4Q2q")
 

@@ -25,11 +25,10 @@ struct Insertion {
     Move* moves;        // [most_moves]
     uint32_t* late;     // uint32[n]: indices of the deferred edges
     uint64_t* mirror;   // [3] in host memory; see send_counters()
-    unsigned long long quota;  // slabs that moves may use
-    uint32_t number, chunk;
     long long n;
+    unsigned long long quota;  // slabs that moves may use
     double per_bucket;
-    uint32_t table_size, limit, share, most_moves;
+    uint32_t table_size, chunk, limit, number, share, most_moves;
 };
 
 // Inclusive sum over the lanes of the warp.
