@@ -25,6 +25,7 @@ PARTS = (
     "delete.",
     "insert.",
 )  #: put in front of an argument in messages: the batch is all of a call, or a part of it
+ARGUMENTS = tuple((f"{part}src", f"{part}dst", f"{part}weight") for part in PARTS)
 
 _DLPACK_CUDA = (2, 13)  # device types of DLPack: CUDA memory, CUDA managed memory
 _PLAIN: set[type] = {np.ndarray}  # what is taken as it is, and CuPy's arrays from the first one on
@@ -76,7 +77,7 @@ def as_ids(values: Any, argument: str) -> Array:
         ShapeError: not one-dimensional.
         VertexRangeError: Python integers beyond 64 bits.
     """
-    array = as_array(values, argument)
+    array = values if type(values) in _PLAIN else as_array(values, argument)
     if array.ndim != 1:
         raise ShapeError(f"{argument} has shape {array.shape}: pass a one-dimensional array, one entry per edge")
     if array.dtype.kind in "iu":

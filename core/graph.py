@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from suricate.arrays import (
+    ARGUMENTS,
     LOOPS,
     PARTS,
     as_ids,
@@ -684,10 +685,10 @@ class Graph:
 
     def _arrays(self, edges: EdgeList, part: int, *, inserting: bool = False) -> EdgeList | None:
         """Return a batch as arrays of fitting dtypes and lengths, entries not yet checked; None if it is empty."""
-        prefix = PARTS[part]
-        src, dst = as_ids(edges.src, f"{prefix}src"), as_ids(edges.dst, f"{prefix}dst")
-        weight = as_weights(edges.weight, self.weight_dtype, f"{prefix}weight") if inserting else None
-        if not same_length(src, dst, weight, prefix):
+        names = ARGUMENTS[part]
+        src, dst = as_ids(edges.src, names[0]), as_ids(edges.dst, names[1])
+        weight = as_weights(edges.weight, self.weight_dtype, names[2]) if inserting else None
+        if not same_length(src, dst, weight, PARTS[part]):
             return None
         same = src is edges.src and dst is edges.dst and weight is edges.weight
         return edges if same else EdgeList(src, dst, weight)
