@@ -126,8 +126,8 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
     give_back(g, spare);
 }
 
-// One thread: send the host the number of free slabs, that of slabs in use, and what re-buckets lacked, each in one store with
-// the number of this batch in the upper half.
+// One thread: send the host the number of free slabs, that of slabs in use (or a few more), and what re-buckets lacked, each in
+// one store with the number of this batch in the upper half.
 __device__ __forceinline__ void send_counters(const View& g, const Insertion& b) {
     if (thread_index() != 0) return;
     const uint32_t bump = load_word(g.counters + BUMP), taken = load_word(g.counters + TAKEN), listed = g.counters[LISTED];

@@ -27,7 +27,7 @@ TOUCHED = 5  #: length of the list of slabs that were inserted into since the ma
 ARRIVED = 10  #: CUDA: grid-wide barrier
 REFUSED = 11  #: CUDA: number of the last call whose batch was refused in the kernel that was to apply it
 NUM_COUNTERS = 16
-OWN = [6, 7, 8, 9, 12, 13, 14, 15]  #: CUDA: zero between batches
+OWN = [6, 7, 8, 9, 12, 13, 14]  #: CUDA: zero between batches
 
 SEVERAL = 1 << 31  #: flag of a head word: the vertex has more than one bucket
 MAX_SLABS = SEVERAL - 2
