@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -36,6 +37,7 @@ CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an e
 SMALL = 1 << 15  # edges; scratch arrays of batches of up to so many are kept,
 KEPT_SHARE = 4  # and larger ones of at most this share of the pool
 ALIGNMENT = 256  # bytes
+MOST_ASIDE = 1 << 20  # bytes allocated ahead of a batch
 BATCHES = {"insert": ("insert.cu", INSERTION), "erase": ("delete.cu", DELETION), "find": ("find.cu", QUERY)}
 NULL = np.uint64(0)
 
@@ -54,12 +56,14 @@ class Held:
 
     __slots__ = ("_dtypes", "_memory", "_mirrored", "_size", "addresses")
 
-    def __init__(self, batch: RawBatch, weight: np.dtype | None, before: np.dtype | None) -> None:
+    def __init__(
+        self, batch: RawBatch, weight: np.dtype | None, before: np.dtype | None, allocate: Callable[[int], Any]
+    ) -> None:
         self._size = size = batch.size
         self._mirrored, self._dtypes = batch.variant.mirrored, (weight, before)
         words, weights, befores = 4 * size, weight and size * weight.itemsize, before and size * before.itemsize
         _, dst, third, status, last, end = _offsets(words, words, weights or 0, size, befores or 0)
-        self._memory = alloc(end)
+        self._memory = allocate(end)
         src = self._memory.ptr
         self.addresses = [src, src + dst, src + third, src + status, src + last]
 
@@ -124,6 +128,7 @@ class CudaKernels:
         pinned[:] = 0
         self._mirror_address, self._mirror = pinned.ctypes.data, memoryview(pinned)
         self._kept_scratch = NO_SCRATCH
+        self._laid_aside: tuple[int, Any] = (0, None)  # bytes that the last batch took, memory for the next one
         self._batches = 0  # insertions so far, modulo 2**32
         self._spent: deque[tuple[int, int]] = deque()  # of insertions not seen yet: number, slabs granted
 
@@ -248,13 +253,30 @@ class CudaKernels:
         held = self._hold(batch, dtype)
         src, dst, weight, status, before = held.addresses
         self._insert(batch, batch.size, [src, dst, weight, 0, status, before], need, quota)
+        if batch.waits:
+            self._lay_aside()
         return held
 
     def _hold(self, batch: RawBatch, weight: np.dtype | None) -> Held:
         try:
-            return Held(batch, weight, self.store.weight_dtype)
+            return Held(batch, weight, self.store.weight_dtype, self._allocate)
         except MemoryError as error:
             raise self.store.out_of_memory(error) from error
+
+    def _allocate(self, size: int) -> Any:
+        """Return memory for a batch: what :meth:`_lay_aside` has allocated, if it is of that size."""
+        laid_aside, memory = self._laid_aside
+        self._laid_aside = size, None
+        return alloc(size) if memory is None or laid_aside != size else memory
+
+    def _lay_aside(self) -> None:
+        """Allocate memory for another batch like the last one, if it is small: now, while the device is at work."""
+        size = self._laid_aside[0]
+        if size <= MOST_ASIDE:
+            try:  # noqa: SIM105 - quicker than suppress()
+                self._laid_aside = size, alloc(size)
+            except MemoryError:
+                pass
 
     def _insert(self, raw: RawBatch | None, edges: int, addresses: list[int], need: int, quota: int) -> None:
         store, scratch = self.store, self._scratch(edges)
@@ -333,6 +355,8 @@ class CudaKernels:
         held = self._hold(batch, None)
         src, dst, _, status, before = held.addresses
         self._delete(batch, [src, dst, 0, status, before], batch.size)
+        if batch.waits:
+            self._lay_aside()
         return held
 
     def _delete(self, raw: RawBatch | None, addresses: list[int], edges: int) -> None:

@@ -96,14 +96,21 @@ class RawBatch:
     Attributes:
         variant: what the code that checks it depends on.
         size: edges for the store, both arcs of an undirected one.
+        waits: whether the host waits for the device when the batch is launched: until then its time costs nothing.
     """
 
-    __slots__ = ("_fields", "_keep", "_tail", "size", "variant")
+    __slots__ = ("_fields", "_keep", "_tail", "size", "variant", "waits")
 
     def __init__(
-        self, variant: Variant, size: int, keep: tuple[Array, ...], fields: tuple[int, ...], tail: tuple[int, ...]
+        self,
+        variant: Variant,
+        size: int,
+        waits: bool,
+        keep: tuple[Array, ...],
+        fields: tuple[int, ...],
+        tail: tuple[int, ...],
     ) -> None:
-        self.variant, self.size = variant, size
+        self.variant, self.size, self.waits = variant, size, waits
         self._keep, self._fields, self._tail = keep, fields, tail
 
     def pack_into(self, buffer: Any, at: int, out_src: int = 0, out_dst: int = 0, out_weight: int = 0) -> None:
@@ -191,7 +198,7 @@ class Ingest:
         self.used = self._unread = True
         tail = (*self._addresses, n, self._num_vertices, self._version, fill, self._calls & 0xFFFFFFFF, part)
         fields = src.data.ptr, dst.data.ptr, given.data.ptr
-        return RawBatch(variant, 2 * n if mirrored else n, (src, dst, given), fields, tail)
+        return RawBatch(variant, 2 * n if mirrored else n, not self._deferred, (src, dst, given), fields, tail)
 
     def _here(self, array: Array, argument: str) -> Array:
         """Return ``array`` contiguous on the device; at once if it is, which small batches notice."""

@@ -751,3 +751,15 @@ def test_a_refusal_is_forgotten_by_a_copy() -> None:
     other.delete_edges(ids, ids)
     assert other.num_edges == 90
     other.check()
+
+
+@pytest.mark.gpu
+def test_deltas_keep_their_own_memory() -> None:
+    """Memory is laid aside for the next batch: never that of a delta that somebody still has."""
+    graph = Graph(1_000, backend="slabhash", device="cuda")
+    xp = graph.device.xp
+    ids = [xp.arange(first, first + 50) for first in range(0, 500, 50)]
+    inserted = [graph.insert_edges(src, src) for src in ids]
+    deleted = [graph.delete_edges(src, src) for src in ids]
+    for src, new, gone in zip(ids, inserted, deleted, strict=True):
+        assert sorted(new.inserted.dst.tolist()) == sorted(gone.deleted.src.tolist()) == src.tolist()
