@@ -28,7 +28,6 @@ PARTS = (
 ARGUMENTS = tuple((f"{part}src", f"{part}dst", f"{part}weight") for part in PARTS)
 
 _DLPACK_CUDA = (2, 13)  # device types of DLPack: CUDA memory, CUDA managed memory
-_PLAIN: set[type] = {np.ndarray}  # what is taken as it is, and CuPy's arrays from the first one on
 
 
 def is_cuda_array(values: Any) -> bool:
@@ -47,13 +46,10 @@ def as_array(values: Any, argument: str) -> Array:
         ShapeError: a ragged list.
         DeviceError: memory of a CUDA device, and CuPy is not installed.
     """
-    if type(values) in _PLAIN:
+    if isinstance(values, np.ndarray):
         return values
     loaded = sys.modules.get("cupy")
     if loaded is not None and isinstance(values, loaded.ndarray):
-        _PLAIN.add(loaded.ndarray)
-        return values
-    if isinstance(values, np.ndarray):
         return values
     if is_cuda_array(values):
         if importlib.util.find_spec("cupy") is None:
@@ -77,7 +73,7 @@ def as_ids(values: Any, argument: str) -> Array:
         ShapeError: not one-dimensional.
         VertexRangeError: Python integers beyond 64 bits.
     """
-    array = values if type(values) in _PLAIN else as_array(values, argument)
+    array = as_array(values, argument)
     if array.ndim != 1:
         raise ShapeError(f"{argument} has shape {array.shape}: pass a one-dimensional array, one entry per edge")
     if array.dtype.kind in "iu":

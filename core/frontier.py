@@ -95,6 +95,11 @@ class Frontier:
         return self._count
 
     @property
+    def at_most(self) -> int:
+        """The least upper bound of the number of vertices that is known without a host read."""
+        return self._capacity if self._count is None else self._count
+
+    @property
     def buffer(self) -> Array:
         """The vertices, ``uint32[capacity]``; only the first :attr:`device_count` of them belong to the set."""
         if self._buffer is None:

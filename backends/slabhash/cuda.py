@@ -59,10 +59,11 @@ class Held:
     def __init__(
         self, batch: RawBatch, weight: np.dtype | None, before: np.dtype | None, allocate: Callable[[int], Any]
     ) -> None:
-        self._size = size = batch.size
-        self._mirrored, self._dtypes = batch.variant.mirrored, (weight, before)
-        words, weights, befores = 4 * size, weight and size * weight.itemsize, before and size * before.itemsize
-        _, dst, third, status, last, end = _offsets(words, words, weights or 0, size, befores or 0)
+        size = batch.size
+        self._size, self._mirrored, self._dtypes = size, batch.variant.mirrored, (weight, before)
+        weights = size * weight.itemsize if weight else 0
+        befores = size * before.itemsize if before else 0
+        _, dst, third, status, last, end = _offsets(4 * size, 4 * size, weights, size, befores)
         self._memory = allocate(end)
         src = self._memory.ptr
         self.addresses = [src, src + dst, src + third, src + status, src + last]
@@ -153,7 +154,7 @@ class CudaKernels:
 
     def forget_arrays(self) -> None:
         """The store has other arrays now: forget what depends on them."""
-        self._packed, self._kept_scratch = None, NO_SCRATCH
+        self._packed, self._kept_scratch, self._laid_aside = None, NO_SCRATCH, (0, None)
 
     def _view(self) -> tuple[np.void, bytes]:
         """Return the struct of the store's arrays, as a scalar and as bytes."""
@@ -176,22 +177,27 @@ class CudaKernels:
         kernel = self._program("maintain.cu").kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
-    def _ready(self, name: str, variant: Variant | None, edges: int) -> tuple[StructKernel, int, int, int]:
-        """Return the kernel of a batch operation with the view in its buffer, where what follows goes, the edges that a
+    def _ready(self, name: str, raw: RawBatch | None, edges: int, *copies: int) -> tuple[StructKernel, int, int, int]:
+        """Return the kernel of a batch operation, where the operation's struct goes in its buffer, the edges that a
         warp takes at a time, and the blocks to launch.
 
-        A warp takes as many edges as it has tiles while that keeps the device busy, up to one per lane for larger
-        batches; see slabs.cuh.
+        In front of that struct are the view and ``raw``, whose edges are copied to the addresses ``copies``. A warp
+        takes as many edges as it has tiles while that keeps the device busy, up to one per lane for larger batches; see
+        slabs.cuh.
         """
-        view = self._view()[1]
+        view, variant = self._view()[1], None if raw is None else raw.variant
         batch = self._kernels.get((name, variant))
         if batch is None:
             batch = self._kernels[name, variant] = self._batch_kernel(name, variant, len(view))
         kernel, tiles, rounds, filling, most_blocks = batch
         kernel.begin_with(view)
+        at = len(view)
+        if raw is not None:
+            raw.pack_into(kernel.buffer, at, *copies)
+            at += RAW.size
         share = tiles if edges < filling else tiles * min(rounds, 1 + edges // filling)
         blocks = (edges - 1) // (share * WARPS) + 1
-        return kernel, len(view), share, blocks if blocks < most_blocks else most_blocks
+        return kernel, at, share, blocks if blocks < most_blocks else most_blocks
 
     def _batch_kernel(self, name: str, variant: Variant | None, view: int) -> BatchKernel:
         source, batch = BATCHES[name]
@@ -253,8 +259,7 @@ class CudaKernels:
         held = self._hold(batch, dtype)
         src, dst, weight, status, before = held.addresses
         self._insert(batch, batch.size, [src, dst, weight, 0, status, before], need, quota)
-        if batch.waits:
-            self._lay_aside()
+        self._lay_aside(batch)
         return held
 
     def _hold(self, batch: RawBatch, weight: np.dtype | None) -> Held:
@@ -269,27 +274,22 @@ class CudaKernels:
         self._laid_aside = size, None
         return alloc(size) if memory is None or laid_aside != size else memory
 
-    def _lay_aside(self) -> None:
-        """Allocate memory for another batch like the last one, if it is small: now, while the device is at work."""
+    def _lay_aside(self, batch: RawBatch) -> None:
+        """Allocate memory for another batch like this one, if it is small: now, while the device is at work."""
         size = self._laid_aside[0]
-        if size <= MOST_ASIDE:
-            try:  # noqa: SIM105 - quicker than suppress()
+        if batch.waits and size <= MOST_ASIDE and self.store.may_keep(self._kept_scratch.size + size):
+            with suppress(MemoryError):
                 self._laid_aside = size, alloc(size)
-            except MemoryError:
-                pass
 
     def _insert(self, raw: RawBatch | None, edges: int, addresses: list[int], need: int, quota: int) -> None:
         store, scratch = self.store, self._scratch(edges)
-        kernel, at, share, blocks = self._ready("insert", None if raw is None else raw.variant, edges)
+        kernel, at, share, blocks = self._ready("insert", raw, edges, *addresses[:3])
         chunk = 1
         if edges >= CHUNK_FROM:
             waste = (CHUNK - 1) * blocks * WARPS
             if store._room >= need + quota + waste:
                 chunk = CHUNK
                 need += waste
-        if raw is not None:
-            raw.pack_into(kernel.buffer, at, *addresses[:3])
-            at += RAW.size
         self._batches = number = self._batches + 1 & LOWER_HALF
         INSERTION.pack_into(
             kernel.buffer, at, *addresses, *scratch.addresses, self._mirror_address, edges, quota, store.per_bucket,
@@ -317,12 +317,17 @@ class CudaKernels:
 
     def _may_keep(self, edges: int, size: int) -> bool:
         small = edges <= SMALL or size * KEPT_SHARE <= self.store.slabs.pool.nbytes
-        return small and self.store.may_keep(size)
+        return small and self.store.may_keep(size + self._aside_bytes)
 
     @property
     def scratch_bytes(self) -> int:
-        """Bytes of scratch memory that are kept between batches."""
-        return self._kept_scratch.size
+        """Bytes that are kept between batches: scratch memory, and what is laid aside."""
+        return self._kept_scratch.size + self._aside_bytes
+
+    @property
+    def _aside_bytes(self) -> int:
+        size, memory = self._laid_aside
+        return 0 if memory is None else size
 
     def _new_scratch(self, edges: int) -> Scratch:
         sizes = self._scratch_sizes(edges)
@@ -332,7 +337,8 @@ class CudaKernels:
         except MemoryError as error:
             raise self.store.out_of_memory(error) from error
         addresses = [memory.ptr + offset if size else 0 for offset, size in zip(offsets, sizes, strict=True)]
-        return Scratch(edges, end, sizes[1] // 4, sizes[6] // 8, memory, addresses)
+        _, table, *_, moves, _ = sizes
+        return Scratch(edges, end, table // 4, moves // 8, memory, addresses)
 
     def _scratch_sizes(self, edges: int) -> tuple[int, ...]:
         """Return the bytes of the scratch arrays: those from ``met`` to ``late`` in ``settle.cuh``."""
@@ -355,15 +361,11 @@ class CudaKernels:
         held = self._hold(batch, None)
         src, dst, _, status, before = held.addresses
         self._delete(batch, [src, dst, 0, status, before], batch.size)
-        if batch.waits:
-            self._lay_aside()
+        self._lay_aside(batch)
         return held
 
     def _delete(self, raw: RawBatch | None, addresses: list[int], edges: int) -> None:
-        kernel, at, share, blocks = self._ready("erase", None if raw is None else raw.variant, edges)
-        if raw is not None:
-            raw.pack_into(kernel.buffer, at, *addresses[:2])
-            at += RAW.size
+        kernel, at, share, blocks = self._ready("erase", raw, edges, *addresses[:2])
         DELETION.pack_into(kernel.buffer, at, *addresses, edges, share)
         kernel.launch(blocks, BLOCK)
 
@@ -376,10 +378,7 @@ class CudaKernels:
         self._find(batch, 0, 0, batch.size, found, weight)
 
     def _find(self, raw: RawBatch | None, src: int, dst: int, edges: int, found: Array, weight: Array | None) -> None:
-        kernel, at, share, blocks = self._ready("find", None if raw is None else raw.variant, edges)
-        if raw is not None:
-            raw.pack_into(kernel.buffer, at)
-            at += RAW.size
+        kernel, at, share, blocks = self._ready("find", raw, edges)
         result = 0 if weight is None else weight.data.ptr
         QUERY.pack_into(kernel.buffer, at, src, dst, found.data.ptr, result, edges, share)
         kernel.launch(blocks, BLOCK)

@@ -1,5 +1,5 @@
 // Batched deletion. With RAW 1 the batch is as the caller gave it (see ingest.cuh) and is checked and copied first, in the
-// same cooperative launch, while the first slabs are on their way; with RAW 0 it has been checked. Arrays: src, dst uint32[n],
+// same cooperative launch, and the first heads are asked for; with RAW 0 it has been checked. Arrays: src, dst uint32[n],
 // status uint8[n], before bits_t[n].
 #include "slabs.cuh"
 #if RAW
@@ -9,7 +9,7 @@
 struct Deletion {
     const uint32_t* src;
     const uint32_t* dst;
-    const uint32_t* guard;  // null, or not zero: nothing is to be changed
+    const uint32_t* guard;  // RAW 0: null, or not zero: nothing is to be changed
     uint8_t* status;
     bits_t* before;
     long long n;
@@ -28,7 +28,7 @@ struct Arguments {
 
 // Turn the keys of the edges into TOMBSTONE, in grid stride. One compare-and-swap per edge found, whose winner reports
 // REMOVED, however often the edge is in the batch; one atomic per distinct source of a warp keeps the degrees exact. All
-// edges are UNCHANGED if the guard is set. One grid-wide barrier with RAW, else none.
+// edges are UNCHANGED if the batch is refused. One grid-wide barrier with RAW, else none.
 extern "C" __global__ void __launch_bounds__(256, 8) erase(const __grid_constant__ Arguments a) {
     const View& g = a.g;
     const Deletion& b = a.batch;

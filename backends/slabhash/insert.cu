@@ -73,10 +73,10 @@ __device__ __forceinline__ void append_index(uint32_t* list, uint32_t* length, b
 }
 
 // Grid: insert the batch, in grid stride; see place_edges() for atomics and duplicates. On a weighted store those that were
-// there, before the batch or since, are listed for reweigh(). `ahead` is the first edge of the lane. The next edges are asked for while these are placed. A warp
-// takes new slabs from the pool `chunk` at a time. An edge that is deferred counts as one of its source until, with LATE,
-// all of them are inserted. Where CROWD edges of a warp have one source, there are many more in the grid, so that the first
-// lost race is enough.
+// there, before the batch or since, are listed for reweigh(). `ahead` is the first edge of the lane. The next edges are asked
+// for while these are placed. A warp takes new slabs from the pool `chunk` at a time. An edge that is deferred counts as one of
+// its source until, with LATE, all of them are inserted. Where CROWD edges of a warp have one source, there are many more in the
+// grid, so that the first lost race is enough.
 template <bool LATE>
 __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, Edge ahead) {
     const Tile t;

@@ -3,6 +3,8 @@
 #include "ingest.cuh"
 #include "slabs.cuh"
 
+static_assert(ARRIVED % 2 == 0 && REFUSED == ARRIVED + 1, "grid_barrier() loads both at once");
+
 // Grid: check and copy the batch, the first half.
 __device__ __forceinline__ void take_batch(const View& g, const Raw& r) {
     bool good = true;

@@ -13,7 +13,7 @@ struct Insertion {
     const uint32_t* src;
     const uint32_t* dst;
     const bits_t* weight;
-    const uint32_t* guard;  // null, or not zero: nothing is to be changed
+    const uint32_t* guard;  // RAW 0: null, or not zero: nothing is to be changed
     uint8_t* status;
     bits_t* before;
     uint32_t* met;      // weighted stores: uint32[n]: indices of the edges that were there already; see reweigh.cuh

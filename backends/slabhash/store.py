@@ -212,9 +212,11 @@ class SlabHashStore(Store):
 
     def may_keep(self, size: int) -> bool:
         """Return whether ``memory_limit`` allows to hold ``size`` bytes besides the present arrays."""
+        if self.memory_limit is None:
+            return True
         slabs = self.slabs
         held = self._bytes(slabs.capacity, self._vertices_allocated, len(slabs.free_list))
-        return self.memory_limit is None or held + size <= self.memory_limit
+        return held + size <= self.memory_limit
 
     def _admit(self, capacity: int, vertices: int, listed: int = 0) -> None:
         size = self._bytes(capacity, vertices, listed)

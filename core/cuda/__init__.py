@@ -102,7 +102,6 @@ class StructKernel:
         self._cooperative = program.cooperative
         self._driver, self._current_stream = driver, get_current_stream
         self.buffer = ctypes.create_string_buffer(size)
-        self._resident: dict[int, int] = {}
         self._prefix: bytes | None = None
         self._params = (ctypes.c_void_p * 1)(ctypes.addressof(self.buffer))
         self._params_address = ctypes.addressof(self._params)
@@ -117,10 +116,7 @@ class StructKernel:
 
     def resident(self, threads: int) -> int:
         """Return how many blocks of ``threads`` a multiprocessor holds at a time."""
-        if threads not in self._resident:
-            count = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(self._address, threads, 0)
-            self._resident[threads] = count
-        return self._resident[threads]
+        return self._driver.occupancyMaxActiveBlocksPerMultiprocessor(self._address, threads, 0)
 
     def begin_with(self, prefix: bytes) -> None:
         """Put ``prefix`` at the start of the buffer, if it is not what was put there last."""

@@ -105,10 +105,10 @@ def advance(graph: Graph, call: Call, frontier: Frontier, out: Array, scheme: st
     if scheme == "auto" and walk.can_scan:
         if frontier.is_all and frontier.capacity == walk.num_vertices:
             scheme = "scan"
-        elif (frontier.known_count or frontier.capacity) <= UNIT_VERTICES:
+        elif frontier.at_most <= UNIT_VERTICES:
             scheme = "unit"
     _demand_scan(walk, scheme)
-    if not frontier.capacity or frontier.known_count == 0:
+    if not frontier.at_most:
         return Frontier(graph.device, graph.device.xp.empty(0, np.uint32))
     program, scratch = _program_of("advance.cu", walk, call, out.dtype), scratch_of(graph)
     count, hub_total = _counters_of(graph).take()
@@ -134,7 +134,7 @@ def _push_from(
     hubs: tuple,
 ) -> None:
     """Launch the two halves of a push from some vertices: the vertices themselves, then what they put aside."""
-    size, fill, start = frontier.known_count or frontier.capacity, _fill(graph.device), _start(frontier)
+    size, fill, start = frontier.at_most, _fill(graph.device), _start(frontier)
     if scheme == "unit":
         program.kernel("list_units")((min(_blocks(size, BLOCK), fill),), (BLOCK,), (*whole, *start, *hubs))
     else:
@@ -163,7 +163,7 @@ def advance_edges(graph: Graph, call: Call, edges: EdgeList, out: Array) -> Fron
 
 def propagate(graph: Graph, call: Call, frontier: Frontier, out: Array, max_steps: int) -> int:
     """Push until nothing changes; return the number of steps."""
-    if not frontier.capacity or frontier.known_count == 0 or max_steps == 0:
+    if not frontier.at_most or max_steps == 0:
         return 0
     if not has_cooperative_launch(graph.device.index):
         return _propagate_by_host(graph, call, frontier, out, max_steps)
@@ -194,7 +194,7 @@ def _propagate_by_host(graph: Graph, call: Call, frontier: Frontier, out: Array,
 
 def select(graph: Graph, call: Call, frontier: Frontier) -> Frontier:
     """Return the vertices of ``frontier`` that pass the predicate."""
-    size = frontier.known_count if frontier.known_count is not None else frontier.capacity
+    size = frontier.at_most
     kept = graph.device.xp.empty(size, np.uint32)
     if not size:
         return Frontier(graph.device, kept)
