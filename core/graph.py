@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 CHECKS = ("eager", "deferred")
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+Given = tuple[Any, Any, Any]  # src, dst, weight of a batch, not yet checked
 
 
 class MemoryUsage(NamedTuple):
@@ -98,10 +99,10 @@ class Graph:
         in_edges: whether a directed graph keeps in-edges too, in a second store (an undirected one always has them).
         self_loops: what an inserted self-loop does: ``"allow"``, ``"drop"`` (it is left out; on CUDA an insertion then
             waits for the device), or ``"error"`` (the batch is refused).
-        checks: when a bad batch that lies on the device raises: ``"eager"``, in the call itself, which then waits once
-            for the device; or ``"deferred"``, at the next call that waits anyway (:meth:`synchronize`, at the latest).
-            A bad batch changes nothing either way. Host arrays are always checked at once, and so is every batch
-            for an engine whose kernels cannot be held back (``Store.guarded``).
+        checks: when a bad batch that lies on the device raises: ``"eager"``, in the call itself, which then waits until
+            the device has checked it, or is through with it; or ``"deferred"``, at the next call that waits anyway
+            (:meth:`synchronize`, at the latest). A bad batch changes nothing either way. Host arrays are always
+            checked at once, and so is every batch for an engine whose kernels cannot be held back (``Store.guarded``).
         degree_hints: expected out-degree per vertex, ``int[num_vertices]``, or None; only a hint.
         in_degree_hints: the same for in-degrees.
         memory_limit: upper bound in bytes on what each store may allocate, or None.
@@ -266,12 +267,12 @@ class Graph:
             VertexRangeError, DTypeError, ShapeError, WeightError, SelfLoopError, DeviceError: the batch is bad.
             CapacityError: memory does not suffice.
         """
-        return self._update(None, EdgeList(src, dst, weight))
+        return self._update(None, (src, dst, weight))
 
     @_current_device
     def delete_edges(self, src: Any, dst: Any) -> Delta:
         """Delete edges; those that are not there are passed over. Raises as :meth:`insert_edges` does."""
-        return self._update(EdgeList(src, dst), None)
+        return self._update((src, dst, None), None)
 
     @_current_device
     def apply(self, batch: Batch) -> Delta:
@@ -619,7 +620,7 @@ class Graph:
 
     # -- inside: a batch, from the caller's arrays to the stores -------------------------------------------------------
 
-    def _update(self, delete: EdgeList | None, insert: EdgeList | None, parts: tuple[int, int] = (0, 0)) -> Delta:
+    def _update(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
         ingest, eager = self._ingest, self.checks == "eager" or bool(self._trackers)
         gone = None if delete is None else self._arrays(delete, parts[0])
         new = None if insert is None else self._arrays(insert, parts[1], inserting=True)
@@ -630,11 +631,11 @@ class Graph:
             delta = self._update_raw(gone, new)
             if delta is not None:
                 if eager:
-                    ingest.settle()
+                    ingest.settle(answered=True)
                 return self._changed(delta)
         return self._update_checked(gone, new, parts, eager)
 
-    def _update_raw(self, delete: EdgeList | None, insert: EdgeList | None) -> Delta | None:
+    def _update_raw(self, delete: Given | None, insert: Given | None) -> Delta | None:
         """Have the store check and change in one go; None, with nothing done, where it cannot."""
         edges = delete if insert is None else insert
         if edges is None or not (delete is None or insert is None) or not self._num_vertices:
@@ -658,9 +659,7 @@ class Graph:
         same = (self._num_vertices, self._num_vertices)
         return self._delta(same, removed=change) if insert is None else self._delta(same, added=change)
 
-    def _update_checked(
-        self, delete: EdgeList | None, insert: EdgeList | None, parts: tuple[int, int], eager: bool
-    ) -> Delta:
+    def _update_checked(self, delete: Given | None, insert: Given | None, parts: tuple[int, int], eager: bool) -> Delta:
         """Check and copy both halves of a batch, then change the stores."""
         ingest = self._ingest
         removed = None if delete is None else self._take(delete, parts[0])
@@ -683,17 +682,14 @@ class Graph:
             self._settle()
         return self._changed(self._delta(same, removed=gone, added=new))
 
-    def _arrays(self, edges: EdgeList, part: int, *, inserting: bool = False) -> EdgeList | None:
+    def _arrays(self, edges: Given, part: int, *, inserting: bool = False) -> Given | None:
         """Return a batch as arrays of fitting dtypes and lengths, entries not yet checked; None if it is empty."""
-        names = ARGUMENTS[part]
-        src, dst = as_ids(edges.src, names[0]), as_ids(edges.dst, names[1])
-        weight = as_weights(edges.weight, self.weight_dtype, names[2]) if inserting else None
-        if not same_length(src, dst, weight, PARTS[part]):
-            return None
-        same = src is edges.src and dst is edges.dst and weight is edges.weight
-        return edges if same else EdgeList(src, dst, weight)
+        names, (src, dst, weight) = ARGUMENTS[part], edges
+        src, dst = as_ids(src, names[0]), as_ids(dst, names[1])
+        weight = as_weights(weight, self.weight_dtype, names[2]) if inserting else None
+        return (src, dst, weight) if same_length(src, dst, weight, PARTS[part]) else None
 
-    def _take(self, edges: EdgeList, part: int, *, inserting: bool = False, query: bool = False) -> EdgeList | None:
+    def _take(self, edges: Given, part: int, *, inserting: bool = False, query: bool = False) -> EdgeList | None:
         """Return checked copies of a batch as the out-store takes them, None if nothing is left of it."""
         prefix, (src, dst, weight) = PARTS[part], edges
         mirror = not self.directed and not query
@@ -728,7 +724,7 @@ class Graph:
         self._had_loops = True
         return edges
 
-    def _take_on_device(self, edges: EdgeList, part: int, *, inserting: bool, mirror: bool) -> EdgeList | None:
+    def _take_on_device(self, edges: Given, part: int, *, inserting: bool, mirror: bool) -> EdgeList | None:
         ingest = self._ingest
         assert ingest is not None
         if not inserting or self.self_loops != "drop":
@@ -827,7 +823,7 @@ class Graph:
         ingest = self._ingest
         if ingest is not None:
             ingest.begin(self._num_vertices, self._version)
-        edges = self._arrays(EdgeList(src, dst), 0)
+        edges = self._arrays((src, dst, None), 0)
         if edges is None:
             empty = self.device.xp.empty
             return empty(0, bool), None if self.weight_dtype is None else empty(0, self.weight_dtype)
@@ -934,7 +930,7 @@ def _interop() -> Any:
     return interop
 
 
-def _on_host(edges: EdgeList) -> bool:
+def _on_host(edges: Given) -> bool:
     src, dst, weight = edges
     if not isinstance(src, np.ndarray) or not isinstance(dst, np.ndarray):
         return False

@@ -158,7 +158,8 @@ class Store(ABC):
         """Insert like :meth:`insert` what nobody has checked; a bad batch is noted in its status and changes nothing.
 
         Returns what gives the copies of the batch and the outcome when they are asked for; None where the store would
-        have to know the edges to make room for them: then nothing was done, and the graph calls :meth:`insert`.
+        have to know the edges to make room for them: then nothing was done, and the graph calls :meth:`insert`. The
+        kernel calls ``answer`` of ``ingest.cuh`` when it knows whether the batch is bad: the graph waits for that only.
         """
         raise NotImplementedError(f"engine {self.name!r} takes no raw batches")
 

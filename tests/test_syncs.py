@@ -1,4 +1,4 @@
-"""Steady-state updates on CUDA: none waits for the device with ``checks="deferred"``, once with ``"eager"``."""
+"""Steady-state updates on CUDA wait for the device never with ``checks="deferred"``, at most once with ``"eager"``."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,18 @@ def test_waits_of_a_call(engine, device, checks, waits, operation, weighted, opt
     }[operation]
     action()
     graph.synchronize()
-    assert count_syncs(action).total == waits
+    counted = count_syncs(action).total
+    # A kernel that checks and changes answers ahead of its end, mostly before the host gives up looking for that.
+    answers = type(graph.store()).takes_raw and operation in ("insert", "delete") and "in_edges" not in options
+    assert counted <= waits if answers else counted == waits
+
+
+def test_an_answer_spares_the_wait():
+    """A raw batch is known to be good before its kernel has ended: sooner or later in time, on a busy machine."""
+    graph = settled_graph("slabhash", "eager", weighted=False)
+    (src, dst, _), *_ = batches(graph.device.xp, 1, weighted=False)
+    for update in (graph.insert_edges, graph.delete_edges):
+        assert any(count_syncs(lambda: update(src, dst)).total == 0 for _ in range(50))  # noqa: B023
 
 
 def test_a_deferred_update_can_be_recorded():

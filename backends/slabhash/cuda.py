@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -24,7 +23,7 @@ from suricate.devices import Array
 from suricate.errors import CapacityError
 from suricate.store import EdgeList, Outcome
 
-BLOCK, WARPS = 256, 8  # threads and warps of a block
+BLOCK, WARPS, LANES = 256, 8, 32  # threads and warps of a block, lanes of a warp
 MAX_BLOCKS = 1 << 20
 FILL_THREADS = 1 << 18  # fill the device
 CHUNK = 32  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
@@ -42,42 +41,39 @@ BATCHES = {"insert": ("insert.cu", INSERTION), "erase": ("delete.cu", DELETION),
 NULL = np.uint64(0)
 
 
-@lru_cache(maxsize=64)
 def _offsets(*sizes: int) -> tuple[int, ...]:
     """Return the offsets of parts of these sizes, and that of the end."""
     return tuple(accumulate(((size + ALIGNMENT - 1) & -ALIGNMENT for size in sizes), initial=0))
 
 
-class Held:
+@lru_cache(maxsize=64)
+def _held_offsets(edges: int, weight: int, before: int) -> tuple[int, ...]:
+    """Return the offsets of the parts of ``Held``, and that of its end, for weights of so many bytes."""
+    return _offsets(4 * edges, 4 * edges, weight * edges, edges, before * edges)
+
+
+class Held(NamedTuple):
     """The copies and the outcome of a raw batch; arrays are made of them only when they are asked for.
 
-    ``addresses`` are those of the copies of src, dst and weight, of the status, and of the old weights.
+    ``offsets`` are those of the copies of src, dst and weight, of the status, and of the old weights.
     """
 
-    __slots__ = ("_dtypes", "_memory", "_mirrored", "_size", "addresses")
-
-    def __init__(
-        self, batch: RawBatch, weight: np.dtype | None, before: np.dtype | None, allocate: Callable[[int], Any]
-    ) -> None:
-        size = batch.size
-        self._size, self._mirrored, self._dtypes = size, batch.variant.mirrored, (weight, before)
-        weights = size * weight.itemsize if weight else 0
-        befores = size * before.itemsize if before else 0
-        _, dst, third, status, last, end = _offsets(4 * size, 4 * size, weights, size, befores)
-        self._memory = allocate(end)
-        src = self._memory.ptr
-        self.addresses = [src, src + dst, src + third, src + status, src + last]
+    size: int
+    mirrored: bool
+    weight: np.dtype | None
+    before: np.dtype | None
+    memory: Any
+    offsets: tuple[int, ...]
 
     def __call__(self) -> Change:
         """Return the arrays."""
-        weight, before = self._dtypes
+        weight, before = self.weight, self.before
         edges = EdgeList(self._array(0, np.uint32), self._array(1, np.uint32), weight and self._array(2, weight))
         outcome = Outcome(self._array(3, np.uint8), before and self._array(4, before))
-        return Change(edges, outcome, self._mirrored)
+        return Change(edges, outcome, self.mirrored)
 
     def _array(self, part: int, dtype: Any) -> Array:
-        start = self._memory + (self.addresses[part] - self._memory.ptr)
-        return cupy.ndarray((self._size,), dtype, start)
+        return cupy.ndarray((self.size,), dtype, self.memory + self.offsets[part])
 
 
 class BatchKernel(NamedTuple):
@@ -232,6 +228,11 @@ class CudaKernels:
         self.store._set_room(room & LOWER_HALF, used & LOWER_HALF, wanted & LOWER_HALF)
         self.store._room -= sum(slabs for _, slabs in spent)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether there are insertions whose counters have not been taken over."""
+        return bool(self._spent)
+
     def forget_spent(self) -> None:
         """The store has read the counters itself, waiting for all that was queued."""
         self._spent.clear()
@@ -255,24 +256,25 @@ class CudaKernels:
 
     def insert_raw(self, batch: RawBatch, need: int, quota: int) -> Held:
         """The same for a batch that nobody has checked."""
-        dtype = self.store.weight_dtype
-        held = self._hold(batch, dtype)
-        src, dst, weight, status, before = held.addresses
-        self._insert(batch, batch.size, [src, dst, weight, 0, status, before], need, quota)
+        edges, dtype = batch.size, self.store.weight_dtype
+        width = dtype.itemsize if dtype else 0
+        _, dst, weight, status, before, end = offsets = _held_offsets(edges, width, width)
+        memory = self._allocate(end)
+        src = memory.ptr
+        self._insert(batch, edges, [src, src + dst, src + weight, 0, src + status, src + before], need, quota)
         self._lay_aside(batch)
-        return held
-
-    def _hold(self, batch: RawBatch, weight: np.dtype | None) -> Held:
-        try:
-            return Held(batch, weight, self.store.weight_dtype, self._allocate)
-        except MemoryError as error:
-            raise self.store.out_of_memory(error) from error
+        return Held(edges, batch.variant.mirrored, dtype, dtype, memory, offsets)
 
     def _allocate(self, size: int) -> Any:
         """Return memory for a batch: what :meth:`_lay_aside` has allocated, if it is of that size."""
         laid_aside, memory = self._laid_aside
         self._laid_aside = size, None
-        return alloc(size) if memory is None or laid_aside != size else memory
+        if memory is not None and laid_aside == size:
+            return memory
+        try:
+            return alloc(size)
+        except MemoryError as error:
+            raise self.store.out_of_memory(error) from error
 
     def _lay_aside(self, batch: RawBatch) -> None:
         """Allocate memory for another batch like this one, if it is small: now, while the device is at work."""
@@ -286,7 +288,7 @@ class CudaKernels:
         kernel, at, share, blocks = self._ready("insert", raw, edges, *addresses[:3])
         chunk = 1
         if edges >= CHUNK_FROM:
-            waste = (CHUNK - 1) * blocks * WARPS
+            waste = (CHUNK - 1 + LANES) * blocks * WARPS
             if store._room >= need + quota + waste:
                 chunk = CHUNK
                 need += waste
@@ -358,11 +360,13 @@ class CudaKernels:
 
     def delete_raw(self, batch: RawBatch) -> Held:
         """The same for a batch that nobody has checked."""
-        held = self._hold(batch, None)
-        src, dst, _, status, before = held.addresses
-        self._delete(batch, [src, dst, 0, status, before], batch.size)
+        edges, dtype = batch.size, self.store.weight_dtype
+        _, dst, _, status, before, end = offsets = _held_offsets(edges, 0, dtype.itemsize if dtype else 0)
+        memory = self._allocate(end)
+        src = memory.ptr
+        self._delete(batch, [src, src + dst, 0, src + status, src + before], edges)
         self._lay_aside(batch)
-        return held
+        return Held(edges, batch.variant.mirrored, None, dtype, memory, offsets)
 
     def _delete(self, raw: RawBatch | None, addresses: list[int], edges: int) -> None:
         kernel, at, share, blocks = self._ready("erase", raw, edges, *addresses[:2])

@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(256, 8) erase(const __grid_constant
     const long long first = warp_index() * share;
     uint32_t u = 0, v = 0, slab = EMPTY;
 #if RAW
-    take_batch(g, a.raw);
+    take_batch<1>(g, a.raw);
     if (lane < share && first + lane < b.n && peek_edge(a.raw, first + lane, u, v)) slab = look_up(g, u, v);
     const bool barred = is_refused(g, a.raw, warp_count() * share >= b.n);
 #else

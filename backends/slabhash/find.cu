@@ -90,6 +90,6 @@ extern "C" __global__ void __launch_bounds__(256, 8) find(const __grid_constant_
 #if RAW
     if (!bad) return;  // else look for what was bad, which may take its time
     for (long long base = warp_index() * share; base < b.n; base += warp_count() * share)
-        if (lane < share && base + lane < b.n) check_edge(a.raw, base + lane);
+        if (lane < share && base + lane < b.n) check_entry(a.raw, base + lane, load_entry(a.raw, base + lane));
 #endif
 }

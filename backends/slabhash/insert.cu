@@ -87,7 +87,8 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
     long long base = warp_index() * b.share;
     for (; base < count; base += step) {
         const Edge e = ahead;
-        const uint32_t first = slab_of(g, e, ensure_head(g, e.active, e.u, e.head, spare));
+        bool counted = false;
+        const uint32_t first = slab_of(g, e, ensure_head(g, e.active, e.u, e.head, spare, counted));
         prefetch_slab(g, first);
         ahead = fetch<LATE>(g, b, base + step + lane, count);
         const bool crowd = __popc(__match_any_sync(WARP, e.active ? e.u : EMPTY)) >= CROWD;
@@ -115,7 +116,9 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
         if (LATE) {
             add_per_vertex(degree_word(g, e.u), e.u, e.active && status != NEW, 0xFFFFFFFFu);
         } else {
-            add_per_vertex(degree_word(g, e.u), e.u, status == NEW || status == DEFERRED, 1u);
+            const bool counts = status == NEW || status == DEFERRED;
+            add_per_vertex(degree_word(g, e.u), e.u, counts && !counted, 1u);
+            if (counted && !counts) atomicAdd(degree_word(g, e.u), 0xFFFFFFFFu);  // another lane was first with the same edge
             append_index(b.late, g.counters + PENDING, status == DEFERRED, base + lane);
         }
 #if WEIGHT_WORDS
@@ -167,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(256, BLOCKS_PER_SM) insert(const __
     const Insertion& b = a.batch;
     const Edge first = fetch_first(a);
 #if RAW
-    take_batch(g, a.raw);
+    take_batch<4>(g, a.raw);
     const bool refused = is_refused(g, a.raw, !WEIGHT_WORDS && warp_count() * b.share >= b.n);
 #else
     const bool refused = b.guard && load_word(b.guard);

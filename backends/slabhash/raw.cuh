@@ -5,19 +5,20 @@
 
 static_assert(ARRIVED % 2 == 0 && REFUSED == ARRIVED + 1, "grid_barrier() loads both at once");
 
-// Grid: check and copy the batch, the first half.
+// Grid: check and copy the batch, the first half; see take_entries().
+template <int AHEAD>
 __device__ __forceinline__ void take_batch(const View& g, const Raw& r) {
-    bool good = true;
     if (thread_index() == 0) begin_call(r);
-    for (long long i = thread_index(); i < r.n; i += grid_size()) good &= take_edge(r, i);
-    if (!good) {
+    if (!take_entries<AHEAD>(r)) {
         store_word(g.counters + REFUSED, r.call);
         __threadfence();
     }
 }
 
-// The second half, a grid-wide barrier: returns whether the batch is refused. With `alone` no block reads what another one has
+// The second half, a grid-wide barrier: returns whether the batch is refused, and says so to the host. With `alone` no block reads what another one has
 // copied before the next barrier.
 __device__ __forceinline__ bool is_refused(const View& g, const Raw& r, bool alone) {
-    return grid_barrier(g.counters + ARRIVED, !alone, r.call);
+    const bool refused = grid_barrier(g.counters + ARRIVED, !alone, r.call);
+    if (thread_index() == 0) answer(r, refused);
+    return refused;
 }

@@ -202,19 +202,27 @@ __device__ __forceinline__ void add_per_vertex(uint32_t* place, uint32_t u, bool
 }
 
 // Clean slabs that a warp took from the end of the pool in advance, `chunk` at a time, so that its next allocations need
-// no atomic: the counter of the pool is one address for the whole grid. Equal in all lanes of the warp.
+// no atomic: the counter of the pool is one address for the whole grid. Equal in all lanes of the warp but for `kept`, a slab
+// that the lane took and did not need after all, or EMPTY.
 struct Spare {
     uint32_t chunk, listed;  // the length of the free list, constant during a kernel
-    uint32_t next = 0, left = 0;
+    uint32_t next = 0, left = 0, kept = EMPTY;
     __device__ Spare(const View& g, uint32_t chunk) : chunk(chunk), listed(g.counters[LISTED]) {}
 };
 
-// Warp: a clean slab for each lane that wants one (`who` is their mask), from the free list, else new; at most two
-// atomics. The host has made sure that there are enough.
-__device__ __forceinline__ uint32_t allocate(const View& g, bool wants, uint32_t who, Spare& spare) {
+// Warp: a clean slab for each lane that wants one: what it has kept, one from the free list, or a new one; at most two atomics.
+// The host has made sure that there are enough.
+__device__ __forceinline__ uint32_t allocate(const View& g, bool wants, Spare& spare) {
     uint32_t slab = EMPTY;
     const int lane = threadIdx.x & 31;
     const uint32_t below = (1u << lane) - 1u;
+    if (wants && spare.kept != EMPTY) {
+        slab = spare.kept;
+        spare.kept = EMPTY;
+        wants = false;
+    }
+    uint32_t who = __ballot_sync(WARP, wants);
+    if (!who) return slab;
     if (spare.listed) {
         int leader = __ffs(who) - 1;
         uint32_t taken = spare.listed;
@@ -226,38 +234,54 @@ __device__ __forceinline__ uint32_t allocate(const View& g, bool wants, uint32_t
         if (!who) return slab;
     }
     const uint32_t rank = __popc(who & below), count = __popc(who);
-    const uint32_t kept = min(count, spare.left), more = count - kept;
-    uint32_t bump = spare.next + kept;  // after the kept ones
+    const uint32_t there = min(count, spare.left), more = count - there;
+    uint32_t bump = spare.next + there;  // after those
     if (more) {
         const uint32_t taken = max(more, spare.chunk);
         if (lane == 0) bump = atomicAdd(g.counters + BUMP, taken);
         bump = __shfl_sync(WARP, bump, 0);
-        spare.left = kept + taken;
+        spare.left = there + taken;
     }
-    if (wants) slab = rank < kept ? spare.next + rank : bump + rank - kept;
+    if (wants) slab = rank < there ? spare.next + rank : bump + rank - there;
     spare.next = bump + more;
     spare.left -= count;
     return slab;
 }
 
 // Warp: the head word of the lane's vertex u, if `active`, which was `head`. Where that is EMPTY the first lane to come
-// gives the vertex a slab; LOCKED where another is about to.
-__device__ __forceinline__ uint32_t ensure_head(const View& g, bool active, uint32_t u, uint32_t head, Spare& spare) {
+// gives the vertex a slab. Where slabs are taken in advance, that takes one atomic, which counts the lane's edge in the degree
+// as well (`counted`), and a lane that comes too late keeps its slab for later. Else no slab is taken in vain: the head is
+// LOCKED while another lane is about to set it.
+__device__ __forceinline__ uint32_t ensure_head(const View& g, bool active, uint32_t u, uint32_t head, Spare& spare,
+                                                bool& counted) {
+    const bool in_advance = spare.chunk > 1;
     bool wants = active && head == EMPTY;
-    if (wants) head = atomicCAS(head_word(g, u), EMPTY, LOCKED);
-    wants = wants && head == EMPTY;
-    const uint32_t who = __ballot_sync(WARP, wants);
-    if (!who) return head;
-    const uint32_t slab = allocate(g, wants, who, spare);
+    if (wants && !in_advance) {
+        head = atomicCAS(head_word(g, u), EMPTY, LOCKED);
+        wants = head == EMPTY;
+    }
+    if (!__any_sync(WARP, wants)) return head;
+    const uint32_t slab = allocate(g, wants, spare);
     if (!wants) return head;
+    if (in_advance) {
+        constexpr uint64_t NONE = EMPTY;  // no head, no edges
+        head = uint32_t(atomicCAS(reinterpret_cast<uint64_t*>(head_word(g, u)), NONE, uint64_t(1) << 32 | slab));
+        counted = head == EMPTY;
+        if (!counted) {
+            spare.kept = slab;
+            return head;
+        }
+    } else {
+        store_word(head_word(g, u), slab);
+    }
     g.owner[slab] = u;
-    store_word(head_word(g, u), slab);
     return slab;
 }
 
 // Warp: when the warp is through, what it took in advance and did not use counts as freed.
 __device__ __forceinline__ void give_back(const View& g, const Spare& spare) {
-    if ((threadIdx.x & 31) == 0 && spare.left) atomicAdd(g.counters + FREED, spare.left);
+    const uint32_t unused = spare.left + __popc(__ballot_sync(WARP, spare.kept != EMPTY));
+    if ((threadIdx.x & 31) == 0 && unused) atomicAdd(g.counters + FREED, unused);
 }
 
 // Remember that key slot `j` of `slab` was inserted into since the mark; the first to do so lists the slab.
@@ -338,7 +362,7 @@ __device__ __forceinline__ Placed place_edges(const View& g, const Tile& t, bool
         }
         const uint32_t who = __ballot_sync(WARP, wants);
         if (who) {
-            const uint32_t extra = allocate(g, wants, who, spare);
+            const uint32_t extra = allocate(g, wants, spare);
             if (wants) {
                 g.owner[extra] = u;
                 store_word(base + SLAB_KEYS, extra);
@@ -428,10 +452,9 @@ __device__ __forceinline__ void append_keys(const View& g, bool active, uint32_t
                 wants = atomicCAS(g.pool + base + SLAB_KEYS, EMPTY, LOCKED) == EMPTY;
             }
         }
-        const uint32_t who = __ballot_sync(WARP, wants);
-        if (!who) continue;
+        if (!__any_sync(WARP, wants)) continue;
         Spare none(g, 1);
-        const uint32_t extra = allocate(g, wants, who, none);
+        const uint32_t extra = allocate(g, wants, none);
         if (wants) {
             g.owner[extra] = u;
             store_word(g.pool + base + SLAB_KEYS, extra);

@@ -48,6 +48,7 @@ VERTEX_BYTES = 10
 Batch = tuple[Array, Array, Array | None]  # src, dst, guard
 Tables = tuple[Array, Array]  # of vertices: head words with degrees, bucket codes
 IN_FLIGHT, DEFAULT_IN_FLIGHT = (1, 2, 4), 1
+SMALL_BATCH = 1 << 16  # edges; these notice every microsecond of the host
 BULK_SHARE = 32  # a batch of this share of the edges is large for a store ...
 BATCHES_AHEAD = 16  # ... which is then sized for this many more of them,
 EDGES_AHEAD = 1 << 24  # but for no more than this many edges, or half as many again
@@ -123,6 +124,7 @@ class SlabHashStore(Store):
         self._bound_edges = 0  # upper bound of the edges inserted since the buckets were last sized for all
         self._has_deleted = False  # since the buckets were last sized for all
         self._marked_arrays = False
+        self._next_grant: tuple[int, int, int] | None = None  # what the next raw batch is likely to get
         with self.reserving():
             self.slabs = self._new_slabs(num_vertices, 0)
         self._read_counters()
@@ -177,7 +179,7 @@ class SlabHashStore(Store):
 
     @slabs.setter
     def slabs(self, slabs: Slabs) -> None:
-        self._slabs = slabs
+        self._slabs, self._next_grant = slabs, None
         if self.device.is_cuda:
             self.kernels.forget_arrays()
 
@@ -466,7 +468,7 @@ class SlabHashStore(Store):
             need = self._need_at_most(num_edges) + self._extra(num_edges)
             if not self._sweep(need):
                 self._grow(need, wanted=need + need // 16)  # a larger pool keeps more for re-buckets
-        self._promised = max(self._promised, num_edges)
+        self._promised, self._next_grant = max(self._promised, num_edges), None
         if self.device.is_cuda:
             self.kernels.prepare(num_edges)
 
@@ -639,14 +641,27 @@ class SlabHashStore(Store):
 
     def insert_raw(self, batch: RawBatch) -> Callable[[], Change] | None:
         """Insert a batch that nobody has checked, where there are enough slabs for it whatever is in it, else None."""
-        edges, kernels = batch.size, self.kernels
-        kernels.refresh()
+        edges, grant = batch.size, self._next_grant
+        if grant is None or grant[0] != edges or self._room < grant[1] + grant[2]:
+            grant = self._raw_grant(edges)
+            if grant is None and batch.waits and self.kernels.is_behind:
+                self._read_counters()
+                grant = self._raw_grant(edges)
+            if grant is None:
+                return None
+        held = self.kernels.insert_raw(batch, *grant[1:])
+        self._count_batch(edges)
+        if edges <= SMALL_BATCH:  # which notices: work out now, while the device is busy, what another one like it gets
+            self._next_grant = self._raw_grant(edges)
+        return held
+
+    def _raw_grant(self, edges: int) -> tuple[int, int, int] | None:
+        """Return ``edges``, the slabs that any so many may use, and those of re-buckets; None if there are too few."""
+        self.kernels.refresh()
         need = self._need_at_most(edges)
         if self._wanted or self._room < need or self._width_is_open or self._is_large(edges):
             return None
-        held = kernels.insert_raw(batch, *self._grant(need, self._extra(edges)))
-        self._count_batch(edges)
-        return held
+        return edges, *self._grant(need, self._extra(edges))
 
     def delete_raw(self, batch: RawBatch) -> Callable[[], Change]:
         """Delete a batch that nobody has checked."""

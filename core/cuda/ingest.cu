@@ -4,5 +4,5 @@
 // Thread per edge, grid-stride. Atomics: only for bad entries. Does not synchronise.
 extern "C" __global__ void ingest(Raw r) {
     if (thread_id() == 0) begin_call(r);
-    for (long long i = thread_id(); i < r.n; i += thread_count()) take_edge(r, i);
+    take_entries<4>(r);
 }

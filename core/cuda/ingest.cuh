@@ -50,25 +50,6 @@ __device__ __forceinline__ bool fits(T x) {
 #endif
 }
 
-// Reason why edge i is refused (0: it is fine), and the value to report.
-__device__ __forceinline__ uint32_t refusal(const src_t* src, const dst_t* dst, const in_t* weight, long long i,
-                                            long long num_vertices, unsigned long long& value) {
-    src_t s = __ldcs(src + i);  // in passing: a batch should not push the store out of the cache
-    dst_t d = __ldcs(dst + i);
-    value = (unsigned long long)(long long)s;
-    if (!in_range(s, num_vertices)) return BAD_SRC | (is_signed(s) ? 0 : UNSIGNED_VALUE);
-#if SELF_LOOPS == 2
-    if ((long long)s == (long long)d) return BAD_LOOP;
-#endif
-    value = (unsigned long long)(long long)d;
-    if (!in_range(d, num_vertices)) return BAD_DST | (is_signed(d) ? 0 : UNSIGNED_VALUE);
-#if WEIGHT_MODE == 1
-    value = (unsigned long long)__double_as_longlong(double(weight[i]));
-    if (!fits(weight[i])) return BAD_WEIGHT;
-#endif
-    return 0;
-}
-
 // A batch as the caller gave it, and where its copies go. Laid out as ingest.py packs it.
 struct Raw {
     const src_t* src;    // [n]
@@ -78,7 +59,7 @@ struct Raw {
     uint32_t* out_dst;
     weight_t* out_weight;
     Status* status;
-    uint32_t* notes;  // in host memory: [0] is set if an entry is bad, [1] if there is a self-loop
+    uint32_t* notes;  // in host memory: [0] is set if an entry is bad, [1] if there is a self-loop, [2] and [3] by answer()
     long long n;
     long long num_vertices;
     unsigned long long version;
@@ -88,6 +69,39 @@ struct Raw {
 };
 
 static_assert(sizeof(Raw) == RAW_BYTES && sizeof(Status) == STATUS_BYTES, "ingest.py packs them");
+
+// An entry of a batch, as it was given.
+struct Entry {
+    src_t src;
+    dst_t dst;
+    in_t weight;  // WEIGHT_MODE 1
+};
+
+__device__ __forceinline__ Entry load_entry(const Raw& r, long long i) {
+    Entry e;
+    e.src = __ldcs(r.src + i);  // in passing: a batch should not push the store out of the cache
+    e.dst = __ldcs(r.dst + i);
+#if WEIGHT_MODE == 1
+    e.weight = r.weight[i];
+#endif
+    return e;
+}
+
+// Reason why an entry is refused (0: it is fine), and the value to report.
+__device__ __forceinline__ uint32_t refusal(const Entry& e, long long num_vertices, unsigned long long& value) {
+    value = (unsigned long long)(long long)e.src;
+    if (!in_range(e.src, num_vertices)) return BAD_SRC | (is_signed(e.src) ? 0 : UNSIGNED_VALUE);
+#if SELF_LOOPS == 2
+    if ((long long)e.src == (long long)e.dst) return BAD_LOOP;
+#endif
+    value = (unsigned long long)(long long)e.dst;
+    if (!in_range(e.dst, num_vertices)) return BAD_DST | (is_signed(e.dst) ? 0 : UNSIGNED_VALUE);
+#if WEIGHT_MODE == 1
+    value = (unsigned long long)__double_as_longlong(double(e.weight));
+    if (!fits(e.weight)) return BAD_WEIGHT;
+#endif
+    return 0;
+}
 
 // To be called by one thread. The first launch of a call moves what the call before found out of its block; that call
 // has ended, as all are in one stream.
@@ -105,6 +119,12 @@ __device__ __forceinline__ void begin_call(const Raw& r) {
     before->key = 0;
 }
 
+// To be called by one thread of a kernel that changes the store, when all entries are checked: tells the host whether the call
+// is refused, so that it need not wait for the end of the kernel.
+__device__ __forceinline__ void answer(const Raw& r, bool refused) {
+    *reinterpret_cast<volatile uint64_t*>(r.notes + 2) = uint64_t(r.call) << 1 | uint64_t(refused);
+}
+
 // Note that entry i is refused. Atomics: on the call's block of the status.
 __device__ __noinline__ void refuse(const Raw& r, long long i, uint32_t reason) {
     Status* mine = r.status + (r.call & 1);
@@ -118,7 +138,7 @@ __device__ __noinline__ void refuse(const Raw& r, long long i, uint32_t reason) 
     // last value written belongs to the final key.
     for (unsigned long long seen = 0, now = key; now != seen; now = atomicMax(&mine->key, 0ull)) {
         seen = now;
-        refusal(r.src, r.dst, r.weight, (long long)(~seen >> 12), r.num_vertices, value);
+        refusal(load_entry(r, (long long)(~seen >> 12)), r.num_vertices, value);
         atomicExch(&mine->value, value);
         __threadfence();
     }
@@ -127,10 +147,10 @@ __device__ __noinline__ void refuse(const Raw& r, long long i, uint32_t reason) 
 // Edge k of the batch as the store takes it, without noting anything; false if it is bad.
 __device__ __forceinline__ bool peek_edge(const Raw& r, long long k, uint32_t& u, uint32_t& v) {
     const bool reversed = MIRRORED && k >= r.n;
-    const long long i = reversed ? k - r.n : k;
+    const Entry e = load_entry(r, reversed ? k - r.n : k);
     unsigned long long value;
-    if (refusal(r.src, r.dst, r.weight, i, r.num_vertices, value)) return false;
-    const uint32_t s = uint32_t(r.src[i]), d = uint32_t(r.dst[i]);
+    if (refusal(e, r.num_vertices, value)) return false;
+    const uint32_t s = uint32_t(e.src), d = uint32_t(e.dst);
     const bool swapped = MIRRORED && (s > d) != reversed;
     u = swapped ? d : s;
     v = swapped ? s : d;
@@ -138,18 +158,18 @@ __device__ __forceinline__ bool peek_edge(const Raw& r, long long k, uint32_t& u
 }
 
 // Check entry i; note it if it is bad. Returns whether it is good.
-__device__ __forceinline__ bool check_edge(const Raw& r, long long i) {
+__device__ __forceinline__ bool check_entry(const Raw& r, long long i, const Entry& e) {
     unsigned long long value;
-    const uint32_t reason = refusal(r.src, r.dst, r.weight, i, r.num_vertices, value);
+    const uint32_t reason = refusal(e, r.num_vertices, value);
     if (reason) refuse(r, i, reason);
     return !reason;
 }
 
 // Check and copy entry i; a bad one is copied as edge (0, 0) of weight 0, so that whatever reads the copies stays in
 // bounds. Returns whether it is good.
-__device__ __forceinline__ bool take_edge(const Raw& r, long long i) {
-    const bool good = check_edge(r, i);
-    const uint32_t s = good ? uint32_t(r.src[i]) : 0, d = good ? uint32_t(r.dst[i]) : 0;
+__device__ __forceinline__ bool take_entry(const Raw& r, long long i, const Entry& e) {
+    const bool good = check_entry(r, i, e);
+    const uint32_t s = good ? uint32_t(e.src) : 0, d = good ? uint32_t(e.dst) : 0;
 #if SELF_LOOPS == 1
     if (s == d && good) r.notes[1] = 1;  // all writers write the same
 #endif
@@ -162,7 +182,7 @@ __device__ __forceinline__ bool take_edge(const Raw& r, long long i) {
 #endif
 #if WEIGHT_MODE
 #if WEIGHT_MODE == 1
-    const weight_t w = good ? weight_t(r.weight[i]) : weight_t(0);
+    const weight_t w = good ? weight_t(e.weight) : weight_t(0);
 #else
     const weight_t w = *reinterpret_cast<const weight_t*>(&r.fill);
 #endif
@@ -171,5 +191,23 @@ __device__ __forceinline__ bool take_edge(const Raw& r, long long i) {
     r.out_weight[r.n + i] = w;
 #endif
 #endif
+    return good;
+}
+
+// Grid: check and copy all entries, in grid stride, AHEAD of them asked for at a time. Returns whether those of the thread are
+// good.
+template <int AHEAD>
+__device__ __forceinline__ bool take_entries(const Raw& r) {
+    const long long step = (long long)gridDim.x * blockDim.x;
+    bool good = true;
+    for (long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x; first < r.n; first += AHEAD * step) {
+        Entry e[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k)
+            if (first + k * step < r.n) e[k] = load_entry(r, first + k * step);
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k)
+            if (first + k * step < r.n) good &= take_entry(r, first + k * step, e[k]);
+    }
     return good;
 }

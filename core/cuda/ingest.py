@@ -2,16 +2,18 @@
 
 The kernel copies and converts a batch and sets a guard if an entry is bad; the mutation kernels behind it then do
 nothing. An engine may do both in one kernel instead, which takes a :class:`RawBatch` (see ``ingest.cuh``). Either way
-the host need not wait in between: with ``checks="eager"`` it looks once, after everything is queued; with
-``"deferred"`` at some later point where it waits anyway. All calls on a graph go to one stream.
+the host need not wait in between: with ``checks="eager"`` it looks once, after everything is queued, and a kernel that
+does both answers as soon as it has checked the batch; with ``"deferred"`` the host looks at some later point where it
+waits anyway. All calls on a graph go to one stream.
 """
 
 from __future__ import annotations
 
 import struct
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +29,12 @@ STATUS = np.dtype(
 BLOCKS = 3  # calls of even number, calls of odd number, the first error not yet read
 BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # as in ingest.cuh
 THREADS, MAX_BLOCKS = 256, 2048
+LOOKS = 1000  # at the answer of a kernel before the host waits for its end instead; together some 50 us
 RAW = struct.Struct("=12Q2I")  # struct Raw of ingest.cuh
 
 
-class Variant(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Variant:
     """What the code for a batch depends on: dtypes by name, both arcs or one, what is done about self-loops.
 
     ``weight`` is the dtype of the weights that were given, ``"fill"`` for one number, or None; ``held`` that of the
@@ -127,26 +131,29 @@ class Ingest:
         self._weight_dtype = weight_dtype
         self._deferred = deferred
         self._error: SuricateError | None = None
-        self.has_loops = False  #: whether a batch held a self-loop, as of the last :meth:`settle`
+        self.has_loops = False  #: whether a batch held a self-loop, as of the last :meth:`look`
         self.used = False  #: whether the current call had anything checked on the device
         self._xp, self._ndarray = cupy, cupy.ndarray
         self._status = cupy.zeros(BLOCKS * STATUS.itemsize, np.uint8)
         words = self._status.view(np.uint32)
         step = STATUS.itemsize // 4
         self._guards = words[:1], words[step : step + 1]
-        self._pinned = cupy.cuda.alloc_pinned_memory(8)  # written by kernels, read here after a wait
-        self._notes = np.frombuffer(self._pinned, np.uint32, 2)
+        self._pinned = cupy.cuda.alloc_pinned_memory(16)  # written by kernels
+        self._notes = np.frombuffer(self._pinned, np.uint32, 2)  # read after a wait
         self._notes[:] = 0
+        self._answer = np.frombuffer(self._pinned, np.uint64, 1, offset=8).data  # number of a call, 1 if refused
+        self._answer[0] = 0
         self._addresses = self._status.data.ptr, self._pinned.ptr
         self._variants: dict[tuple[Any, ...], Variant] = {}
         self._kernels: dict[Variant, StructKernel] = {}
         self._calls = 0
         self._version = 0
         self._num_vertices = 0
-        self._unread = False
+        self._running = False  # kernels that write to the notes may be under way,
+        self._unread = False  # and may have found errors
 
     def __del__(self) -> None:
-        if getattr(self, "_unread", False) and not sys.is_finalizing():
+        if getattr(self, "_running", False) and not sys.is_finalizing():
             wait_for(self.device)  # kernels may be about to write to the host memory that goes away now
 
     def begin(self, num_vertices: int, version: int) -> None:
@@ -174,7 +181,9 @@ class Ingest:
             DeviceError: an array lies on another CUDA device.
             VertexRangeError: at once if the graph has no vertices.
         """
-        n, src, dst = len(src), self._here(src, "src"), self._here(dst, "dst")
+        n = len(src)
+        if not self._are_here(src, dst):
+            src, dst = on_device(src, self.device, "src"), on_device(dst, self.device, "dst")
         if not self._num_vertices:
             raise VertexRangeError(range_message(f"{PARTS[part]}src", 0, int(src[0]), 0))
         kind, given, fill, held = None, src, 0, self._weight_dtype
@@ -182,7 +191,7 @@ class Ingest:
             assert held is not None
             kind, fill = "fill", int(weight.astype(held).view(f"u{held.itemsize}"))
         elif weight is not None:
-            given = self._here(weight, "weight")
+            given = on_device(weight, self.device, "weight")
             if given.dtype.char == "e":  # half floats would need a CUDA header
                 given = given.astype(np.float32)
             kind = given.dtype.char
@@ -195,16 +204,18 @@ class Ingest:
         if not self.used:
             self._calls += 1
             part |= 4
-        self.used = self._unread = True
+        self.used = self._running = self._unread = True
         tail = (*self._addresses, n, self._num_vertices, self._version, fill, self._calls & 0xFFFFFFFF, part)
         fields = src.data.ptr, dst.data.ptr, given.data.ptr
         return RawBatch(variant, 2 * n if mirrored else n, not self._deferred, (src, dst, given), fields, tail)
 
-    def _here(self, array: Array, argument: str) -> Array:
-        """Return ``array`` contiguous on the device; at once if it is, which small batches notice."""
-        if isinstance(array, self._ndarray) and array.data.device_id == self.device.index and array.flags.c_contiguous:
-            return array
-        return on_device(array, self.device, argument)
+    def _are_here(self, src: Array, dst: Array) -> bool:
+        """Return whether both are contiguous on the device."""
+        if not (isinstance(src, self._ndarray) and isinstance(dst, self._ndarray)):
+            return False
+        if not src.data.device_id == dst.data.device_id == self.device.index:
+            return False
+        return src.flags.c_contiguous and dst.flags.c_contiguous
 
     def cancel(self) -> None:
         """Take back :meth:`raw`, the first of its call, whose batch was not launched after all."""
@@ -229,10 +240,10 @@ class Ingest:
 
     def look(self) -> None:
         """Wait for the device and take in what was found since the last time, without raising."""
-        if not self._unread:
+        if not self._running:
             return
         self._xp.cuda.get_current_stream().synchronize()
-        self._unread = False
+        self._running = self._unread = False
         bad, loops = self._notes.tolist()
         if loops:
             self.has_loops = True
@@ -243,12 +254,25 @@ class Ingest:
             self._status.fill(0)
             self._notes[0] = 0
 
-    def settle(self) -> None:
-        """Wait for the device and raise the first error that was found since the last time, if there was one."""
-        self.look()
+    def settle(self, *, answered: bool = False) -> None:
+        """Raise the first error that was found since the last time, if there was one; waits until that is known.
+
+        With ``answered`` that is when the kernel says so that takes the batch of the current call, the only one since.
+        """
+        if self._unread and not (answered and self._is_good()):
+            self.look()
         if self._error is not None:
             error, self._error = self._error, None
             raise error
+
+    def _is_good(self) -> bool:
+        """Look for the answer of the current call's kernel; return whether it came, and was good."""
+        good, answer = (self._calls & 0xFFFFFFFF) << 1, self._answer
+        for _ in range(0 if self._deferred else LOOKS):
+            if answer[0] | 1 == good | 1:
+                self._unread = answer[0] != good
+                break
+        return not self._unread
 
 
 def error_of(found: np.void, weight_dtype: np.dtype | None, *, late: bool) -> SuricateError:

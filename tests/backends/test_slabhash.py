@@ -14,7 +14,7 @@ from numba import njit
 
 from suricate.backends.slabhash import cursor, layout, programs
 from suricate.backends.slabhash.cursor import bucket_of, decode, degree_place, head_place
-from suricate.backends.slabhash.layout import LISTED_BIT, QUEUED_FLAG, SEVERAL
+from suricate.backends.slabhash.layout import FREED, LISTED_BIT, QUEUED_FLAG, SEVERAL
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.devices import CPU, Device, resolve_device
 from suricate.errors import CapacityError, CheckFailed, VertexRangeError
@@ -693,6 +693,30 @@ def test_hub_batches_with_duplicates(device: Device, weight_dtype: str | None, m
     weights = [1] * len(model) if edges.weight is None else device.to_numpy(edges.weight).tolist()
     expected = dict.fromkeys(model, 1) if weight_dtype is None else model
     assert dict(zip(found, weights, strict=True)) == expected
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("weight_dtype", [None, "float32"])
+def test_lanes_race_to_start_a_vertex(weight_dtype: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With slabs taken in advance the first edge of a vertex is counted with its head: once, whoever inserts it."""
+    engine = "suricate.backends.slabhash.cuda"
+    for name, value in (("CHUNK_FROM", 1), ("MOST_IN_ADVANCE", 0), ("CudaKernels._multiprocessors", 4)):
+        monkeypatch.setattr(f"{engine}.{name}", value)
+    n, size, rng = 2_000, 20_000, np.random.default_rng(3)
+    hints = np.where(np.arange(n) % 2, 40, 0)  # room on odd vertices, nothing on even ones
+    graph = Graph(n, backend="slabhash", device="cuda", weight_dtype=weight_dtype, degree_hints=hints)
+    xp = graph.device.xp
+    graph.reserve(3 * size)
+    even = xp.arange(0, n, 2)
+    for some in (1, 30, n // 2):
+        src, dst = 2 * rng.integers(0, some, size), rng.integers(0, 40, size)
+        assert (first_slabs(graph.store())[src] == EMPTY).all()
+        delta = graph.insert_edges(xp.asarray(src), xp.asarray(dst), None if weight_dtype is None else 1)
+        expected = set(zip(src.tolist(), dst.tolist(), strict=True))
+        assert pairs_of(delta.inserted, graph.device) == pairs_of(graph.edges(), graph.device) == expected
+        graph.check()
+        assert int(graph.store().slabs.counters[FREED]) > 0  # what was taken in advance in vain
+        graph.delete_vertices(even)
 
 
 def test_growth_by_large_batches_makes_room_ahead(device: Device) -> None:
