@@ -650,9 +650,9 @@ class CpuKernels:
     def __init__(self, store: Any) -> None:
         self.store = store
 
-    def slabs_ahead(self, edges: int) -> int:
+    def slabs_ahead(self, edges: int) -> tuple[int, int]:
         """Return how many slabs to keep for re-buckets in a batch: none, as they are asked for within the batch."""
-        return 0
+        return 0, 0
 
     def insert(
         self,

@@ -15,7 +15,7 @@ import numpy as np
 from cupy.cuda import alloc
 
 from suricate.backends.slabhash.layout import BUMP, TOUCHED, Slabs
-from suricate.backends.slabhash.programs import DELETION, INSERTION, QUERY, engine_programs
+from suricate.backends.slabhash.programs import DELETION, INSERT_BLOCKS, INSERTION, QUERY, engine_programs
 from suricate.batch import Change
 from suricate.cuda import Program, StructKernel, ViewStruct, view_struct, wait_for
 from suricate.cuda.ingest import RAW, RawBatch, Variant
@@ -28,7 +28,7 @@ MAX_BLOCKS = 1 << 20
 FILL_THREADS = 1 << 18  # fill the device
 CHUNK = 32  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
 CHUNK_FROM = 1 << 17  # edges of such a batch
-MOST_IN_ADVANCE = 1 << 17  # what all warps of a device take in advance then, roughly
+IN_VAIN = CHUNK - 1 + LANES  # slabs that a warp may have at the end then, and gives back
 NO_LIMIT = LOWER_HALF = 0xFFFFFFFF
 HALF = 1 << 31
 ROOM, USED, WANTED = range(3)  # what an insertion sends to the host; see insert.cu
@@ -210,9 +210,10 @@ class CudaKernels:
 
     # -- counters ------------------------------------------------------------------------------------------------------
 
-    def slabs_ahead(self, edges: int) -> int:
-        """Return how many slabs to keep for re-buckets in a batch, and for what warps take in advance."""
-        return 6 * edges // self.store.geometry.keys + (MOST_IN_ADVANCE if edges >= CHUNK_FROM else 0)
+    def slabs_ahead(self, edges: int) -> tuple[int, int]:
+        """Return how many slabs to keep in a batch for re-buckets, and for what warps take in advance."""
+        warps = INSERT_BLOCKS * WARPS * self._multiprocessors if edges >= CHUNK_FROM else 0
+        return 6 * edges // self.store.geometry.keys, IN_VAIN * warps
 
     def refresh(self) -> None:
         """Take over counters that have arrived, if any have. Never waits."""
@@ -288,7 +289,7 @@ class CudaKernels:
         kernel, at, share, blocks = self._ready("insert", raw, edges, *addresses[:3])
         chunk = 1
         if edges >= CHUNK_FROM:
-            waste = (CHUNK - 1 + LANES) * blocks * WARPS
+            waste = IN_VAIN * blocks * WARPS
             if store._room >= need + quota + waste:
                 chunk = CHUNK
                 need += waste

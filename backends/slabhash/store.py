@@ -346,7 +346,7 @@ class SlabHashStore(Store):
         if 2 * stored < edges or edges * BULK_SHARE < stored:
             return False
         coming = min(BATCHES_AHEAD * edges, max(stored // 2, EDGES_AHEAD - stored))
-        spare = edges + self.kernels.slabs_ahead(edges) + coming // self.geometry.keys
+        spare = edges + sum(self.kernels.slabs_ahead(edges)) + coming // self.geometry.keys
         spare += (self.slabs.capacity + spare) // 8  # a larger pool keeps more for re-buckets
         try:
             with self.reserving():
@@ -389,8 +389,7 @@ class SlabHashStore(Store):
         if not self.hashing:
             return 0
         wanted = 2 * min(self._wanted, self._used + edges)  # refused requests come again, and are counted again
-        ahead = self.kernels.slabs_ahead(edges)
-        return ahead + self.slabs.capacity // 32 + wanted
+        return sum(self.kernels.slabs_ahead(edges)) + self.slabs.capacity // 32 + wanted
 
     def more_quota(self, edges: int, need: int) -> tuple[int, int]:
         """CPU, inside a batch with ``edges`` edges to go that ``need`` slabs suffice for: get slabs for re-buckets.
@@ -616,7 +615,7 @@ class SlabHashStore(Store):
         sized = need is not None
         if need is None:
             need, extra = self._make_room(src, dst, guard)
-        self.kernels.insert(src, dst, weight, guard, *self._grant(need, extra), *outcome)
+        self.kernels.insert(src, dst, weight, guard, *self._grant(edges, need, extra), *outcome)
         if not self.device.is_cuda:
             self._read_counters()
         self._count_batch(edges)
@@ -630,10 +629,11 @@ class SlabHashStore(Store):
             with suppress(CapacityError):
                 self.compact()
 
-    def _grant(self, need: int, extra: int) -> tuple[int, int]:
+    def _grant(self, edges: int, need: int, extra: int) -> tuple[int, int]:
         """Return the slabs for a batch, with what is promised to later ones, and how many re-buckets may use."""
         kept = max(need, self._need_at_most(self._promised)) if self._promised else need
-        return kept, max(0, min(self._room - kept, extra))
+        _, in_advance = self.kernels.slabs_ahead(edges)
+        return kept, max(0, min(self._room - kept, extra - in_advance))
 
     def _count_batch(self, edges: int) -> None:
         self._bound_edges += edges
@@ -661,7 +661,7 @@ class SlabHashStore(Store):
         need = self._need_at_most(edges)
         if self._wanted or self._room < need or self._width_is_open or self._is_large(edges):
             return None
-        return edges, *self._grant(need, self._extra(edges))
+        return edges, *self._grant(edges, need, self._extra(edges))
 
     def delete_raw(self, batch: RawBatch) -> Callable[[], Change]:
         """Delete a batch that nobody has checked."""
