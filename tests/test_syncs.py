@@ -62,12 +62,13 @@ def test_waits_of_a_call(engine, device, checks, waits, operation, weighted, opt
     assert counted <= waits if answers else counted == waits
 
 
-def test_an_answer_spares_the_wait():
-    """A raw batch is known to be good before its kernel has ended: sooner or later in time, on a busy machine."""
+@pytest.mark.parametrize("operation", ["insert_edges", "delete_edges"])
+def test_an_answer_spares_the_wait(operation, monkeypatch):
+    """The kernel that takes a raw batch says itself that it is good; the host looks long enough on a busy machine."""
+    monkeypatch.setattr("suricate.cuda.ingest.LOOKS", 10**8)
     graph = settled_graph("slabhash", "eager", weighted=False)
     (src, dst, _), *_ = batches(graph.device.xp, 1, weighted=False)
-    for update in (graph.insert_edges, graph.delete_edges):
-        assert any(count_syncs(lambda: update(src, dst)).total == 0 for _ in range(50))  # noqa: B023
+    assert count_syncs(lambda: getattr(graph, operation)(src, dst)).total == 0
 
 
 def test_a_deferred_update_can_be_recorded():
