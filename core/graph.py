@@ -109,7 +109,8 @@ class Graph:
         engine_options: passed to the engine.
 
     Ids are given as NumPy or CuPy arrays, lists, or anything with DLPack or the CUDA array interface, of any integer
-    dtype. Arrays are returned on the graph's device. A call that fails leaves the graph as it was.
+    dtype. Arrays are returned on the graph's device. A call that fails leaves the graph as it was. On CUDA all work is
+    queued in CuPy's current stream: keep to one stream, or call :meth:`synchronize` before going on in another.
 
     Raises:
         UnknownNameError, DeviceError, DTypeError, VertexRangeError: an argument that cannot be used.
