@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 from collections import deque
 from contextlib import suppress
@@ -76,14 +77,41 @@ class Held(NamedTuple):
         return cupy.ndarray((self.size,), dtype, self.memory + self.offsets[part])
 
 
-class BatchKernel(NamedTuple):
-    """The kernel of a batch operation, and what its launches depend on; see :meth:`CudaKernels._ready`."""
+class BatchKernel:
+    """The kernel of a batch operation.
 
-    kernel: StructKernel
-    tiles: int  # of a warp
-    rounds: int  # that a warp serves its edges in, at most
-    filling: int  # edges of which every tile of the device has one
-    most_blocks: int
+    Its argument is the view, and behind it, packed as ``words``, ``Raw`` if it takes raw batches, and the operation's
+    struct. The device holds ``room`` blocks at a time; the grid has no more if all of it must be ``resident``.
+    """
+
+    def __init__(
+        self, kernel: StructKernel, view: int, words: struct.Struct, lanes: int, room: int, *, resident: bool
+    ) -> None:
+        self._kernel, self._at, self._words = kernel, view, words
+        self._tiles, self._rounds = LANES // lanes, lanes if lanes > 2 else 1  # of a warp, and those it takes at most
+        self._filling = self._tiles * WARPS * room  # edges of which every tile of the device has one
+        self._most_blocks = room if resident else MAX_BLOCKS
+        self._edges, self._spread = 0, (0, 0)
+
+    def spread(self, edges: int) -> tuple[int, int]:
+        """Return how many of so many edges a warp takes at a time, and how many blocks to launch.
+
+        A warp takes as many edges as it has tiles while that keeps the device busy, up to one per lane for larger
+        batches; see slabs.cuh.
+        """
+        if edges != self._edges:
+            tiles, filling = self._tiles, self._filling
+            share = tiles if edges < filling else tiles * min(self._rounds, 1 + edges // filling)
+            blocks = (edges - 1) // (share * WARPS) + 1
+            self._edges, self._spread = edges, (share, min(blocks, self._most_blocks))
+        return self._spread
+
+    def launch(self, view: bytes, blocks: int, *words: float) -> None:
+        """Launch as many blocks."""
+        kernel = self._kernel
+        kernel.begin_with(view)
+        self._words.pack_into(kernel.buffer, self._at, *words)
+        kernel.launch(blocks, BLOCK)
 
 
 class Scratch(NamedTuple):
@@ -173,36 +201,22 @@ class CudaKernels:
         kernel = self._program("maintain.cu").kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
-    def _ready(self, name: str, raw: RawBatch | None, edges: int, *copies: int) -> tuple[StructKernel, int, int, int]:
-        """Return the kernel of a batch operation, where the operation's struct goes in its buffer, the edges that a
-        warp takes at a time, and the blocks to launch.
+    def _kernel(self, name: str, raw: RawBatch | None) -> BatchKernel:
+        """Return the kernel of a batch operation."""
+        variant = None if raw is None else raw.variant
+        kernel = self._kernels.get((name, variant))
+        if kernel is None:
+            kernel = self._kernels[name, variant] = self._batch_kernel(name, variant)
+        return kernel
 
-        In front of that struct are the view and ``raw``, whose edges are copied to the addresses ``copies``. A warp
-        takes as many edges as it has tiles while that keeps the device busy, up to one per lane for larger batches; see
-        slabs.cuh.
-        """
-        view, variant = self._view()[1], None if raw is None else raw.variant
-        batch = self._kernels.get((name, variant))
-        if batch is None:
-            batch = self._kernels[name, variant] = self._batch_kernel(name, variant, len(view))
-        kernel, tiles, rounds, filling, most_blocks = batch
-        kernel.begin_with(view)
-        at = len(view)
-        if raw is not None:
-            raw.pack_into(kernel.buffer, at, *copies)
-            at += RAW.size
-        share = tiles if edges < filling else tiles * min(rounds, 1 + edges // filling)
-        blocks = (edges - 1) // (share * WARPS) + 1
-        return kernel, at, share, blocks if blocks < most_blocks else most_blocks
-
-    def _batch_kernel(self, name: str, variant: Variant | None, view: int) -> BatchKernel:
-        source, batch = BATCHES[name]
-        size = view + batch.size + (0 if variant is None else RAW.size)
-        kernel = StructKernel(self._program(source, variant), name, size)
-        lanes, room = self.store.geometry.lanes, self._multiprocessors * kernel.resident(BLOCK)
-        resident = name == "insert" or (name == "erase" and variant is not None)
-        tiles, most_blocks = 32 // lanes, room if resident else MAX_BLOCKS
-        return BatchKernel(kernel, tiles, lanes if lanes > 2 else 1, tiles * WARPS * room, most_blocks)
+    def _batch_kernel(self, name: str, variant: Variant | None) -> BatchKernel:
+        source, words = BATCHES[name]
+        program, view, lanes = self._program(source, variant), len(self._view()[1]), self.store.geometry.lanes
+        if variant is not None:
+            words = struct.Struct(RAW.format + words.format[1:])
+        kernel = StructKernel(program, name, view + words.size)
+        room = self._multiprocessors * kernel.resident(BLOCK)
+        return BatchKernel(kernel, view, words, lanes, room, resident=program.cooperative)
 
     def _tiles(self, count: int) -> int:
         """Return the threads for ``count`` tiles."""
@@ -286,7 +300,8 @@ class CudaKernels:
 
     def _insert(self, raw: RawBatch | None, edges: int, addresses: list[int], need: int, quota: int) -> None:
         store, scratch = self.store, self._scratch(edges)
-        kernel, at, share, blocks = self._ready("insert", raw, edges, *addresses[:3])
+        kernel = self._kernel("insert", raw)
+        share, blocks = kernel.spread(edges)
         chunk = 1
         if edges >= CHUNK_FROM:
             waste = IN_VAIN * blocks * WARPS
@@ -294,11 +309,11 @@ class CudaKernels:
                 chunk = CHUNK
                 need += waste
         self._batches = number = self._batches + 1 & LOWER_HALF
-        INSERTION.pack_into(
-            kernel.buffer, at, *addresses, *scratch.addresses, self._mirror_address, edges, quota, store.per_bucket,
-            scratch.table, chunk, self._chain_limit, number, share, scratch.moves,
+        words = raw.words(*addresses[:3]) if raw else ()
+        kernel.launch(
+            self._view()[1], blocks, *words, *addresses, *scratch.addresses, self._mirror_address, edges, quota,
+            store.per_bucket, scratch.table, chunk, self._chain_limit, number, share, scratch.moves,
         )  # fmt: skip
-        kernel.launch(blocks, BLOCK)
         del scratch  # what is allocated from here on is used behind this kernel
         store._room -= need + quota
         self._spent.append((number, need + quota))
@@ -370,9 +385,10 @@ class CudaKernels:
         return Held(edges, batch.variant.mirrored, None, dtype, memory, offsets)
 
     def _delete(self, raw: RawBatch | None, addresses: list[int], edges: int) -> None:
-        kernel, at, share, blocks = self._ready("erase", raw, edges, *addresses[:2])
-        DELETION.pack_into(kernel.buffer, at, *addresses, edges, share)
-        kernel.launch(blocks, BLOCK)
+        kernel = self._kernel("erase", raw)
+        share, blocks = kernel.spread(edges)
+        words = raw.words(*addresses[:2]) if raw else ()
+        kernel.launch(self._view()[1], blocks, *words, *addresses, edges, share)
 
     def find(self, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""
@@ -383,10 +399,10 @@ class CudaKernels:
         self._find(batch, 0, 0, batch.size, found, weight)
 
     def _find(self, raw: RawBatch | None, src: int, dst: int, edges: int, found: Array, weight: Array | None) -> None:
-        kernel, at, share, blocks = self._ready("find", raw, edges)
-        result = 0 if weight is None else weight.data.ptr
-        QUERY.pack_into(kernel.buffer, at, src, dst, found.data.ptr, result, edges, share)
-        kernel.launch(blocks, BLOCK)
+        kernel = self._kernel("find", raw)
+        share, blocks = kernel.spread(edges)
+        words, result = raw.words() if raw else (), 0 if weight is None else weight.data.ptr
+        kernel.launch(self._view()[1], blocks, *words, src, dst, found.data.ptr, result, edges, share)
 
     # -- maintenance ---------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ __device__ __forceinline__ void take_batch(const View& g, const Raw& r) {
     }
 }
 
-// The second half, a grid-wide barrier: returns whether the batch is refused, and says so to the host. With `alone` no block reads what another one has
-// copied before the next barrier.
+// The second half, a grid-wide barrier: returns whether the batch is refused, and says so to the host. With `alone` no block
+// reads what another one has copied before the next barrier.
 __device__ __forceinline__ bool is_refused(const View& g, const Raw& r, bool alone) {
     const bool refused = grid_barrier(g.counters + ARRIVED, !alone, r.call);
     if (thread_index() == 0) answer(r, refused);

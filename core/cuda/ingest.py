@@ -117,9 +117,9 @@ class RawBatch:
         self.variant, self.size, self.waits = variant, size, waits
         self._keep, self._fields, self._tail = keep, fields, tail
 
-    def pack_into(self, buffer: Any, at: int, out_src: int = 0, out_dst: int = 0, out_weight: int = 0) -> None:
-        """Write the struct ``Raw`` to ``buffer[at:]``; the copies of the edges go to these addresses."""
-        RAW.pack_into(buffer, at, *self._fields, out_src, out_dst, out_weight, *self._tail)
+    def words(self, out_src: int = 0, out_dst: int = 0, out_weight: int = 0) -> tuple[int, ...]:
+        """Return what is in the struct ``Raw``; the copies of the edges go to these addresses."""
+        return *self._fields, out_src, out_dst, out_weight, *self._tail
 
 
 class Ingest:
@@ -234,7 +234,8 @@ class Ingest:
         kernel = self._kernels.get(batch.variant)
         if kernel is None:
             kernel = self._kernels[batch.variant] = StructKernel(program(batch.variant), "ingest", RAW.size)
-        batch.pack_into(kernel.buffer, 0, *(0 if part is None else part.data.ptr for part in result))
+        copies = (0 if part is None else part.data.ptr for part in result)
+        RAW.pack_into(kernel.buffer, 0, *batch.words(*copies))
         kernel.launch(min((len(src) + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
         return result
 
