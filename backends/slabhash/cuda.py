@@ -29,7 +29,7 @@ MAX_BLOCKS = 1 << 20
 FILL_THREADS = 1 << 18  # fill the device
 CHUNK = 32  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
 CHUNK_FROM = 1 << 17  # edges of such a batch
-IN_VAIN = CHUNK - 1 + LANES  # slabs that a warp may have at the end then, and gives back
+IN_VAIN = 2 * (CHUNK - 1) + LANES  # that a warp may give back: of two passes, and one that each lane has kept
 NO_LIMIT = LOWER_HALF = 0xFFFFFFFF
 HALF = 1 << 31
 ROOM, USED, WANTED = range(3)  # what an insertion sends to the host; see insert.cu
