@@ -42,6 +42,10 @@ BATCHES = {"insert": ("insert.cu", INSERTION), "erase": ("delete.cu", DELETION),
 NULL = np.uint64(0)
 
 
+def _addresses(*arrays: Array | None) -> list[int]:
+    return [0 if array is None else array.data.ptr for array in arrays]
+
+
 def _offsets(*sizes: int) -> tuple[int, ...]:
     """Return the offsets of parts of these sizes, and that of the end."""
     return tuple(accumulate(((size + ALIGNMENT - 1) & -ALIGNMENT for size in sizes), initial=0))
@@ -266,8 +270,7 @@ class CudaKernels:
         before: Array | None,
     ) -> None:
         """Insert a batch that ``need`` slabs suffice for; re-buckets may use ``quota`` more."""
-        addresses = [0 if part is None else part.data.ptr for part in (src, dst, weight, guard, status, before)]
-        self._insert(None, len(src), addresses, need, quota)
+        self._insert(None, len(src), _addresses(src, dst, weight, guard, status, before), need, quota)
 
     def insert_raw(self, batch: RawBatch, need: int, quota: int) -> Held:
         """The same for a batch that nobody has checked."""
@@ -284,8 +287,9 @@ class CudaKernels:
         """Return memory for a batch: what :meth:`_lay_aside` has allocated, if it is of that size."""
         laid_aside, memory = self._laid_aside
         self._laid_aside = size, None
-        if memory is not None and laid_aside == size:
-            return memory
+        return self._alloc(size) if memory is None or laid_aside != size else memory
+
+    def _alloc(self, size: int) -> Any:
         try:
             return alloc(size)
         except MemoryError as error:
@@ -350,10 +354,7 @@ class CudaKernels:
     def _new_scratch(self, edges: int) -> Scratch:
         sizes = self._scratch_sizes(edges)
         *offsets, end = _offsets(*sizes)
-        try:
-            memory = alloc(end)
-        except MemoryError as error:
-            raise self.store.out_of_memory(error) from error
+        memory = self._alloc(end)
         addresses = [memory.ptr + offset if size else 0 for offset, size in zip(offsets, sizes, strict=True)]
         _, table, *_, moves, _ = sizes
         return Scratch(edges, end, table // 4, moves // 8, memory, addresses)
@@ -370,9 +371,7 @@ class CudaKernels:
 
     def delete(self, src: Array, dst: Array, guard: Array | None, status: Array, before: Array | None) -> None:
         """Delete a batch."""
-        self._delete(
-            None, [0 if part is None else part.data.ptr for part in (src, dst, guard, status, before)], len(src)
-        )
+        self._delete(None, len(src), _addresses(src, dst, guard, status, before))
 
     def delete_raw(self, batch: RawBatch) -> Held:
         """The same for a batch that nobody has checked."""
@@ -380,11 +379,11 @@ class CudaKernels:
         _, dst, _, status, before, end = offsets = _held_offsets(edges, 0, dtype.itemsize if dtype else 0)
         memory = self._allocate(end)
         src = memory.ptr
-        self._delete(batch, [src, src + dst, 0, src + status, src + before], edges)
+        self._delete(batch, edges, [src, src + dst, 0, src + status, src + before])
         self._lay_aside(batch)
         return Held(edges, batch.variant.mirrored, None, dtype, memory, offsets)
 
-    def _delete(self, raw: RawBatch | None, addresses: list[int], edges: int) -> None:
+    def _delete(self, raw: RawBatch | None, edges: int, addresses: list[int]) -> None:
         kernel = self._kernel("erase", raw)
         share, blocks = kernel.spread(edges)
         words = raw.words(*addresses[:2]) if raw else ()

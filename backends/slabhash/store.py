@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -48,11 +48,19 @@ VERTEX_BYTES = 10
 Batch = tuple[Array, Array, Array | None]  # src, dst, guard
 Tables = tuple[Array, Array]  # of vertices: head words with degrees, bucket codes
 IN_FLIGHT, DEFAULT_IN_FLIGHT = (1, 2, 4), 1
-SMALL_BATCH = 1 << 16  # edges; these notice every microsecond of the host
+SMALL_BATCH = 1 << 16  # edges; these notice every microsecond of the host, and hardly need what else is free
 BULK_SHARE = 32  # a batch of this share of the edges is large for a store ...
 BATCHES_AHEAD = 16  # ... which is then sized for this many more of them,
 EDGES_AHEAD = 1 << 24  # but for no more than this many edges, or half as many again
 SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
+
+
+class Grant(NamedTuple):
+    """What a batch may use: ``need`` slabs for its ``edges``, and ``quota`` for re-buckets."""
+
+    edges: int
+    need: int
+    quota: int
 
 
 class SlabHashStore(Store):
@@ -124,7 +132,7 @@ class SlabHashStore(Store):
         self._bound_edges = 0  # upper bound of the edges inserted since the buckets were last sized for all
         self._has_deleted = False  # since the buckets were last sized for all
         self._marked_arrays = False
-        self._next_grant: tuple[int, int, int] | None = None  # what the next raw batch is likely to get
+        self._next_grant: Grant | None = None  # what the next raw batch gets, if it is of that size
         with self.reserving():
             self.slabs = self._new_slabs(num_vertices, 0)
         self._read_counters()
@@ -615,7 +623,8 @@ class SlabHashStore(Store):
         sized = need is not None
         if need is None:
             need, extra = self._make_room(src, dst, guard)
-        self.kernels.insert(src, dst, weight, guard, *self._grant(edges, need, extra), *outcome)
+        _, need, quota = self._grant(edges, need, extra)
+        self.kernels.insert(src, dst, weight, guard, need, quota, *outcome)
         if not self.device.is_cuda:
             self._read_counters()
         self._count_batch(edges)
@@ -629,11 +638,11 @@ class SlabHashStore(Store):
             with suppress(CapacityError):
                 self.compact()
 
-    def _grant(self, edges: int, need: int, extra: int) -> tuple[int, int]:
-        """Return the slabs for a batch, with what is promised to later ones, and how many re-buckets may use."""
+    def _grant(self, edges: int, need: int, extra: int) -> Grant:
+        """Grant a batch what it needs, with what is promised to later ones, and re-buckets up to ``extra``."""
         kept = max(need, self._need_at_most(self._promised)) if self._promised else need
         _, in_advance = self.kernels.slabs_ahead(edges)
-        return kept, max(0, min(self._room - kept, extra - in_advance))
+        return Grant(edges, kept, max(0, min(self._room - kept, extra - in_advance)))
 
     def _count_batch(self, edges: int) -> None:
         self._bound_edges += edges
@@ -642,26 +651,26 @@ class SlabHashStore(Store):
     def insert_raw(self, batch: RawBatch) -> Callable[[], Change] | None:
         """Insert a batch that nobody has checked, where there are enough slabs for it whatever is in it, else None."""
         edges, grant = batch.size, self._next_grant
-        if grant is None or grant[0] != edges or self._room < grant[1] + grant[2]:
+        if grant is None or grant.edges != edges or self._room < grant.need + grant.quota:
             grant = self._raw_grant(edges)
             if grant is None and batch.waits and self.kernels.is_behind:
                 self._read_counters()
                 grant = self._raw_grant(edges)
             if grant is None:
                 return None
-        held = self.kernels.insert_raw(batch, *grant[1:])
+        held = self.kernels.insert_raw(batch, grant.need, grant.quota)
         self._count_batch(edges)
-        if edges <= SMALL_BATCH:  # which notices: work out now, while the device is busy, what another one like it gets
+        if edges <= SMALL_BATCH:  # work out now, while the device is busy, what another one like it gets
             self._next_grant = self._raw_grant(edges)
         return held
 
-    def _raw_grant(self, edges: int) -> tuple[int, int, int] | None:
-        """Return ``edges``, the slabs that any so many may use, and those of re-buckets; None if there are too few."""
+    def _raw_grant(self, edges: int) -> Grant | None:
+        """Grant a batch what any so many edges need; None if there are too few slabs for that."""
         self.kernels.refresh()
         need = self._need_at_most(edges)
         if self._wanted or self._room < need or self._width_is_open or self._is_large(edges):
             return None
-        return edges, *self._grant(edges, need, self._extra(edges))
+        return self._grant(edges, need, self._extra(edges))
 
     def delete_raw(self, batch: RawBatch) -> Callable[[], Change]:
         """Delete a batch that nobody has checked."""

@@ -260,7 +260,9 @@ class Ingest:
 
         With ``answered`` that is when the kernel says so that takes the batch of the current call, the only one since.
         """
-        if self._unread and not (answered and self._is_good()):
+        if answered and not self._deferred and self._is_good():
+            self._unread = False
+        if self._unread:
             self.look()
         if self._error is not None:
             error, self._error = self._error, None
@@ -269,11 +271,11 @@ class Ingest:
     def _is_good(self) -> bool:
         """Look for the answer of the current call's kernel; return whether it came, and was good."""
         good, answer = (self._calls & 0xFFFFFFFF) << 1, self._answer
-        for _ in range(0 if self._deferred else LOOKS):
-            if answer[0] | 1 == good | 1:
-                self._unread = answer[0] != good
-                break
-        return not self._unread
+        for _ in range(LOOKS):
+            word = answer[0]
+            if word | 1 == good | 1:
+                return bool(word == good)
+        return False
 
 
 def error_of(found: np.void, weight_dtype: np.dtype | None, *, late: bool) -> SuricateError:
