@@ -54,7 +54,7 @@ from suricate.store import (
 )
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import Ingest
+    from suricate.cuda.ingest import Ingest, RawBatch
     from suricate.tracker import Tracker
     from suricate.workspace import Workspace
 
@@ -254,7 +254,6 @@ class Graph:
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
-    @_current_device
     def insert_edges(self, src: Any, dst: Any, weight: Any = None) -> Delta:
         """Insert edges; one that is there takes the new weight. Of duplicates in the batch the last weight wins.
 
@@ -270,12 +269,10 @@ class Graph:
         """
         return self._update(None, (src, dst, weight))
 
-    @_current_device
     def delete_edges(self, src: Any, dst: Any) -> Delta:
         """Delete edges; those that are not there are passed over. Raises as :meth:`insert_edges` does."""
         return self._update((src, dst, None), None)
 
-    @_current_device
     def apply(self, batch: Batch) -> Delta:
         """Delete the edges of ``batch.delete``, then insert those of ``batch.insert``: one step, one delta.
 
@@ -622,35 +619,43 @@ class Graph:
     # -- inside: a batch, from the caller's arrays to the stores -------------------------------------------------------
 
     def _update(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
-        ingest, eager = self._ingest, self.checks == "eager" or bool(self._trackers)
-        gone = None if delete is None else self._arrays(delete, parts[0])
-        new = None if insert is None else self._arrays(insert, parts[1], inserting=True)
+        cuda, ingest, eager = self._cuda, self._ingest, self.checks == "eager" or bool(self._trackers)
+        if cuda is not None and cuda.runtime.getDevice() != self.device.index:
+            with self.current_device():
+                return self._update(delete, insert, parts)
         if ingest is not None:
-            if eager:
-                ingest.settle()  # what earlier calls left behind must not be taken for this one's
-            ingest.begin(self._num_vertices, self._version)
-            delta = self._update_raw(gone, new)
-            if delta is not None:
-                if eager:
-                    ingest.settle(answered=True)
-                return self._changed(delta)
-        return self._update_checked(gone, new, parts, eager)
+            ingest.begin(self._num_vertices, self._version, settle=eager)
+        batch = self._raw_batch(delete, insert)
+        if batch is None:
+            delete = None if delete is None else self._arrays(delete, parts[0])
+            insert = None if insert is None else self._arrays(insert, parts[1], inserting=True)
+            batch = self._raw_batch(delete, insert)
+        delta = None if batch is None else self._update_raw(batch, inserting=insert is not None)
+        if delta is None:
+            return self._update_checked(delete, insert, parts, eager)
+        if eager and ingest is not None:
+            ingest.settle(answered=True)
+        return self._changed(delta)
 
-    def _update_raw(self, delete: Given | None, insert: Given | None) -> Delta | None:
+    def _raw_batch(self, delete: Given | None, insert: Given | None) -> RawBatch | None:
+        """Return a batch for the store to check and apply in one go; None where that cannot be, or not as given."""
+        ingest, edges = self._ingest, delete if insert is None else insert
+        if ingest is None or not self._num_vertices or self._in is not None or not self._out.takes_raw:
+            return None
+        if edges is None or not (delete is None or insert is None):
+            return None
+        mirror, loops = not self.directed, 0
+        if insert is not None:
+            if (insert[2] is None) is not (self.weight_dtype is None) or self.self_loops == "drop":
+                return None
+            loops = LOOPS[self.self_loops] if mirror or self.self_loops == "error" else 0
+        return ingest.raw(*edges, mirrored=mirror, loops=loops)
+
+    def _update_raw(self, batch: RawBatch, *, inserting: bool) -> Delta | None:
         """Have the store check and change in one go; None, with nothing done, where it cannot."""
-        edges = delete if insert is None else insert
-        if edges is None or not (delete is None or insert is None) or not self._num_vertices:
-            return None
-        if self._in is not None or not self._out.takes_raw or _on_host(edges):
-            return None
-        if insert is not None and self.self_loops == "drop":
-            return None
         assert self._ingest is not None
-        mirror = not self.directed
-        loops = LOOPS[self.self_loops] if insert is not None and (mirror or self.self_loops == "error") else 0
-        batch = self._ingest.raw(*edges, mirrored=mirror, loops=loops)
         try:
-            change = self._out.delete_raw(batch) if insert is None else self._out.insert_raw(batch)
+            change = self._out.insert_raw(batch) if inserting else self._out.delete_raw(batch)
         except MemoryError:
             change = None  # the longer way needs less, and says it if the batch is bad as well
         if change is None:
@@ -658,7 +663,7 @@ class Graph:
             return None
         self._views.clear()
         same = (self._num_vertices, self._num_vertices)
-        return self._delta(same, removed=change) if insert is None else self._delta(same, added=change)
+        return self._delta(same, added=change) if inserting else self._delta(same, removed=change)
 
     def _update_checked(self, delete: Given | None, insert: Given | None, parts: tuple[int, int], eager: bool) -> Delta:
         """Check and copy both halves of a batch, then change the stores."""
@@ -684,11 +689,18 @@ class Graph:
         return self._changed(self._delta(same, removed=gone, added=new))
 
     def _arrays(self, edges: Given, part: int, *, inserting: bool = False) -> Given | None:
-        """Return a batch as arrays of fitting dtypes and lengths, entries not yet checked; None if it is empty."""
+        """Return a batch as arrays of fitting dtypes and lengths, entries not yet checked; None if it is empty.
+
+        On CUDA all of them are on the device then, or all on the host.
+        """
         names, (src, dst, weight) = ARGUMENTS[part], edges
         src, dst = as_ids(src, names[0]), as_ids(dst, names[1])
         weight = as_weights(weight, self.weight_dtype, names[2]) if inserting else None
-        return (src, dst, weight) if same_length(src, dst, weight, PARTS[part]) else None
+        if not same_length(src, dst, weight, PARTS[part]):
+            return None
+        if self._ingest is None or _on_host((src, dst, weight)):
+            return src, dst, weight
+        return self._ingest.place(src, dst, weight)
 
     def _take(self, edges: Given, part: int, *, inserting: bool = False, query: bool = False) -> EdgeList | None:
         """Return checked copies of a batch as the out-store takes them, None if nothing is left of it."""
@@ -824,13 +836,17 @@ class Graph:
         ingest = self._ingest
         if ingest is not None:
             ingest.begin(self._num_vertices, self._version)
-        edges = self._arrays((src, dst, None), 0)
-        if edges is None:
-            empty = self.device.xp.empty
-            return empty(0, bool), None if self.weight_dtype is None else empty(0, self.weight_dtype)
-        if self._out.takes_raw and ingest is not None and self._num_vertices and not _on_host(edges):
+        edges: Given = (src, dst, None)
+        batch = self._raw_query(edges)
+        if batch is None:
+            arrays = self._arrays(edges, 0)
+            if arrays is None:
+                empty = self.device.xp.empty
+                return empty(0, bool), None if self.weight_dtype is None else empty(0, self.weight_dtype)
+            edges, batch = arrays, self._raw_query(arrays)
+        if batch is not None and ingest is not None:
             try:
-                answer = self._out.find_raw(ingest.raw(*edges))
+                answer = self._out.find_raw(batch)
             except MemoryError:
                 ingest.cancel()
                 raise
@@ -841,6 +857,12 @@ class Graph:
         if ingest is not None and ingest.used and self.checks == "eager":
             ingest.settle()
         return answer
+
+    def _raw_query(self, edges: Given) -> RawBatch | None:
+        """Return a query for the store to check and answer in one go, as :meth:`_raw_batch` does."""
+        if self._ingest is None or not self._num_vertices or not self._out.takes_raw:
+            return None
+        return self._ingest.raw(*edges)
 
     def _stores(self) -> tuple[Store, ...]:
         return (self._out,) if self._in is None else (self._out, self._in)

@@ -6,7 +6,7 @@ overlap: the words of its vertex ``FAR`` edges ahead, its head slab ``MIDWAY``, 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
@@ -39,6 +39,9 @@ from suricate.backends.slabhash.layout import (
 from suricate.backends.slabhash.vector import kernel, match8, one_bits, prefetch, reach8, trailing_zeros
 from suricate.devices import Array
 from suricate.store import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
+
+if TYPE_CHECKING:
+    from suricate.backends.slabhash.store import Grant
 
 FAR, MIDWAY, NEAR = 80, 50, 20  # edges ahead at which a vertex, its head slab and the next slab are prefetched
 RING = 64  # heads of the edges ahead that are remembered: a power of two, more than MIDWAY
@@ -660,19 +663,18 @@ class CpuKernels:
         dst: Array,
         weight: Array | None,
         guard: Array | None,
-        need: int,
-        quota: int,
+        grant: Grant,
         status: Array,
         before: Array | None,
     ) -> None:
-        """Insert a batch that ``need`` slabs suffice for; re-buckets may use ``quota`` more, and ask for more."""
+        """Insert a batch with the slabs that are granted to it; re-buckets ask for more."""
         store, weighted = self.store, self.store.weight_dtype is not None
         with store.reserving():
             met = np.empty(len(src) + 1 if weighted else 0, np.uint32)
             tables = np.empty((2, 1 << (2 * len(src)).bit_length() if weighted else 0), np.uint32)
         met[-1:] = 0
         words, old = batch_words(weight), batch_words(before)
-        at = 0
+        at, quota, need = 0, grant.quota, grant.least - grant.quota  # with what is promised to later batches
         while at < len(src):
             at = insert_edges(
                 store.slabs, src, dst, words, met, at, quota, store.hashing, store.per_bucket, ring(), status, old

@@ -6,9 +6,9 @@ import struct
 import sys
 from collections import deque
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cupy
 import cupyx
@@ -16,7 +16,7 @@ import numpy as np
 from cupy.cuda import alloc
 
 from suricate.backends.slabhash.layout import BUMP, TOUCHED, Slabs
-from suricate.backends.slabhash.programs import DELETION, INSERT_BLOCKS, INSERTION, QUERY, engine_programs
+from suricate.backends.slabhash.programs import DELETION, INSERT_BLOCKS, INSERTION, QUERY, SCRATCH, engine_programs
 from suricate.batch import Change
 from suricate.cuda import Program, StructKernel, ViewStruct, view_struct, wait_for
 from suricate.cuda.ingest import RAW, RawBatch, Variant
@@ -24,37 +24,35 @@ from suricate.devices import Array
 from suricate.errors import CapacityError
 from suricate.store import EdgeList, Outcome
 
+if TYPE_CHECKING:
+    from suricate.backends.slabhash.store import Grant
+
 BLOCK, WARPS, LANES = 256, 8, 32  # threads and warps of a block, lanes of a warp
 MAX_BLOCKS = 1 << 20
 FILL_THREADS = 1 << 18  # fill the device
 CHUNK = 32  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
 CHUNK_FROM = 1 << 17  # edges of such a batch
-IN_VAIN = 2 * (CHUNK - 1) + LANES  # that a warp may give back: of two passes, and one that each lane has kept
+SMALL_SHARE = 64  # a batch of at most this share of the pool's slabs is small: its lanes take one each for new vertices
+IN_VAIN = CHUNK - 1 + LANES  # that a warp of a large batch may give back: the rest of a chunk, and one of each lane
 NO_LIMIT = LOWER_HALF = 0xFFFFFFFF
 HALF = 1 << 31
-ROOM, USED, WANTED = range(3)  # what an insertion sends to the host; see insert.cu
 CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge waits for more buckets
 SMALL = 1 << 15  # edges; scratch arrays of batches of up to so many are kept,
 KEPT_SHARE = 4  # and larger ones of at most this share of the pool
 ALIGNMENT = 256  # bytes
 MOST_ASIDE = 1 << 20  # bytes allocated ahead of a batch
+MOST_PLANS = 64  # kinds and sizes of batches that are remembered
 BATCHES = {"insert": ("insert.cu", INSERTION), "erase": ("delete.cu", DELETION), "find": ("find.cu", QUERY)}
 NULL = np.uint64(0)
 
 
-def _addresses(*arrays: Array | None) -> list[int]:
-    return [0 if array is None else array.data.ptr for array in arrays]
+def _addresses(*arrays: Array | None) -> tuple[int, ...]:
+    return tuple(0 if array is None else array.data.ptr for array in arrays)
 
 
 def _offsets(*sizes: int) -> tuple[int, ...]:
     """Return the offsets of parts of these sizes, and that of the end."""
     return tuple(accumulate(((size + ALIGNMENT - 1) & -ALIGNMENT for size in sizes), initial=0))
-
-
-@lru_cache(maxsize=64)
-def _held_offsets(edges: int, weight: int, before: int) -> tuple[int, ...]:
-    """Return the offsets of the parts of ``Held``, and that of its end, for weights of so many bytes."""
-    return _offsets(4 * edges, 4 * edges, weight * edges, edges, before * edges)
 
 
 class Held(NamedTuple):
@@ -84,18 +82,18 @@ class Held(NamedTuple):
 class BatchKernel:
     """The kernel of a batch operation.
 
-    Its argument is the view, and behind it, packed as ``words``, ``Raw`` if it takes raw batches, and the operation's
-    struct. The device holds ``room`` blocks at a time; the grid has no more if all of it must be ``resident``.
+    Its argument begins with ``prefix`` bytes that change seldom, the view and what batches have in common; behind them
+    are, packed as ``words``, the operation's struct, and ``Raw`` if it takes raw batches. The device holds ``room``
+    blocks at a time; the grid has no more if all of it must be ``resident``.
     """
 
     def __init__(
-        self, kernel: StructKernel, view: int, words: struct.Struct, lanes: int, room: int, *, resident: bool
+        self, kernel: StructKernel, prefix: int, words: struct.Struct, lanes: int, room: int, *, resident: bool
     ) -> None:
-        self._kernel, self._at, self._words = kernel, view, words
+        self._kernel, self._at, self._words = kernel, prefix, words
         self._tiles, self._rounds = LANES // lanes, lanes if lanes > 2 else 1  # of a warp, and those it takes at most
         self._filling = self._tiles * WARPS * room  # edges of which every tile of the device has one
         self._most_blocks = room if resident else MAX_BLOCKS
-        self._edges, self._spread = 0, (0, 0)
 
     def spread(self, edges: int) -> tuple[int, int]:
         """Return how many of so many edges a warp takes at a time, and how many blocks to launch.
@@ -103,36 +101,43 @@ class BatchKernel:
         A warp takes as many edges as it has tiles while that keeps the device busy, up to one per lane for larger
         batches; see slabs.cuh.
         """
-        if edges != self._edges:
-            tiles, filling = self._tiles, self._filling
-            share = tiles if edges < filling else tiles * min(self._rounds, 1 + edges // filling)
-            blocks = (edges - 1) // (share * WARPS) + 1
-            self._edges, self._spread = edges, (share, min(blocks, self._most_blocks))
-        return self._spread
+        tiles, filling = self._tiles, self._filling
+        share = tiles if edges < filling else tiles * min(self._rounds, 1 + edges // filling)
+        return share, min((edges - 1) // (share * WARPS) + 1, self._most_blocks)
 
-    def launch(self, view: bytes, blocks: int, *words: float) -> None:
+    def launch(self, prefix: bytes, blocks: int, words: tuple[int, ...]) -> None:
         """Launch as many blocks."""
         kernel = self._kernel
-        kernel.begin_with(view)
+        kernel.begin_with(prefix)
         self._words.pack_into(kernel.buffer, self._at, *words)
         kernel.launch(blocks, BLOCK)
 
 
-class Scratch(NamedTuple):
-    """Memory for insertions of up to ``edges`` edges, ``size`` bytes; see ``Insertion`` in ``settle.cuh``.
+class Plan(NamedTuple):
+    """What batches of one kind and size have in common.
 
-    ``table`` and ``moves`` are lengths of arrays; an array that is not used has the address 0.
+    A warp takes ``share`` edges at a time; ``offsets`` are those of ``Held``, and that of its end.
+    """
+
+    kernel: BatchKernel
+    share: int
+    blocks: int
+    offsets: tuple[int, ...]
+
+
+class Scratch(NamedTuple):
+    """Memory for insertions of up to ``edges`` edges, ``size`` bytes.
+
+    ``prefix`` is what the kernel's argument begins with: the view, and the struct ``Scratch`` of ``settle.cuh``.
     """
 
     edges: int
     size: int
-    table: int
-    moves: int
     memory: Any
-    addresses: list[int]
+    prefix: bytes
 
 
-NO_SCRATCH = Scratch(0, 0, 0, 0, None, [])
+NO_SCRATCH = Scratch(0, 0, None, b"")
 
 
 def _table_size(edges: int) -> int:
@@ -151,15 +156,17 @@ class CudaKernels:
         self._packed: tuple[np.void, bytes] | None = None
         self._programs: dict[Variant | None, dict[str, Program]] = {}
         self._kernels: dict[tuple[str, Variant | None], BatchKernel] = {}
-        # uint64[3] in host memory: what insertions send, each in the lower half of a word, with the insertion's number
-        # above it. A memoryview gives plain ints, at once and a whole word at a time.
+        self._plans: dict[tuple[str, Variant | None, int], Plan] = {}
+        # uint64[3] in host memory: what insertions send (see insert.cu), each in the lower half of a word, with the
+        # insertion's number above it. A memoryview gives plain ints, at once and a whole word at a time.
         pinned = cupyx.empty_pinned(3, np.uint64)
         pinned[:] = 0
         self._mirror_address, self._mirror = pinned.ctypes.data, memoryview(pinned)
         self._kept_scratch = NO_SCRATCH
-        self._laid_aside: tuple[int, Any] = (0, None)  # bytes that the last batch took, memory for the next one
+        self._aside: tuple[int, Any] = (0, None)  # memory for a batch to come, and its size
         self._batches = 0  # insertions so far, modulo 2**32
-        self._spent: deque[tuple[int, int]] = deque()  # of insertions not seen yet: number, slabs granted
+        self._granted = 0  # slabs, to all of them
+        self._spent: deque[tuple[int, int]] = deque()  # of insertions not seen yet: number, slabs granted until then
 
     def __del__(self) -> None:
         batches = getattr(self, "_batches", 0)  # 0 also if the constructor failed
@@ -182,7 +189,7 @@ class CudaKernels:
 
     def forget_arrays(self) -> None:
         """The store has other arrays now: forget what depends on them."""
-        self._packed, self._kept_scratch, self._laid_aside = None, NO_SCRATCH, (0, None)
+        self._packed, self._kept_scratch, self._aside = None, NO_SCRATCH, (0, None)
 
     def _view(self) -> tuple[np.void, bytes]:
         """Return the struct of the store's arrays, as a scalar and as bytes."""
@@ -205,22 +212,33 @@ class CudaKernels:
         kernel = self._program("maintain.cu").kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
-    def _kernel(self, name: str, raw: RawBatch | None) -> BatchKernel:
-        """Return the kernel of a batch operation."""
-        variant = None if raw is None else raw.variant
-        kernel = self._kernels.get((name, variant))
-        if kernel is None:
-            kernel = self._kernels[name, variant] = self._batch_kernel(name, variant)
-        return kernel
+    def _plan(self, name: str, raw: RawBatch | None, edges: int) -> Plan:
+        """Return how a batch operation is launched for so many edges."""
+        key = name, None if raw is None else raw.variant, edges
+        return self._plans.get(key) or self._new_plan(*key)
+
+    def _new_plan(self, name: str, variant: Variant | None, edges: int) -> Plan:
+        kernel = self._kernels.get((name, variant)) or self._batch_kernel(name, variant)
+        dtype = self.store.weight_dtype
+        width = dtype.itemsize if dtype else 0
+        offsets = _offsets(4 * edges, 4 * edges, (name == "insert") * width * edges, edges, width * edges)
+        if len(self._plans) >= MOST_PLANS:
+            self._plans.clear()
+        plan = self._plans[name, variant, edges] = Plan(kernel, *kernel.spread(edges), offsets)
+        return plan
 
     def _batch_kernel(self, name: str, variant: Variant | None) -> BatchKernel:
         source, words = BATCHES[name]
-        program, view, lanes = self._program(source, variant), len(self._view()[1]), self.store.geometry.lanes
+        program, lanes = self._program(source, variant), self.store.geometry.lanes
+        prefix = len(self._view()[1]) + (SCRATCH.size if name == "insert" else 0)
         if variant is not None:
-            words = struct.Struct(RAW.format + words.format[1:])
-        kernel = StructKernel(program, name, view + words.size)
-        room = self._multiprocessors * kernel.resident(BLOCK)
-        return BatchKernel(kernel, view, words, lanes, room, resident=program.cooperative)
+            words = struct.Struct(words.format + RAW.format[1:])
+        kernel = StructKernel(program, name, prefix + words.size)
+        held = kernel.resident(BLOCK)
+        room = self._multiprocessors * (min(held, INSERT_BLOCKS) if name == "insert" else held)
+        result = BatchKernel(kernel, prefix, words, lanes, room, resident=program.cooperative)
+        self._kernels[name, variant] = result
+        return result
 
     def _tiles(self, count: int) -> int:
         """Return the threads for ``count`` tiles."""
@@ -229,23 +247,28 @@ class CudaKernels:
     # -- counters ------------------------------------------------------------------------------------------------------
 
     def slabs_ahead(self, edges: int) -> tuple[int, int]:
-        """Return how many slabs to keep in a batch for re-buckets, and for what warps take in advance."""
-        warps = INSERT_BLOCKS * WARPS * self._multiprocessors if edges >= CHUNK_FROM else 0
-        return 6 * edges // self.store.geometry.keys, IN_VAIN * warps
+        """Return how many slabs to keep in a batch for re-buckets, and for what may be taken in advance, in vain."""
+        in_advance = 0
+        if edges >= CHUNK_FROM:
+            in_advance = IN_VAIN * INSERT_BLOCKS * WARPS * self._multiprocessors
+        elif edges * SMALL_SHARE <= self.store.slabs.capacity:
+            in_advance = edges
+        return 6 * edges // self.store.geometry.keys, in_advance
 
     def refresh(self) -> None:
         """Take over counters that have arrived, if any have. Never waits."""
-        spent, mirror = self._spent, self._mirror
+        spent = self._spent
         if not spent:
             return
-        room, used, wanted = mirror[ROOM], mirror[USED], mirror[WANTED]
+        room, used, wanted = self._mirror.tolist()
         number = room >> 32
         if number - spent[0][0] & LOWER_HALF >= HALF or used >> 32 != number or wanted >> 32 != number:
             return  # nothing new, or only a part of it: next time
+        granted = 0
         while spent and number - spent[0][0] & LOWER_HALF < HALF:
-            spent.popleft()
-        self.store._set_room(room & LOWER_HALF, used & LOWER_HALF, wanted & LOWER_HALF)
-        self.store._room -= sum(slabs for _, slabs in spent)
+            granted = spent.popleft()[1]
+        pending = self._granted - granted
+        self.store._set_room((room & LOWER_HALF) - pending, used & LOWER_HALF, wanted & LOWER_HALF)
 
     @property
     def is_behind(self) -> bool:
@@ -264,30 +287,38 @@ class CudaKernels:
         dst: Array,
         weight: Array | None,
         guard: Array | None,
-        need: int,
-        quota: int,
+        grant: Grant,
         status: Array,
         before: Array | None,
     ) -> None:
-        """Insert a batch that ``need`` slabs suffice for; re-buckets may use ``quota`` more."""
-        self._insert(None, len(src), _addresses(src, dst, weight, guard, status, before), need, quota)
+        """Insert a batch with the slabs that are granted to it."""
+        edges = len(src)
+        addresses = _addresses(src, dst, weight, guard, status, before)
+        self._insert(self._plan("insert", None, edges), None, edges, addresses, grant)
 
-    def insert_raw(self, batch: RawBatch, need: int, quota: int) -> Held:
+    def insert_raw(self, batch: RawBatch, grant: Grant) -> Held:
         """The same for a batch that nobody has checked."""
         edges, dtype = batch.size, self.store.weight_dtype
-        width = dtype.itemsize if dtype else 0
-        _, dst, weight, status, before, end = offsets = _held_offsets(edges, width, width)
-        memory = self._allocate(end)
+        plan = self._plan("insert", batch, edges)
+        _, dst, weight, status, before, end = plan.offsets
+        memory = self._take_memory(end)
         src = memory.ptr
-        self._insert(batch, edges, [src, src + dst, src + weight, 0, src + status, src + before], need, quota)
-        self._lay_aside(batch)
-        return Held(edges, batch.variant.mirrored, dtype, dtype, memory, offsets)
+        self._insert(plan, batch, edges, (src, src + dst, src + weight, 0, src + status, src + before), grant)
+        self._lay_aside(batch, end)
+        return Held(edges, batch.variant.mirrored, dtype, dtype, memory, plan.offsets)
 
-    def _allocate(self, size: int) -> Any:
-        """Return memory for a batch: what :meth:`_lay_aside` has allocated, if it is of that size."""
-        laid_aside, memory = self._laid_aside
-        self._laid_aside = size, None
-        return self._alloc(size) if memory is None or laid_aside != size else memory
+    def _take_memory(self, size: int) -> Any:
+        """Return memory for the copies and the outcome of a batch."""
+        (aside, memory), self._aside = self._aside, (0, None)
+        return memory if aside == size else self._alloc(size)
+
+    def _lay_aside(self, batch: RawBatch, size: int) -> None:
+        """Allocate memory for another batch like this one, if it is small: now, while the device is at work."""
+        if batch.waits and size <= MOST_ASIDE and self.store.memory_limit is None:
+            try:  # suppress() would take half a microsecond
+                self._aside = size, alloc(size)
+            except MemoryError:
+                return
 
     def _alloc(self, size: int) -> Any:
         try:
@@ -295,32 +326,18 @@ class CudaKernels:
         except MemoryError as error:
             raise self.store.out_of_memory(error) from error
 
-    def _lay_aside(self, batch: RawBatch) -> None:
-        """Allocate memory for another batch like this one, if it is small: now, while the device is at work."""
-        size = self._laid_aside[0]
-        if batch.waits and size <= MOST_ASIDE and self.store.may_keep(self._kept_scratch.size + size):
-            with suppress(MemoryError):
-                self._laid_aside = size, alloc(size)
-
-    def _insert(self, raw: RawBatch | None, edges: int, addresses: list[int], need: int, quota: int) -> None:
+    def _insert(self, plan: Plan, raw: RawBatch | None, edges: int, addresses: tuple[int, ...], grant: Grant) -> None:
         store, scratch = self.store, self._scratch(edges)
-        kernel = self._kernel("insert", raw)
-        share, blocks = kernel.spread(edges)
-        chunk = 1
-        if edges >= CHUNK_FROM:
-            waste = IN_VAIN * blocks * WARPS
-            if store._room >= need + quota + waste:
-                chunk = CHUNK
-                need += waste
+        slabs, ahead = grant.need + grant.quota, grant.least < grant.ample <= store._room
+        if ahead:
+            slabs += grant.ample - grant.least
+        chunk = CHUNK if ahead and edges >= CHUNK_FROM else 1
         self._batches = number = self._batches + 1 & LOWER_HALF
-        words = raw.words(*addresses[:3]) if raw else ()
-        kernel.launch(
-            self._view()[1], blocks, *words, *addresses, *scratch.addresses, self._mirror_address, edges, quota,
-            store.per_bucket, scratch.table, chunk, self._chain_limit, number, share, scratch.moves,
-        )  # fmt: skip
-        del scratch  # what is allocated from here on is used behind this kernel
-        store._room -= need + quota
-        self._spent.append((number, need + quota))
+        words = (*addresses, edges, grant.quota, chunk, ahead, number, plan.share)
+        plan.kernel.launch(scratch.prefix, plan.blocks, words + addresses[:3] + raw.words if raw else words)
+        store._room -= slabs
+        self._granted += slabs
+        self._spent.append((number, self._granted))
 
     def _scratch(self, edges: int) -> Scratch:
         """Return memory for the scratch arrays of an insertion; batches share it, as they run one after the other."""
@@ -339,17 +356,12 @@ class CudaKernels:
 
     def _may_keep(self, edges: int, size: int) -> bool:
         small = edges <= SMALL or size * KEPT_SHARE <= self.store.slabs.pool.nbytes
-        return small and self.store.may_keep(size + self._aside_bytes)
+        return small and self.store.may_keep(size)
 
     @property
     def scratch_bytes(self) -> int:
         """Bytes that are kept between batches: scratch memory, and what is laid aside."""
-        return self._kept_scratch.size + self._aside_bytes
-
-    @property
-    def _aside_bytes(self) -> int:
-        size, memory = self._laid_aside
-        return 0 if memory is None else size
+        return self._kept_scratch.size + self._aside[0]
 
     def _new_scratch(self, edges: int) -> Scratch:
         sizes = self._scratch_sizes(edges)
@@ -357,7 +369,10 @@ class CudaKernels:
         memory = self._alloc(end)
         addresses = [memory.ptr + offset if size else 0 for offset, size in zip(offsets, sizes, strict=True)]
         _, table, *_, moves, _ = sizes
-        return Scratch(edges, end, table // 4, moves // 8, memory, addresses)
+        shared = SCRATCH.pack(
+            *addresses, self._mirror_address, self.store.per_bucket, table // 4, self._chain_limit, moves // 8
+        )
+        return Scratch(edges, end, memory, self._view()[1] + shared)
 
     def _scratch_sizes(self, edges: int) -> tuple[int, ...]:
         """Return the bytes of the scratch arrays: those from ``met`` to ``late`` in ``settle.cuh``."""
@@ -371,23 +386,24 @@ class CudaKernels:
 
     def delete(self, src: Array, dst: Array, guard: Array | None, status: Array, before: Array | None) -> None:
         """Delete a batch."""
-        self._delete(None, len(src), _addresses(src, dst, guard, status, before))
+        edges = len(src)
+        self._delete(self._plan("erase", None, edges), None, edges, _addresses(src, dst, guard, status, before))
 
     def delete_raw(self, batch: RawBatch) -> Held:
         """The same for a batch that nobody has checked."""
         edges, dtype = batch.size, self.store.weight_dtype
-        _, dst, _, status, before, end = offsets = _held_offsets(edges, 0, dtype.itemsize if dtype else 0)
-        memory = self._allocate(end)
+        plan = self._plan("erase", batch, edges)
+        _, dst, _, status, before, end = plan.offsets
+        memory = self._take_memory(end)
         src = memory.ptr
-        self._delete(batch, edges, [src, src + dst, 0, src + status, src + before])
-        self._lay_aside(batch)
-        return Held(edges, batch.variant.mirrored, None, dtype, memory, offsets)
+        self._delete(plan, batch, edges, (src, src + dst, 0, src + status, src + before))
+        self._lay_aside(batch, end)
+        return Held(edges, batch.variant.mirrored, None, dtype, memory, plan.offsets)
 
-    def _delete(self, raw: RawBatch | None, edges: int, addresses: list[int]) -> None:
-        kernel = self._kernel("erase", raw)
-        share, blocks = kernel.spread(edges)
-        words = raw.words(*addresses[:2]) if raw else ()
-        kernel.launch(self._view()[1], blocks, *words, *addresses, edges, share)
+    def _delete(self, plan: Plan, raw: RawBatch | None, edges: int, addresses: tuple[int, ...]) -> None:
+        words = (*addresses, edges, plan.share)
+        copied = words + addresses[:3] + raw.words if raw else words  # no weights
+        plan.kernel.launch(self._view()[1], plan.blocks, copied)
 
     def find(self, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""
@@ -398,10 +414,9 @@ class CudaKernels:
         self._find(batch, 0, 0, batch.size, found, weight)
 
     def _find(self, raw: RawBatch | None, src: int, dst: int, edges: int, found: Array, weight: Array | None) -> None:
-        kernel = self._kernel("find", raw)
-        share, blocks = kernel.spread(edges)
-        words, result = raw.words() if raw else (), 0 if weight is None else weight.data.ptr
-        kernel.launch(self._view()[1], blocks, *words, src, dst, found.data.ptr, result, edges, share)
+        plan = self._plan("find", raw, edges)
+        words = (src, dst, found.data.ptr, 0 if weight is None else weight.data.ptr, edges, plan.share)
+        plan.kernel.launch(self._view()[1], plan.blocks, (*words, 0, 0, 0, *raw.words) if raw else words)  # no copies
 
     # -- maintenance ---------------------------------------------------------------------------------------------------
 

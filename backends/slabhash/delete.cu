@@ -20,10 +20,10 @@ static_assert(sizeof(Deletion) == BATCH_BYTES, "cuda.py packs it");
 
 struct Arguments {
     View g;
+    Deletion batch;
 #if RAW
     Raw raw;
 #endif
-    Deletion batch;
 };
 
 // Turn the keys of the edges into TOMBSTONE, in grid stride. One compare-and-swap per edge found, whose winner reports
@@ -37,11 +37,13 @@ extern "C" __global__ void __launch_bounds__(256, 8) erase(const __grid_constant
     const long long first = warp_index() * share;
     uint32_t u = 0, v = 0, slab = EMPTY;
 #if RAW
-    take_batch<1>(g, a.raw);
-    if (lane < share && first + lane < b.n && peek_edge(a.raw, first + lane, u, v)) slab = look_up(g, u, v);
-    const bool barred = is_refused(g, a.raw, warp_count() * share >= b.n);
+    const bool alone = warp_count() * share >= b.n;
+    const bool good = lane < share && first + lane < b.n && peek_edge(a.raw, first + lane, u, v);
+    const uint32_t arrived = take_batch<1>(g, a.raw, alone);
+    if (good) slab = look_up(g, u, v);
+    const bool barred = is_refused(g, a.raw, alone, arrived);
 #else
-    const bool barred = b.guard && load_word(b.guard);
+    const bool barred = b.guard && *b.guard;
 #endif
     for (long long base = first; base < b.n; base += warp_count() * share) {
         const bool there = lane < share && base + lane < b.n;

@@ -18,10 +18,10 @@ static_assert(sizeof(Query) == BATCH_BYTES, "cuda.py packs it");
 
 struct Arguments {
     View g;
+    Query batch;
 #if RAW
     Raw raw;
 #endif
-    Query batch;
 };
 
 // Load edge i; false if there is none, or if it is bad.

@@ -8,14 +8,14 @@
 #include "raw.cuh"
 #endif
 
-static_assert(sizeof(Insertion) == BATCH_BYTES, "cuda.py packs it");
+static_assert(sizeof(Scratch) == SCRATCH_BYTES && sizeof(Insertion) == BATCH_BYTES, "cuda.py packs them");
 
 struct Arguments {
     View g;
+    Insertion batch;
 #if RAW
     Raw raw;
 #endif
-    Insertion batch;
 };
 
 constexpr uint32_t CROWD = 4;
@@ -47,19 +47,24 @@ __device__ __forceinline__ uint32_t slab_of(const View& g, const Edge& e, uint32
     return head < LOCKED ? head_in(table_behind(g, e.u, head), e.v) : EMPTY;
 }
 
-// The edge that the lane looks up first, asked for before the batch has been copied; its head slab is asked for as well.
-__device__ __forceinline__ Edge fetch_first(const Arguments& a) {
-    const View& g = a.g;
-    const long long k = warp_index() * a.batch.share + (threadIdx.x & 31);
 #if RAW
+// The edge that the lane looks up first, from the batch as it was given.
+__device__ __forceinline__ Edge peek_first(const Arguments& a) {
+    const long long k = warp_index() * a.batch.share + (threadIdx.x & 31);
     Edge e = {0, 0, EMPTY, (threadIdx.x & 31) < a.batch.share && k < a.batch.n};
     e.active = e.active && peek_edge(a.raw, k, e.u, e.v);
-    if (e.active) e.head = load_head(g, e.u);
-#else
-    const Edge e = fetch<false>(g, a.batch, k, a.batch.n);
-#endif
-    prefetch_slab(g, slab_of(g, e, e.head));
     return e;
+}
+#endif
+
+// Ask for the head slab of that edge, or, with `ahead`, take a slab for its vertex if it has none.
+__device__ __forceinline__ void look_ahead(const View& g, const Insertion& b, const Edge& e, Spare& spare) {
+    uint32_t slab = slab_of(g, e, e.head);
+    if (b.ahead) {
+        spare.kept = allocate(g, e.active && e.head == EMPTY, spare);
+        slab = min(slab, spare.kept);  // one of them is EMPTY
+    }
+    prefetch_slab(g, slab);
 }
 
 // Warp: append index i of each lane with `listed` to a list of that length.
@@ -74,14 +79,13 @@ __device__ __forceinline__ void append_index(uint32_t* list, uint32_t* length, b
 
 // Grid: insert the batch, in grid stride; see place_edges() for atomics and duplicates. On a weighted store those that were
 // there, before the batch or since, are listed for reweigh(). `ahead` is the first edge of the lane. The next edges are asked
-// for while these are placed. A warp takes new slabs from the pool `chunk` at a time. An edge that is deferred counts as one of
-// its source until, with LATE, all of them are inserted. Where CROWD edges of a warp have one source, there are many more in the
-// grid, so that the first lost race is enough.
+// for while these are placed. New slabs come from `spare`. An edge that is deferred counts as one of its source until, with
+// LATE, all of them are inserted. Where CROWD edges of a warp have one source, there are many more in the grid, so that the
+// first lost race is enough.
 template <bool LATE>
-__device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, Edge ahead) {
+__device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, Edge ahead, Spare& spare) {
     const Tile t;
     const int lane = threadIdx.x & 31, rounds = b.share / TILES;
-    Spare spare(g, b.chunk);
     const Watch watch = {LATE ? nullptr : b.queue, LATE ? NO_LIMIT : b.limit, float(b.per_bucket)};
     const long long count = LATE ? load_word(g.counters + PENDING) : b.n, step = warp_count() * b.share;
     long long base = warp_index() * b.share;
@@ -126,37 +130,44 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
         append_index(b.met, g.counters + MET, there, there ? edge_index<LATE>(b, base + lane) : 0);
 #endif
     }
-    give_back(g, spare);
+}
+
+// What the host is to know, in one thread.
+struct Counts {
+    uint32_t bump, listed, taken, freed, wanted;
+};
+__device__ __forceinline__ Counts read_counts(const View& g) {
+    if (thread_index() != 0) return {};
+    return {load_word(g.counters + BUMP), g.counters[LISTED], load_word(g.counters + TAKEN), load_word(g.counters + FREED),
+            load_word(g.counters + WANTED)};
 }
 
 // One thread: send the host the number of free slabs, that of slabs in use (or a few more), and what re-buckets lacked, each in
 // one store with the number of this batch in the upper half.
-__device__ __forceinline__ void send_counters(const View& g, const Insertion& b) {
+__device__ __forceinline__ void send_counts(const View& g, const Insertion& b, const Counts& c) {
     if (thread_index() != 0) return;
-    const uint32_t bump = load_word(g.counters + BUMP), taken = load_word(g.counters + TAKEN), listed = g.counters[LISTED];
-    const uint32_t freed = load_word(g.counters + FREED), wanted = load_word(g.counters + WANTED);
-    const uint32_t left = listed - min(taken, listed);
+    const uint32_t left = c.listed - min(c.taken, c.listed);
     const uint64_t number = uint64_t(b.number) << 32;
-    b.mirror[0] = number | uint32_t(g.capacity - bump + left);
-    b.mirror[1] = number | (bump - left - freed);
-    b.mirror[2] = number | wanted;
+    b.mirror[0] = number | uint32_t(g.capacity - c.bump + left);
+    b.mirror[1] = number | (c.bump - left - c.freed);
+    b.mirror[2] = number | c.wanted;
 }
 
 // Grid: re-bucket the vertices that the batch has queued, insert what waits for that, and give edges that were there their
 // weights. Two to ten grid-wide barriers.
 __device__ __noinline__ void finish(const View& g, const Insertion& b) {
-    uint32_t* const arrived = g.counters + ARRIVED;
-    grid_barrier(arrived);
+    grid_barrier(g);
     settle(g, b);
     if (load_word(g.counters + PENDING)) {
         const long long k = warp_index() * b.share + (threadIdx.x & 31);
-        insert_edges<true>(g, b, fetch<true>(g, b, k, load_word(g.counters + PENDING)));
-        grid_barrier(arrived);
+        Spare none(g, 1);
+        insert_edges<true>(g, b, fetch<true>(g, b, k, load_word(g.counters + PENDING)), none);
+        grid_barrier(g);
     }
 #if WEIGHT_WORDS
     if (load_word(g.counters + MET)) reweigh(g, b);
 #endif
-    grid_barrier(arrived);
+    grid_barrier(g);
     if (thread_index() == 0) {
         g.counters[QUEUED] = g.counters[PENDING] = g.counters[WORK] = g.counters[MET] = 0;
         g.counters[SPENT] = g.counters[SPENT + 1] = g.counters[HEADS] = 0;
@@ -168,19 +179,33 @@ __device__ __noinline__ void finish(const View& g, const Insertion& b) {
 extern "C" __global__ void __launch_bounds__(256, BLOCKS_PER_SM) insert(const __grid_constant__ Arguments a) {
     const View& g = a.g;
     const Insertion& b = a.batch;
-    const Edge first = fetch_first(a);
+    Spare spare(g, b.chunk);
 #if RAW
-    take_batch<4>(g, a.raw);
-    const bool refused = is_refused(g, a.raw, !WEIGHT_WORDS && warp_count() * b.share >= b.n);
+    const bool alone = !WEIGHT_WORDS && warp_count() * b.share >= b.n;
+    Edge first = peek_first(a);
+    const uint32_t arrived = take_batch<4>(g, a.raw, alone);
+    if (first.active) first.head = load_head(g, first.u);
+    look_ahead(g, b, first, spare);
+    const bool refused = is_refused(g, a.raw, alone, arrived);
 #else
-    const bool refused = b.guard && load_word(b.guard);
+    const Edge first = fetch<false>(g, b, warp_index() * b.share + (threadIdx.x & 31), b.n);
+    look_ahead(g, b, first, spare);
+    const bool refused = b.guard && *b.guard;
 #endif
     if (refused) {
         for (long long i = thread_index(); i < b.n; i += grid_size()) b.status[i] = UNCHANGED;
     } else {
-        insert_edges<false>(g, b, first);
-        grid_barrier(g.counters + ARRIVED, false);
-        if (load_word(g.counters + QUEUED) | load_word(g.counters + PENDING) | load_word(g.counters + MET)) finish(g, b);
+        insert_edges<false>(g, b, first, spare);
     }
-    send_counters(g, b);
+    give_back(g, spare);
+    Counts counts;
+    const bool more = grid_wait(g, false, grid_arrive(g, false), [&](uint32_t) {
+        counts = read_counts(g);
+        return load_word(g.counters + QUEUED) | load_word(g.counters + PENDING) | load_word(g.counters + MET);
+    });
+    if (more) {
+        finish(g, b);
+        counts = read_counts(g);
+    }
+    send_counts(g, b, counts);
 }

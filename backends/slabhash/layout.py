@@ -24,9 +24,9 @@ TAKEN = 2  #: how many of the list were taken again
 FREED = 3  #: free slabs below BUMP that are not in the list (yet)
 WANTED = 4  #: slabs that re-buckets asked for in vain
 TOUCHED = 5  #: length of the list of slabs that were inserted into since the mark
-ARRIVED = 10  #: CUDA: grid-wide barrier
-REFUSED = 11  #: CUDA: number of the last call whose batch was refused in the kernel that was to apply it
-NUM_COUNTERS = 16
+ARRIVED = 32  #: CUDA: grid-wide barrier, apart from the others, as blocks poll it while they count
+REFUSED = 33  #: CUDA: number of the last call whose batch was refused in the kernel that was to apply it
+NUM_COUNTERS = 64
 OWN = [6, 7, 8, 9, 12, 13, 14]  #: CUDA: zero between batches
 
 SEVERAL = 1 << 31  #: flag of a head word: the vertex has more than one bucket

@@ -18,7 +18,8 @@ INSERT_BLOCKS = 4  # per multiprocessor, all resident: limits the registers of a
 PART = 8  # buckets of a vertex that a tile frees
 
 # What is in the structs of insert.cu (settle.cuh), delete.cu and find.cu.
-INSERTION = struct.Struct("=15QqQd6I")
+SCRATCH = struct.Struct("=9Qd3I4x")
+INSERTION = struct.Struct("=6QqQ4I")
 DELETION = struct.Struct("=5Q2q")
 QUERY = struct.Struct("=4Q2q")
 
@@ -29,7 +30,11 @@ def engine_programs(
     """Return the programs of the engine by source file; with a ``variant``, those that take raw batches of it."""
     defines: dict[str, int | str] = {**macros(shape), "RAW": int(variant is not None)}
     own = {
-        "insert.cu": {"BLOCKS_PER_SM": INSERT_BLOCKS, "BATCH_BYTES": INSERTION.size},
+        "insert.cu": {
+            "BLOCKS_PER_SM": INSERT_BLOCKS,
+            "SCRATCH_BYTES": SCRATCH.size,
+            "BATCH_BYTES": SCRATCH.size + INSERTION.size,
+        },
         "delete.cu": {"BATCH_BYTES": DELETION.size},
         "find.cu": {"IN_FLIGHT": in_flight, "BATCH_BYTES": QUERY.size},
     }

@@ -3,22 +3,23 @@
 #include "ingest.cuh"
 #include "slabs.cuh"
 
-static_assert(ARRIVED % 2 == 0 && REFUSED == ARRIVED + 1, "grid_barrier() loads both at once");
+static_assert(ARRIVED % 2 == 0 && REFUSED == ARRIVED + 1, "grid_wait() loads both at once");
 
-// Grid: check and copy the batch, the first half; see take_entries().
+// Grid: check and copy the batch; see take_entries(). Ends with the first half of a grid-wide barrier. With `alone` no block reads
+// what another one has copied before the next barrier.
 template <int AHEAD>
-__device__ __forceinline__ void take_batch(const View& g, const Raw& r) {
+__device__ __forceinline__ uint32_t take_batch(const View& g, const Raw& r, bool alone) {
     if (thread_index() == 0) begin_call(r);
     if (!take_entries<AHEAD>(r)) {
         store_word(g.counters + REFUSED, r.call);
         __threadfence();
     }
+    return grid_arrive(g, !alone);
 }
 
-// The second half, a grid-wide barrier: returns whether the batch is refused, and says so to the host. With `alone` no block
-// reads what another one has copied before the next barrier.
-__device__ __forceinline__ bool is_refused(const View& g, const Raw& r, bool alone) {
-    const bool refused = grid_barrier(g.counters + ARRIVED, !alone, r.call);
+// The second half: returns whether the batch is refused, and says so to the host. What take_batch() has returned is `before`.
+__device__ __forceinline__ bool is_refused(const View& g, const Raw& r, bool alone, uint32_t before) {
+    const bool refused = grid_wait(g, !alone, before, [&](uint32_t number) { return number == r.call; });
     if (thread_index() == 0) answer(r, refused);
     return refused;
 }

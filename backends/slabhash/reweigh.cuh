@@ -61,15 +61,14 @@ __device__ __noinline__ void reweigh(const View& g, const Insertion& b) {
     uint32_t size = min(LEAST_TABLE, b.table_size), other;
     while (size < b.table_size && size < 2 * uint64_t(met)) size <<= 1;
     const uint32_t mask = size - 1;
-    uint32_t* const arrived = g.counters + ARRIVED;
 
     for (long long k = thread_index(); k < size; k += grid_size()) b.table[k] = EMPTY;
-    grid_barrier(arrived);
+    grid_barrier(g);
     for (long long k = thread_index(); k < met; k += grid_size()) {
         const uint32_t i = b.met[k], at = b.place[k] = place_of(b, i, mask, true, other);
         if (other != EMPTY) atomicMax(b.table + at, i);
     }
-    grid_barrier(arrived);
+    grid_barrier(g);
     for (long long i = thread_index(); i < b.n; i += grid_size()) {
         if (b.status[i] != NEW) continue;
         const uint32_t at = place_of(b, uint32_t(i), mask, false, other);
@@ -81,7 +80,7 @@ __device__ __noinline__ void reweigh(const View& g, const Insertion& b) {
             b.status[other] = NEW;
         }
     }
-    grid_barrier(arrived);
+    grid_barrier(g);
     for (long long base = warp_index() * 32; base < met; base += warp_count() * 32) {
         const long long k = base + (threadIdx.x & 31);
         const uint32_t i = k < met ? b.met[k] : 0u;

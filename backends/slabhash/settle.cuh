@@ -8,14 +8,9 @@ struct Move {
     uint32_t item, bucket;
 };
 
-// An insertion: its edges uint32[n], weights and outcome, then scratch. Laid out as cuda.py packs it.
-struct Insertion {
-    const uint32_t* src;
-    const uint32_t* dst;
-    const bits_t* weight;
-    const uint32_t* guard;  // RAW 0: null, or not zero: nothing is to be changed
-    uint8_t* status;
-    bits_t* before;
+// What the insertions of a store have in common, packed by cuda.py: scratch arrays for up to n edges, options, and where to
+// send counters.
+struct Scratch {
     uint32_t* met;      // weighted stores: uint32[n]: indices of the edges that were there already; see reweigh.cuh
     uint32_t* table;    // weighted stores: uint32[table_size], a power of two, at least 2 n
     uint32_t* place;    // weighted stores: uint32[n]
@@ -24,11 +19,22 @@ struct Insertion {
     uint32_t* code;     // like queue: encoded new bucket count
     Move* moves;        // [most_moves]
     uint32_t* late;     // uint32[n]: indices of the deferred edges
-    uint64_t* mirror;   // [3] in host memory; see send_counters()
+    uint64_t* mirror;   // [3] in host memory; see send_counts()
+    double per_bucket;
+    uint32_t table_size, limit, most_moves;
+};
+
+// An insertion: its edges uint32[n], weights and outcome. Packed by cuda.py.
+struct Insertion : Scratch {
+    const uint32_t* src;
+    const uint32_t* dst;
+    const bits_t* weight;
+    const uint32_t* guard;  // RAW 0: null, or not zero: nothing is to be changed
+    uint8_t* status;
+    bits_t* before;
     long long n;
     unsigned long long quota;  // slabs that moves may use
-    double per_bucket;
-    uint32_t table_size, chunk, limit, number, share, most_moves;
+    uint32_t chunk, ahead, number, share;
 };
 
 // Inclusive sum over the lanes of the warp.
@@ -121,22 +127,21 @@ __device__ __noinline__ void settle(const View& g, const Insertion& b) {
     const Mover m;
     const uint32_t queued = load_word(g.counters + QUEUED);
     if (!queued) return;
-    uint32_t* const arrived = g.counters + ARRIVED;
 
     for (long long item = warp_index() * 32; item < queued; item += warp_count() * 32) plan_moves(g, b, item, queued);
-    grid_barrier(arrived);
+    grid_barrier(g);
     if (thread_index() == 0) {
         const uint64_t end = uint64_t(load_word(g.counters + BUMP)) + load_word(g.counters + HEADS);
         store_word(g.counters + BUMP, uint32_t(min(end, uint64_t(g.capacity))));
     }
-    grid_barrier(arrived);
+    grid_barrier(g);
 
     const uint32_t work = min(load_word(g.counters + WORK), b.most_moves);
     uint32_t freed = 0;
     for (long long first = warp_index() * MOVERS; first < work; first += warp_count() * MOVERS)
         freed += move_bucket(g, m, b, first + m.index() < work, first + m.index());
     count_freed(g, freed);
-    grid_barrier(arrived);
+    grid_barrier(g);
 
     for (long long item = thread_index(); item < queued; item += grid_size()) {
         const uint32_t v = b.queue[item], target = b.target[item];
@@ -144,5 +149,5 @@ __device__ __noinline__ void settle(const View& g, const Insertion& b) {
         if (target != EMPTY) *head_word(g, v) = bucket_count(code) > 1 ? target | SEVERAL : target;
         g.buckets[v] = (unsigned short)code;
     }
-    grid_barrier(arrived);
+    grid_barrier(g);
 }

@@ -106,22 +106,37 @@ __device__ __forceinline__ uint64_t load_pair(const uint32_t* p) {
     return words;
 }
 
-// Wait until all blocks are here; returns whether the word behind `arrived` is `call`, in all threads. With `all` everything
-// that blocks have written is visible then, else only what they have done by atomics whose results they have waited for.
-// The top bit of `arrived` flips with each barrier; the rest is zero between barriers, however many blocks a launch has.
-__device__ __forceinline__ bool grid_barrier(uint32_t* arrived, bool all = true, uint32_t call = 0) {
-    bool same = false;
+// A grid-wide barrier in two halves, between which a block may do what depends on no other one. The first: say that the block is
+// here. The top bit of the counter flips with each barrier; the rest is zero between barriers, however many blocks there are.
+__device__ __forceinline__ uint32_t grid_arrive(const View& g, bool all) {
+    uint32_t before = 0;
     __syncthreads();
     if (threadIdx.x == 0) {
-        const uint32_t step = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u;
         if (all) __threadfence();
-        const uint32_t before = atomicAdd(arrived, step);
-        uint64_t now = load_pair(arrived);
-        while (!((before ^ uint32_t(now)) & 0x80000000u)) now = load_pair(arrived);
-        if (all) __threadfence();
-        same = uint32_t(now >> 32) == call;
+        before = atomicAdd(g.counters + ARRIVED, blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u);
     }
-    return __syncthreads_or(same);
+    return before;
+}
+
+// The second half: wait until all blocks are here. Returns in all threads what one thread of the block then gets as answer from
+// `ask`, a function of the word behind the counter: if all threads of a grid ask at once, that takes a microsecond or two. With
+// `all` everything that blocks have written is visible then, else only what they have done by atomics whose results they have
+// waited for.
+template <class Ask>
+__device__ __forceinline__ bool grid_wait(const View& g, bool all, uint32_t before, Ask ask) {
+    bool answer = false;
+    if (threadIdx.x == 0) {
+        uint64_t now = load_pair(g.counters + ARRIVED);
+        while (!((before ^ uint32_t(now)) & 0x80000000u)) now = load_pair(g.counters + ARRIVED);
+        if (all) __threadfence();
+        answer = ask(uint32_t(now >> 32));
+    }
+    return __syncthreads_or(answer);
+}
+
+// Both halves.
+__device__ __forceinline__ void grid_barrier(const View& g) {
+    grid_wait(g, true, grid_arrive(g, true), [](uint32_t) { return false; });
 }
 
 // What one lane holds of a slab.
@@ -203,7 +218,7 @@ __device__ __forceinline__ void add_per_vertex(uint32_t* place, uint32_t u, bool
 
 // Clean slabs that a warp took from the end of the pool in advance, `chunk` at a time, so that its next allocations need
 // no atomic: the counter of the pool is one address for the whole grid. Equal in all lanes of the warp but for `kept`, a slab
-// that the lane took and did not need after all, or EMPTY.
+// that the lane took ahead of its need, or did not need after all, or EMPTY.
 struct Spare {
     uint32_t chunk, listed;  // the length of the free list, constant during a kernel
     uint32_t next = 0, left = 0, kept = EMPTY;
@@ -249,12 +264,12 @@ __device__ __forceinline__ uint32_t allocate(const View& g, bool wants, Spare& s
 }
 
 // Warp: the head word of the lane's vertex u, if `active`, which was `head`. Where that is EMPTY the first lane to come
-// gives the vertex a slab. Where slabs are taken in advance, that takes one atomic, which counts the lane's edge in the degree
-// as well (`counted`), and a lane that comes too late keeps its slab for later. Else no slab is taken in vain: the head is
-// LOCKED while another lane is about to set it.
+// gives the vertex a slab. With a slab that was taken in advance, that takes one atomic, which counts the lane's edge in the
+// degree as well (`counted`), and a lane that comes too late keeps its slab for later. Else no slab is taken in vain: the head
+// is LOCKED while another lane is about to set it.
 __device__ __forceinline__ uint32_t ensure_head(const View& g, bool active, uint32_t u, uint32_t head, Spare& spare,
                                                 bool& counted) {
-    const bool in_advance = spare.chunk > 1;
+    const bool in_advance = spare.chunk > 1 || spare.kept != EMPTY;
     bool wants = active && head == EMPTY;
     if (wants && !in_advance) {
         head = atomicCAS(head_word(g, u), EMPTY, LOCKED);

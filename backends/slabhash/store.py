@@ -48,19 +48,25 @@ VERTEX_BYTES = 10
 Batch = tuple[Array, Array, Array | None]  # src, dst, guard
 Tables = tuple[Array, Array]  # of vertices: head words with degrees, bucket codes
 IN_FLIGHT, DEFAULT_IN_FLIGHT = (1, 2, 4), 1
-SMALL_BATCH = 1 << 16  # edges; these notice every microsecond of the host, and hardly need what else is free
 BULK_SHARE = 32  # a batch of this share of the edges is large for a store ...
 BATCHES_AHEAD = 16  # ... which is then sized for this many more of them,
 EDGES_AHEAD = 1 << 24  # but for no more than this many edges, or half as many again
+LARGE_VERTEX = 1 << 12  # slabs that the re-bucketing of a hub may take, in a small batch too
 SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
 
 
 class Grant(NamedTuple):
-    """What a batch may use: ``need`` slabs for its ``edges``, and ``quota`` for re-buckets."""
+    """What a batch may use: ``need`` slabs for its ``edges``, and ``quota`` for re-buckets.
+
+    ``least`` slabs must be free for that: what is promised to later batches as well. If ``ample`` are, some can be
+    taken in advance, and maybe in vain.
+    """
 
     edges: int
     need: int
     quota: int
+    least: int
+    ample: int
 
 
 class SlabHashStore(Store):
@@ -132,7 +138,7 @@ class SlabHashStore(Store):
         self._bound_edges = 0  # upper bound of the edges inserted since the buckets were last sized for all
         self._has_deleted = False  # since the buckets were last sized for all
         self._marked_arrays = False
-        self._next_grant: Grant | None = None  # what the next raw batch gets, if it is of that size
+        self._usual_grant: Grant | None = None  # what a raw batch of that size gets, whatever is in it
         with self.reserving():
             self.slabs = self._new_slabs(num_vertices, 0)
         self._read_counters()
@@ -187,7 +193,7 @@ class SlabHashStore(Store):
 
     @slabs.setter
     def slabs(self, slabs: Slabs) -> None:
-        self._slabs, self._next_grant = slabs, None
+        self._slabs, self._usual_grant = slabs, None
         if self.device.is_cuda:
             self.kernels.forget_arrays()
 
@@ -397,7 +403,8 @@ class SlabHashStore(Store):
         if not self.hashing:
             return 0
         wanted = 2 * min(self._wanted, self._used + edges)  # refused requests come again, and are counted again
-        return sum(self.kernels.slabs_ahead(edges)) + self.slabs.capacity // 32 + wanted
+        for_hubs = min(self.slabs.capacity // 32, max(edges // 4, LARGE_VERTEX))
+        return sum(self.kernels.slabs_ahead(edges)) + for_hubs + wanted
 
     def more_quota(self, edges: int, need: int) -> tuple[int, int]:
         """CPU, inside a batch with ``edges`` edges to go that ``need`` slabs suffice for: get slabs for re-buckets.
@@ -474,8 +481,8 @@ class SlabHashStore(Store):
             self._read_counters()
             need = self._need_at_most(num_edges) + self._extra(num_edges)
             if not self._sweep(need):
-                self._grow(need, wanted=need + need // 16)  # a larger pool keeps more for re-buckets
-        self._promised, self._next_grant = max(self._promised, num_edges), None
+                self._grow(need, wanted=need + max(need, self.slabs.capacity) // 16)  # so that few calls make it grow
+        self._promised, self._usual_grant = max(self._promised, num_edges), None
         if self.device.is_cuda:
             self.kernels.prepare(num_edges)
 
@@ -623,8 +630,7 @@ class SlabHashStore(Store):
         sized = need is not None
         if need is None:
             need, extra = self._make_room(src, dst, guard)
-        _, need, quota = self._grant(edges, need, extra)
-        self.kernels.insert(src, dst, weight, guard, need, quota, *outcome)
+        self.kernels.insert(src, dst, weight, guard, self._grant(edges, need, extra), *outcome)
         if not self.device.is_cuda:
             self._read_counters()
         self._count_batch(edges)
@@ -642,7 +648,8 @@ class SlabHashStore(Store):
         """Grant a batch what it needs, with what is promised to later ones, and re-buckets up to ``extra``."""
         kept = max(need, self._need_at_most(self._promised)) if self._promised else need
         _, in_advance = self.kernels.slabs_ahead(edges)
-        return Grant(edges, kept, max(0, min(self._room - kept, extra - in_advance)))
+        quota = max(0, min(self._room - kept, extra - in_advance))
+        return Grant(edges, need, quota, kept + quota, kept + quota + in_advance)
 
     def _count_batch(self, edges: int) -> None:
         self._bound_edges += edges
@@ -650,27 +657,35 @@ class SlabHashStore(Store):
 
     def insert_raw(self, batch: RawBatch) -> Callable[[], Change] | None:
         """Insert a batch that nobody has checked, where there are enough slabs for it whatever is in it, else None."""
-        edges, grant = batch.size, self._next_grant
-        if grant is None or grant.edges != edges or self._room < grant.need + grant.quota:
+        edges = batch.size
+        grant = self._raw_grant(edges)
+        if grant is None and batch.waits and self.kernels.is_behind:
+            self._read_counters()
             grant = self._raw_grant(edges)
-            if grant is None and batch.waits and self.kernels.is_behind:
-                self._read_counters()
-                grant = self._raw_grant(edges)
-            if grant is None:
-                return None
-        held = self.kernels.insert_raw(batch, grant.need, grant.quota)
+        if grant is None:
+            return None
+        held = self.kernels.insert_raw(batch, grant)
         self._count_batch(edges)
-        if edges <= SMALL_BATCH:  # work out now, while the device is busy, what another one like it gets
-            self._next_grant = self._raw_grant(edges)
+        if self._room < grant.ample:  # ask now, while the device is busy, what the batches before this one have left
+            self.kernels.refresh()
         return held
 
     def _raw_grant(self, edges: int) -> Grant | None:
         """Grant a batch what any so many edges need; None if there are too few slabs for that."""
+        usual = self._usual_grant
+        if usual is not None and usual.edges == edges:
+            if self._room < usual.ample:
+                self.kernels.refresh()
+            if self._room >= usual.least and not self._wanted:
+                return usual
         self.kernels.refresh()
         need = self._need_at_most(edges)
         if self._wanted or self._room < need or self._width_is_open or self._is_large(edges):
             return None
-        return self._grant(edges, need, self._extra(edges))
+        grant = self._grant(edges, need, self._extra(edges))
+        if need == edges and self._room > grant.least:  # neither can become more
+            self._usual_grant = grant
+        return grant
 
     def delete_raw(self, batch: RawBatch) -> Callable[[], Change]:
         """Delete a batch that nobody has checked."""

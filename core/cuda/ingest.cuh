@@ -52,12 +52,12 @@ __device__ __forceinline__ bool fits(T x) {
 
 // A batch as the caller gave it, and where its copies go. Laid out as ingest.py packs it.
 struct Raw {
-    const src_t* src;    // [n]
-    const dst_t* dst;    // [n]
-    const in_t* weight;  // [n], WEIGHT_MODE 1
     uint32_t* out_src;   // this and the next two: [n], or [2n] if MIRRORED
     uint32_t* out_dst;
     weight_t* out_weight;
+    const src_t* src;    // [n]
+    const dst_t* dst;    // [n]
+    const in_t* weight;  // [n], WEIGHT_MODE 1
     Status* status;
     uint32_t* notes;  // in host memory: [0] is set if an entry is bad, [1] if there is a self-loop, [2] and [3] by answer()
     long long n;
@@ -198,9 +198,9 @@ __device__ __forceinline__ bool take_entry(const Raw& r, long long i, const Entr
 // good.
 template <int AHEAD>
 __device__ __forceinline__ bool take_entries(const Raw& r) {
-    const long long step = (long long)gridDim.x * blockDim.x;
+    const long long step = thread_count();
     bool good = true;
-    for (long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x; first < r.n; first += AHEAD * step) {
+    for (long long first = thread_id(); first < r.n; first += AHEAD * step) {
         Entry e[AHEAD];
 #pragma unroll
         for (int k = 0; k < AHEAD; ++k)

@@ -12,13 +12,14 @@ from __future__ import annotations
 import struct
 import sys
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from suricate.arrays import PARTS, Scalar, loop_message, on_device, range_message, weight_message
-from suricate.cuda import Program, StructKernel, c_type, wait_for
+from suricate.cuda import C_TYPES, Program, StructKernel, c_type, wait_for
 from suricate.devices import Array, Device
 from suricate.errors import SelfLoopError, SuricateError, VertexRangeError, WeightError
 from suricate.store import EdgeList
@@ -31,6 +32,7 @@ BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # as in 
 THREADS, MAX_BLOCKS = 256, 2048
 LOOKS = 1000  # at the answer of a kernel before the host waits for its end instead; together some 50 us
 RAW = struct.Struct("=12Q2I")  # struct Raw of ingest.cuh
+SHAPE = attrgetter("size", "ndim", "flags.c_contiguous", "data.device_id")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,31 +97,27 @@ def programs() -> list[Program]:
 
 
 class RawBatch:
-    """A batch on the device whose entries nobody has checked yet.
+    """A batch on the device whose entries nobody has checked yet: the one of its graph, filled anew by every call.
 
     Attributes:
         variant: what the code that checks it depends on.
         size: edges for the store, both arcs of an undirected one.
-        waits: whether the host waits for the device when the batch is launched: until then its time costs nothing.
+        words: what is in the struct ``Raw`` behind the addresses that the copies of src, dst and weight go to. The
+            arrays that it points to are the caller's to keep until the launch.
+        waits: whether the host waits for the device in this call anyway.
     """
 
-    __slots__ = ("_fields", "_keep", "_tail", "size", "variant", "waits")
+    __slots__ = ("size", "variant", "waits", "words")
+    variant: Variant
+    size: int
+    words: tuple[int, ...]
 
-    def __init__(
-        self,
-        variant: Variant,
-        size: int,
-        waits: bool,
-        keep: tuple[Array, ...],
-        fields: tuple[int, ...],
-        tail: tuple[int, ...],
-    ) -> None:
-        self.variant, self.size, self.waits = variant, size, waits
-        self._keep, self._fields, self._tail = keep, fields, tail
+    def __init__(self, waits: bool) -> None:
+        self.waits = waits
 
-    def words(self, out_src: int = 0, out_dst: int = 0, out_weight: int = 0) -> tuple[int, ...]:
-        """Return what is in the struct ``Raw``; the copies of the edges go to these addresses."""
-        return *self._fields, out_src, out_dst, out_weight, *self._tail
+
+class Fill(int):
+    """A number that is the weight of all edges: its bits, as the graph's weights hold it."""
 
 
 class Ingest:
@@ -134,6 +132,8 @@ class Ingest:
         self.has_loops = False  #: whether a batch held a self-loop, as of the last :meth:`look`
         self.used = False  #: whether the current call had anything checked on the device
         self._xp, self._ndarray = cupy, cupy.ndarray
+        self._form = (1, True, device.index)  # of arrays that kernels take, behind their size
+        self._batch = RawBatch(not deferred)
         self._status = cupy.zeros(BLOCKS * STATUS.itemsize, np.uint8)
         words = self._status.view(np.uint32)
         step = STATUS.itemsize // 4
@@ -156,8 +156,13 @@ class Ingest:
         if getattr(self, "_running", False) and not sys.is_finalizing():
             wait_for(self.device)  # kernels may be about to write to the host memory that goes away now
 
-    def begin(self, num_vertices: int, version: int) -> None:
-        """Start a call of the graph; its batches share one guard."""
+    def begin(self, num_vertices: int, version: int, *, settle: bool = False) -> None:
+        """Start a call of the graph; its batches share one guard.
+
+        With ``settle`` raise what earlier calls have left behind, so that it is not taken for this one's.
+        """
+        if settle and (self._unread or self._error is not None):
+            self.settle()
         self._version, self._num_vertices, self.used = version, num_vertices, False
 
     @property
@@ -165,69 +170,98 @@ class Ingest:
         """``uint32[1]``, not zero if a batch of the current call is bad."""
         return self._guards[self._calls & 1]
 
+    def place(self, src: Array, dst: Array, weight: Array | Scalar | None) -> tuple[Array, Array, Array | Fill | None]:
+        """Return arrays of fitting dtypes and one length, not empty, as :meth:`raw` takes them.
+
+        Raises:
+            DeviceError: an array lies on another CUDA device.
+        """
+        src, dst = on_device(src, self.device, "src"), on_device(dst, self.device, "dst")
+        if weight is None:
+            return src, dst, None
+        if not weight.ndim:
+            held = self._weight_dtype
+            assert held is not None
+            return src, dst, Fill(weight.astype(held).view(f"u{held.itemsize}"))
+        weight = on_device(weight, self.device, "weight")
+        return src, dst, weight.astype(np.float32) if weight.dtype.char == "e" else weight  # halves need a CUDA header
+
     def raw(
         self,
-        src: Array,
-        dst: Array,
-        weight: Array | Scalar | None,
+        src: Any,
+        dst: Any,
+        weight: Any = None,
         *,
         part: int = 0,
         mirrored: bool = False,
         loops: int = 0,
-    ) -> RawBatch:
+    ) -> RawBatch | None:
         """Return the batch as kernels take it that check it themselves; it must be launched next.
 
-        Raises:
-            DeviceError: an array lies on another CUDA device.
-            VertexRangeError: at once if the graph has no vertices.
+        None for what :meth:`place` does not return: whatever still has to be converted, moved, or refused.
         """
-        n = len(src)
-        if not self._are_here(src, dst):
-            src, dst = on_device(src, self.device, "src"), on_device(dst, self.device, "dst")
-        if not self._num_vertices:
-            raise VertexRangeError(range_message(f"{PARTS[part]}src", 0, int(src[0]), 0))
-        kind, given, fill, held = None, src, 0, self._weight_dtype
-        if weight is not None and not weight.ndim:
-            assert held is not None
-            kind, fill = "fill", int(weight.astype(held).view(f"u{held.itemsize}"))
-        elif weight is not None:
-            given = on_device(weight, self.device, "weight")
-            if given.dtype.char == "e":  # half floats would need a CUDA header
-                given = given.astype(np.float32)
-            kind = given.dtype.char
+        array = self._ndarray
+        if not isinstance(src, array) or not isinstance(dst, array):
+            return None
+        shape = SHAPE(src)
+        if shape != SHAPE(dst) or shape[1:] != self._form or not shape[0]:
+            return None
+        n, kind, fill, weights = shape[0], None, 0, 0
+        if weight is not None:
+            if isinstance(weight, Fill):
+                kind, fill = "fill", int(weight)
+            elif isinstance(weight, array) and SHAPE(weight) == shape:
+                kind, weights = weight.dtype.char, weight.data.ptr
+            else:
+                return None
         key = (src.dtype.char, dst.dtype.char, kind, mirrored, loops)
-        variant = self._variants.get(key)
+        variant = self._variants.get(key) or self._new_variant(key)
         if variant is None:
-            name = kind if kind in (None, "fill") else given.dtype.name
-            into = None if kind is None or held is None else held.name
-            variant = self._variants[key] = Variant(src.dtype.name, dst.dtype.name, name, into, mirrored, loops)
+            return None
         if not self.used:
             self._calls += 1
             part |= 4
         self.used = self._running = self._unread = True
-        tail = (*self._addresses, n, self._num_vertices, self._version, fill, self._calls & 0xFFFFFFFF, part)
-        fields = src.data.ptr, dst.data.ptr, given.data.ptr
-        return RawBatch(variant, 2 * n if mirrored else n, not self._deferred, (src, dst, given), fields, tail)
+        batch = self._batch
+        batch.variant, batch.size = variant, 2 * n if mirrored else n
+        batch.words = (
+            src.data.ptr, dst.data.ptr, weights, *self._addresses, n, self._num_vertices, self._version, fill,
+            self._calls & 0xFFFFFFFF, part,
+        )  # fmt: skip
+        return batch
 
-    def _are_here(self, src: Array, dst: Array) -> bool:
-        """Return whether both are contiguous on the device."""
-        if not (isinstance(src, self._ndarray) and isinstance(dst, self._ndarray)):
-            return False
-        if not src.data.device_id == dst.data.device_id == self.device.index:
-            return False
-        return src.flags.c_contiguous and dst.flags.c_contiguous
+    def _new_variant(self, key: tuple[str, str, str | None, bool, int]) -> Variant | None:
+        """Return the variant for these dtypes, given by their characters; None if kernels cannot take one of them."""
+        src, dst, kind, mirrored, loops = key
+        weight, held = kind, self._weight_dtype
+        if kind not in (None, "fill"):
+            weight = np.dtype(kind).name
+            if held is None or weight not in C_TYPES or weight == "bool":
+                return None
+        if np.dtype(src).kind not in "iu" or np.dtype(dst).kind not in "iu":
+            return None
+        into = None if kind is None or held is None else held.name
+        variant = Variant(np.dtype(src).name, np.dtype(dst).name, weight, into, mirrored, loops)
+        self._variants[key] = variant
+        return variant
 
     def cancel(self) -> None:
         """Take back :meth:`raw`, the first of its call, whose batch was not launched after all."""
         self._calls -= 1
         self.used = False
 
-    def take(self, src: Array, dst: Array, weight: Array | Scalar | None, **how: Any) -> EdgeList:
+    def take(self, src: Array, dst: Array, weight: Array | Fill | None, **how: Any) -> EdgeList:
         """Return the batch as the store takes it, in new arrays; bad entries become edge (0, 0). Does not wait.
 
-        Arguments and errors are those of :meth:`raw`.
+        Arguments are those of :meth:`raw`, as :meth:`place` returns them.
+
+        Raises:
+            VertexRangeError: the graph has no vertices.
         """
+        if not self._num_vertices:
+            raise VertexRangeError(range_message(f"{PARTS[how.get('part', 0)]}src", 0, int(src[0]), 0))
         batch, empty = self.raw(src, dst, weight, **how), self._xp.empty
+        assert batch is not None
         held = None if weight is None else self._weight_dtype
         size = batch.size
         result = EdgeList(empty(size, np.uint32), empty(size, np.uint32), held and empty(size, held))
@@ -235,7 +269,7 @@ class Ingest:
         if kernel is None:
             kernel = self._kernels[batch.variant] = StructKernel(program(batch.variant), "ingest", RAW.size)
         copies = (0 if part is None else part.data.ptr for part in result)
-        RAW.pack_into(kernel.buffer, 0, *batch.words(*copies))
+        RAW.pack_into(kernel.buffer, 0, *copies, *batch.words)
         kernel.launch(min((len(src) + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
         return result
 

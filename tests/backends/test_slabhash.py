@@ -15,7 +15,7 @@ from numba import njit
 from suricate.backends.slabhash import cursor, layout, programs
 from suricate.backends.slabhash.cursor import bucket_of, decode, degree_place, head_place
 from suricate.backends.slabhash.layout import FREED, LISTED_BIT, QUEUED_FLAG, SEVERAL
-from suricate.backends.slabhash.store import SlabHashStore
+from suricate.backends.slabhash.store import Grant, SlabHashStore
 from suricate.devices import CPU, Device, resolve_device
 from suricate.errors import CapacityError, CheckFailed, VertexRangeError
 from suricate.graph import Graph
@@ -318,7 +318,8 @@ def test_rebuckets_leave_what_the_batch_needs(quota: int, monkeypatch: pytest.Mo
     assert need == 5  # 29 of the 300 edges do not fit into the chains that there are
     store.slabs = store._resized(bump + need + quota + 1_000)
     monkeypatch.setattr(store, "more_quota", lambda edges, need: (-1, need))
-    store.kernels.insert(*batch, None, None, need, quota, np.zeros(len(keys), np.uint8), None)
+    grant = Grant(len(keys), need, quota, least=need + quota, ample=need + quota)
+    store.kernels.insert(*batch, None, None, grant, np.zeros(len(keys), np.uint8), None)
     store.check()
     assert int(store.slabs.counters[layout.BUMP]) <= bump + need + quota
     assert (bucket_counts(store)[5] > 4) == (quota >= 70)
@@ -696,11 +697,14 @@ def test_hub_batches_with_duplicates(device: Device, weight_dtype: str | None, m
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("taken_by", [{"CHUNK_FROM": 1}, {"SMALL_SHARE": 0}], ids=["warps", "lanes"])
 @pytest.mark.parametrize("weight_dtype", [None, "float32"])
-def test_lanes_race_to_start_a_vertex(weight_dtype: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_race_to_start_a_vertex(
+    weight_dtype: str | None, taken_by: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With slabs taken in advance the first edge of a vertex is counted with its head: once, whoever inserts it."""
-    engine = "suricate.backends.slabhash.cuda"
-    monkeypatch.setattr(f"{engine}.CHUNK_FROM", 1)
+    for name, value in taken_by.items():
+        monkeypatch.setattr(f"suricate.backends.slabhash.cuda.{name}", value)
     n, size, rng = 2_000, 20_000, np.random.default_rng(3)
     hints = np.where(np.arange(n) % 2, 40, 0)  # room on odd vertices, nothing on even ones
     graph = Graph(n, backend="slabhash", device="cuda", weight_dtype=weight_dtype, degree_hints=hints)
@@ -716,6 +720,35 @@ def test_lanes_race_to_start_a_vertex(weight_dtype: str | None, monkeypatch: pyt
         graph.check()
         assert int(graph.store().slabs.counters[FREED]) > 0  # what was taken in advance in vain
         graph.delete_vertices(even)
+        dst[-1] = n
+        with pytest.raises(VertexRangeError):
+            graph.insert_edges(xp.asarray(src), xp.asarray(dst), None if weight_dtype is None else 1)
+        graph.check()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("checks", ["eager", "deferred"])
+def test_slabs_are_granted_once(checks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the host has not heard of a batch, its slabs count as used; small batches may take them in advance."""
+    monkeypatch.setattr("suricate.backends.slabhash.cuda.SMALL_SHARE", 1)
+    n, rng = 5_000, np.random.default_rng(5)
+    graph = Graph(n, backend="slabhash", device="cuda", checks=checks, slab_bytes=32)
+    graph.reserve(2_000)
+    store, model = graph.store(), set()
+    assert isinstance(store, SlabHashStore)
+    monkeypatch.setattr(store.kernels, "refresh", lambda: None)
+    rooms = []
+    for _ in range(60):
+        src, dst = rng.integers(0, n, (2, 100))
+        graph.insert_edges(*map(graph.device.xp.asarray, (src, dst)))
+        model.update(zip(src.tolist(), dst.tolist(), strict=True))
+        rooms.append(store._room)
+        counters = graph.device.to_numpy(store.slabs.counters).astype(int)
+        listed = max(0, counters[layout.LISTED] - counters[layout.TAKEN])
+        assert store._room <= store.slabs.capacity - counters[layout.BUMP] + listed
+    assert min(np.diff(rooms)) < 0 < max(np.diff(rooms))  # granted, and read where that was not enough
+    graph.check()
+    assert pairs_of(graph.edges(), graph.device) == model
 
 
 def test_growth_by_large_batches_makes_room_ahead(device: Device) -> None:
