@@ -271,9 +271,9 @@ class CudaKernels:
         self.store._set_room((room & LOWER_HALF) - pending, used & LOWER_HALF, wanted & LOWER_HALF)
 
     @property
-    def is_behind(self) -> bool:
-        """Whether there are insertions whose counters have not been taken over."""
-        return bool(self._spent)
+    def behind(self) -> int:
+        """Number of insertions whose counters have not been taken over."""
+        return len(self._spent)
 
     def forget_spent(self) -> None:
         """The store has read the counters itself, waiting for all that was queued."""

@@ -51,6 +51,7 @@ IN_FLIGHT, DEFAULT_IN_FLIGHT = (1, 2, 4), 1
 BULK_SHARE = 32  # a batch of this share of the edges is large for a store ...
 BATCHES_AHEAD = 16  # ... which is then sized for this many more of them,
 EDGES_AHEAD = 1 << 24  # but for no more than this many edges, or half as many again
+LOOK_AFTER = 16  # batches without a look at the counters, which also say what re-buckets lack
 LARGE_VERTEX = 1 << 12  # slabs that the re-bucketing of a hub may take, in a small batch too
 SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
 
@@ -659,15 +660,15 @@ class SlabHashStore(Store):
         """Insert a batch that nobody has checked, where there are enough slabs for it whatever is in it, else None."""
         edges = batch.size
         grant = self._raw_grant(edges)
-        if grant is None and batch.waits and self.kernels.is_behind:
+        if grant is None and batch.waits and self.kernels.behind:
             self._read_counters()
             grant = self._raw_grant(edges)
         if grant is None:
             return None
         held = self.kernels.insert_raw(batch, grant)
         self._count_batch(edges)
-        if self._room < grant.ample:  # ask now, while the device is busy, what the batches before this one have left
-            self.kernels.refresh()
+        if self._room < grant.ample or self.kernels.behind >= LOOK_AFTER:
+            self.kernels.refresh()  # now, while the device is busy with this batch, see what those before it have left
         return held
 
     def _raw_grant(self, edges: int) -> Grant | None:

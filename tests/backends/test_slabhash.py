@@ -15,7 +15,7 @@ from numba import njit
 from suricate.backends.slabhash import cursor, layout, programs
 from suricate.backends.slabhash.cursor import bucket_of, decode, degree_place, head_place
 from suricate.backends.slabhash.layout import FREED, LISTED_BIT, QUEUED_FLAG, SEVERAL
-from suricate.backends.slabhash.store import Grant, SlabHashStore
+from suricate.backends.slabhash.store import LOOK_AFTER, Grant, SlabHashStore
 from suricate.devices import CPU, Device, resolve_device
 from suricate.errors import CapacityError, CheckFailed, VertexRangeError
 from suricate.graph import Graph
@@ -749,6 +749,20 @@ def test_slabs_are_granted_once(checks: str, monkeypatch: pytest.MonkeyPatch) ->
     assert min(np.diff(rooms)) < 0 < max(np.diff(rooms))  # granted, and read where that was not enough
     graph.check()
     assert pairs_of(graph.edges(), graph.device) == model
+
+
+@pytest.mark.gpu
+def test_counters_are_looked_at_now_and_then() -> None:
+    """With slabs in abundance no batch needs to know the counters, but what re-buckets lack must not stay unnoticed."""
+    graph = Graph(1_000, backend="slabhash", device="cuda")
+    graph.reserve(500_000)
+    store, ids = graph.store(), graph.device.xp.arange(100)
+    assert isinstance(store, SlabHashStore)
+    behind = []
+    for shift in range(3 * LOOK_AFTER):
+        graph.insert_edges(ids, ids + shift)
+        behind.append(store.kernels.behind)
+    assert LOOK_AFTER // 2 < max(behind) <= LOOK_AFTER + 2
 
 
 def test_growth_by_large_batches_makes_room_ahead(device: Device) -> None:
