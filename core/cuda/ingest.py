@@ -32,7 +32,6 @@ BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # as in 
 THREADS, MAX_BLOCKS = 256, 2048
 LOOKS = 1000  # at the answer of a kernel before the host waits for its end instead; together some 50 us
 RAW = struct.Struct("=12Q2I")  # struct Raw of ingest.cuh
-SHAPE = attrgetter("size", "ndim", "flags.c_contiguous", "data.device_id")
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +131,9 @@ class Ingest:
         self.has_loops = False  #: whether a batch held a self-loop, as of the last :meth:`look`
         self.used = False  #: whether the current call had anything checked on the device
         self._xp, self._ndarray = cupy, cupy.ndarray
+        plain = hasattr(cupy.ndarray, "_c_contiguous")  # of CuPy's own; `flags` is a new object each time, and slow
+        contiguous = "_c_contiguous" if plain else "flags.c_contiguous"
+        self._shape_of = attrgetter("size", "ndim", contiguous, "data.device_id")
         self._form = (1, True, device.index)  # of arrays that kernels take, behind their size
         self._batch = RawBatch(not deferred)
         self._status = cupy.zeros(BLOCKS * STATUS.itemsize, np.uint8)
@@ -200,17 +202,17 @@ class Ingest:
 
         None for what :meth:`place` does not return: whatever still has to be converted, moved, or refused.
         """
-        array = self._ndarray
+        array, shape_of = self._ndarray, self._shape_of
         if not isinstance(src, array) or not isinstance(dst, array):
             return None
-        shape = SHAPE(src)
-        if shape != SHAPE(dst) or shape[1:] != self._form or not shape[0]:
+        shape = shape_of(src)
+        if shape != shape_of(dst) or shape[1:] != self._form or not shape[0]:
             return None
         n, kind, fill, weights = shape[0], None, 0, 0
         if weight is not None:
             if isinstance(weight, Fill):
                 kind, fill = "fill", int(weight)
-            elif isinstance(weight, array) and SHAPE(weight) == shape:
+            elif isinstance(weight, array) and shape_of(weight) == shape:
                 kind, weights = weight.dtype.char, weight.data.ptr
             else:
                 return None
