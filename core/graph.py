@@ -620,6 +620,7 @@ class Graph:
 
     def _update(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
         cuda, ingest, eager = self._cuda, self._ingest, self.checks == "eager" or bool(self._trackers)
+        # What _current_device does, without the further call: every small batch would feel that.
         if cuda is not None and cuda.runtime.getDevice() != self.device.index:
             with self.current_device():
                 return self._update(delete, insert, parts)

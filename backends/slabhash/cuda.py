@@ -292,9 +292,8 @@ class CudaKernels:
         before: Array | None,
     ) -> None:
         """Insert a batch with the slabs that are granted to it."""
-        edges = len(src)
         addresses = _addresses(src, dst, weight, guard, status, before)
-        self._insert(self._plan("insert", None, edges), None, edges, addresses, grant)
+        self._insert(self._plan("insert", None, grant.edges), None, addresses, grant)
 
     def insert_raw(self, batch: RawBatch, grant: Grant) -> Held:
         """The same for a batch that nobody has checked."""
@@ -303,7 +302,7 @@ class CudaKernels:
         _, dst, weight, status, before, end = plan.offsets
         memory = self._take_memory(end)
         src = memory.ptr
-        self._insert(plan, batch, edges, (src, src + dst, src + weight, 0, src + status, src + before), grant)
+        self._insert(plan, batch, (src, src + dst, src + weight, 0, src + status, src + before), grant)
         self._lay_aside(batch, end)
         return Held(edges, batch.variant.mirrored, dtype, dtype, memory, plan.offsets)
 
@@ -326,15 +325,18 @@ class CudaKernels:
         except MemoryError as error:
             raise self.store.out_of_memory(error) from error
 
-    def _insert(self, plan: Plan, raw: RawBatch | None, edges: int, addresses: tuple[int, ...], grant: Grant) -> None:
-        store, scratch = self.store, self._scratch(edges)
+    def _insert(self, plan: Plan, raw: RawBatch | None, addresses: tuple[int, ...], grant: Grant) -> None:
+        store, edges = self.store, grant.edges
+        scratch = self._scratch(edges)
         slabs, ahead = grant.need + grant.quota, grant.least < grant.ample <= store._room
         if ahead:
             slabs += grant.ample - grant.least
         chunk = CHUNK if ahead and edges >= CHUNK_FROM else 1
         self._batches = number = self._batches + 1 & LOWER_HALF
         words = (*addresses, edges, grant.quota, chunk, ahead, number, plan.share)
-        plan.kernel.launch(scratch.prefix, plan.blocks, words + addresses[:3] + raw.words if raw else words)
+        if raw:
+            words += addresses[:3] + raw.words
+        plan.kernel.launch(scratch.prefix, plan.blocks, words)
         store._room -= slabs
         self._granted += slabs
         self._spent.append((number, self._granted))
@@ -402,8 +404,9 @@ class CudaKernels:
 
     def _delete(self, plan: Plan, raw: RawBatch | None, edges: int, addresses: tuple[int, ...]) -> None:
         words = (*addresses, edges, plan.share)
-        copied = words + addresses[:3] + raw.words if raw else words  # no weights
-        plan.kernel.launch(self._view()[1], plan.blocks, copied)
+        if raw:
+            words += (*addresses[:2], 0, *raw.words)  # no weights are copied
+        plan.kernel.launch(self._view()[1], plan.blocks, words)
 
     def find(self, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""
@@ -415,8 +418,10 @@ class CudaKernels:
 
     def _find(self, raw: RawBatch | None, src: int, dst: int, edges: int, found: Array, weight: Array | None) -> None:
         plan = self._plan("find", raw, edges)
-        words = (src, dst, found.data.ptr, 0 if weight is None else weight.data.ptr, edges, plan.share)
-        plan.kernel.launch(self._view()[1], plan.blocks, (*words, 0, 0, 0, *raw.words) if raw else words)  # no copies
+        words: tuple[int, ...] = (src, dst, found.data.ptr, 0 if weight is None else weight.data.ptr, edges, plan.share)
+        if raw:
+            words += (0, 0, 0, *raw.words)  # nothing is copied
+        plan.kernel.launch(self._view()[1], plan.blocks, words)
 
     # -- maintenance ---------------------------------------------------------------------------------------------------
 

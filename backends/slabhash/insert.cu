@@ -174,8 +174,8 @@ __device__ __noinline__ void finish(const View& g, const Insertion& b) {
     }
 }
 
-// One grid-wide barrier, two if the batch is raw, then those of finish() if there is anything to do. Changes nothing if the
-// batch is refused.
+// One grid-wide barrier, two if the batch is raw, then those of finish() if there is anything to do. Changes no edge if the
+// batch is refused; slabs that were taken ahead are given back.
 extern "C" __global__ void __launch_bounds__(256, BLOCKS_PER_SM) insert(const __grid_constant__ Arguments a) {
     const View& g = a.g;
     const Insertion& b = a.batch;

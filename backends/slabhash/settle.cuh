@@ -24,7 +24,8 @@ struct Scratch {
     uint32_t table_size, limit, most_moves;
 };
 
-// An insertion: its edges uint32[n], weights and outcome. Packed by cuda.py.
+// An insertion: its edges uint32[n], weights and outcome. A warp takes `share` edges and `chunk` new slabs at a time; with
+// `ahead` lanes take a slab for a vertex without storage before they know whether another lane is first. Packed by cuda.py.
 struct Insertion : Scratch {
     const uint32_t* src;
     const uint32_t* dst;

@@ -70,6 +70,9 @@ class Grant(NamedTuple):
     ample: int
 
 
+NO_GRANT = Grant(0, 0, 0, 0, 0)
+
+
 class SlabHashStore(Store):
     """One hash table of slabs per vertex. See :class:`suricate.store.Store` for the common arguments.
 
@@ -139,7 +142,7 @@ class SlabHashStore(Store):
         self._bound_edges = 0  # upper bound of the edges inserted since the buckets were last sized for all
         self._has_deleted = False  # since the buckets were last sized for all
         self._marked_arrays = False
-        self._usual_grant: Grant | None = None  # what a raw batch of that size gets, whatever is in it
+        self._usual_grant = NO_GRANT  # what a raw batch of that size gets, whatever is in it
         with self.reserving():
             self.slabs = self._new_slabs(num_vertices, 0)
         self._read_counters()
@@ -194,7 +197,7 @@ class SlabHashStore(Store):
 
     @slabs.setter
     def slabs(self, slabs: Slabs) -> None:
-        self._slabs, self._usual_grant = slabs, None
+        self._slabs, self._usual_grant = slabs, NO_GRANT
         if self.device.is_cuda:
             self.kernels.forget_arrays()
 
@@ -483,7 +486,7 @@ class SlabHashStore(Store):
             need = self._need_at_most(num_edges) + self._extra(num_edges)
             if not self._sweep(need):
                 self._grow(need, wanted=need + max(need, self.slabs.capacity) // 16)  # so that few calls make it grow
-        self._promised, self._usual_grant = max(self._promised, num_edges), None
+        self._promised, self._usual_grant = max(self._promised, num_edges), NO_GRANT
         if self.device.is_cuda:
             self.kernels.prepare(num_edges)
 
@@ -674,12 +677,10 @@ class SlabHashStore(Store):
     def _raw_grant(self, edges: int) -> Grant | None:
         """Grant a batch what any so many edges need; None if there are too few slabs for that."""
         usual = self._usual_grant
-        if usual is not None and usual.edges == edges:
-            if self._room < usual.ample:
-                self.kernels.refresh()
-            if self._room >= usual.least and not self._wanted:
-                return usual
-        self.kernels.refresh()
+        if usual.edges != edges or self._room < usual.ample:
+            self.kernels.refresh()
+        if usual.edges == edges and self._room >= usual.least and not self._wanted:
+            return usual
         need = self._need_at_most(edges)
         if self._wanted or self._room < need or self._width_is_open or self._is_large(edges):
             return None

@@ -651,9 +651,10 @@ def test_check_finds_a_key_in_the_wrong_bucket() -> None:
 def test_cuda_sources_are_complete(dtype: np.dtype | None) -> None:
     """Every kernel that is launched is in the sources; they can be assembled without CuPy."""
     text = "\n".join(program.text for program in programs.programs(SlabHashStore(4, weight_dtype=dtype)))
-    launches = re.findall(r'(?:_launch|_kernel)\("(\w+)"', (programs.HERE / "cuda.py").read_text())
+    launches = re.findall(r'(?:_launch|_plan)\("(\w+)"', (programs.HERE / "cuda.py").read_text())
     kernels = re.findall(r"__global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(", text)
     assert len(launches) > 12
+    assert {"insert", "erase", "find"} <= set(launches)
     assert set(launches) <= set(kernels)
 
 
