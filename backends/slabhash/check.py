@@ -10,6 +10,7 @@ from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_count, bucket_of
 from suricate.backends.slabhash.layout import (
     ARRIVED,
     BUMP,
+    ENDED,
     FREED,
     LISTED,
     LISTED_BIT,
@@ -99,7 +100,7 @@ def verify(slabs: Slabs, num_vertices: int, marked: bool) -> None:
     require(len(slabs.vertex) == 2 * len(slabs.buckets), "there are a head word, a degree and a bucket code per vertex")
     require(len(slabs.buckets) >= num_vertices, "there are words for every vertex")
     require(slabs.capacity == 0 or slabs.pool.ctypes.data % 128 == 0, "the pool is aligned to 128 bytes")
-    require(counters[ARRIVED] in (0, 1 << 31), "nobody waits at the barrier between batches")
+    require(set(counters[[ARRIVED, ENDED]]) <= {0, 1 << 31}, "nobody waits at a barrier between batches")
     require(not counters[OWN].any(), "an insertion leaves its own counters at zero")
     require(not (slabs.buckets & QUEUED_FLAG).any(), "no vertex is queued between batches")
     reached = np.zeros(slabs.capacity, bool)

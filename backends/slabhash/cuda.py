@@ -108,7 +108,8 @@ class BatchKernel:
     def launch(self, prefix: bytes, blocks: int, words: tuple[int, ...]) -> None:
         """Launch as many blocks."""
         kernel = self._kernel
-        kernel.begin_with(prefix)
+        if kernel.prefix is not prefix:
+            kernel.begin_with(prefix)
         self._words.pack_into(kernel.buffer, self._at, *words)
         kernel.launch(blocks, BLOCK)
 

@@ -67,12 +67,15 @@ __device__ __forceinline__ void look_ahead(const View& g, const Insertion& b, co
     prefetch_slab(g, slab);
 }
 
-// Warp: append index i of each lane with `listed` to a list of that length.
-__device__ __forceinline__ void append_index(uint32_t* list, uint32_t* length, bool listed, long long i) {
+// Warp: append index i of each lane with `listed` to a list, whose length is the counter `length`.
+__device__ __forceinline__ void append_index(const View& g, uint32_t* list, int length, bool listed, long long i) {
     const uint32_t who = __ballot_sync(WARP, listed);
     if (!who) return;
     uint32_t at = 0;
-    if ((threadIdx.x & 31) == 0) at = atomicAdd(length, __popc(who));
+    if ((threadIdx.x & 31) == 0) {
+        at = add_to_word(g.counters + length, __popc(who));
+        if (at == 0) note_undone(g);
+    }
     at = __shfl_sync(WARP, at, 0) + __popc(who & ((1u << (threadIdx.x & 31)) - 1u));
     if (listed) list[at] = uint32_t(i);
 }
@@ -123,34 +126,26 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
             const bool counts = status == NEW || status == DEFERRED;
             add_per_vertex(degree_word(g, e.u), e.u, counts && !counted, 1u);
             if (counted && !counts) atomicAdd(degree_word(g, e.u), 0xFFFFFFFFu);  // another lane was first with the same edge
-            append_index(b.late, g.counters + PENDING, status == DEFERRED, base + lane);
+            append_index(g, b.late, PENDING, status == DEFERRED, base + lane);
         }
 #if WEIGHT_WORDS
         const bool there = e.active && status == FOUND;
-        append_index(b.met, g.counters + MET, there, there ? edge_index<LATE>(b, base + lane) : 0);
+        append_index(g, b.met, MET, there, there ? edge_index<LATE>(b, base + lane) : 0);
 #endif
     }
 }
 
-// What the host is to know, in one thread.
-struct Counts {
-    uint32_t bump, listed, taken, freed, wanted;
-};
-__device__ __forceinline__ Counts read_counts(const View& g) {
-    if (thread_index() != 0) return {};
-    return {load_word(g.counters + BUMP), g.counters[LISTED], load_word(g.counters + TAKEN), load_word(g.counters + FREED),
-            load_word(g.counters + WANTED)};
-}
-
 // One thread: send the host the number of free slabs, that of slabs in use (or a few more), and what re-buckets lacked, each in
 // one store with the number of this batch in the upper half.
-__device__ __forceinline__ void send_counts(const View& g, const Insertion& b, const Counts& c) {
+__device__ __forceinline__ void send_counts(const View& g, const Insertion& b) {
     if (thread_index() != 0) return;
-    const uint32_t left = c.listed - min(c.taken, c.listed);
+    const uint32_t bump = load_word(g.counters + BUMP), freed = load_word(g.counters + FREED);
+    const uint32_t wanted = load_word(g.counters + WANTED), listed = g.counters[LISTED];
+    const uint32_t left = listed - min(load_word(g.counters + TAKEN), listed);
     const uint64_t number = uint64_t(b.number) << 32;
-    b.mirror[0] = number | uint32_t(g.capacity - c.bump + left);
-    b.mirror[1] = number | (c.bump - left - c.freed);
-    b.mirror[2] = number | c.wanted;
+    b.mirror[0] = number | uint32_t(g.capacity - bump + left);
+    b.mirror[1] = number | (bump - left - freed);
+    b.mirror[2] = number | wanted;
 }
 
 // Grid: re-bucket the vertices that the batch has queued, insert what waits for that, and give edges that were there their
@@ -170,7 +165,7 @@ __device__ __noinline__ void finish(const View& g, const Insertion& b) {
     grid_barrier(g);
     if (thread_index() == 0) {
         g.counters[QUEUED] = g.counters[PENDING] = g.counters[WORK] = g.counters[MET] = 0;
-        g.counters[SPENT] = g.counters[SPENT + 1] = g.counters[HEADS] = 0;
+        g.counters[SPENT] = g.counters[SPENT + 1] = g.counters[HEADS] = g.counters[UNDONE] = 0;
     }
 }
 
@@ -198,14 +193,7 @@ extern "C" __global__ void __launch_bounds__(256, BLOCKS_PER_SM) insert(const __
         insert_edges<false>(g, b, first, spare);
     }
     give_back(g, spare);
-    Counts counts;
-    const bool more = grid_wait(g, false, grid_arrive(g, false), [&](uint32_t) {
-        counts = read_counts(g);
-        return load_word(g.counters + QUEUED) | load_word(g.counters + PENDING) | load_word(g.counters + MET);
-    });
-    if (more) {
-        finish(g, b);
-        counts = read_counts(g);
-    }
-    send_counts(g, b, counts);
+    const uint32_t ended = grid_arrive(g, ENDED, false);
+    if (grid_wait(g, ENDED, false, ended, [](uint32_t undone) { return undone; })) finish(g, b);
+    send_counts(g, b);
 }

@@ -17,7 +17,7 @@ from suricate.devices import Array
 
 SLAB_BYTES = (32, 64, 128)
 
-# Places in the array of counters (uint32[16]); the others belong to one insertion on CUDA: see slab_layout.cuh.
+# Places in the array of counters (uint32[NUM_COUNTERS]); others belong to one insertion on CUDA: see slab_layout.cuh.
 BUMP = 0  #: slabs below this index are or were in use
 LISTED = 1  #: length of the list of free slabs
 TAKEN = 2  #: how many of the list were taken again
@@ -26,8 +26,10 @@ WANTED = 4  #: slabs that re-buckets asked for in vain
 TOUCHED = 5  #: length of the list of slabs that were inserted into since the mark
 ARRIVED = 32  #: CUDA: grid-wide barrier, apart from the others, as blocks poll it while they count
 REFUSED = 33  #: CUDA: number of the last call whose batch was refused in the kernel that was to apply it
+ENDED = 34  #: CUDA: the barrier that ends an insertion
+UNDONE = 35  #: CUDA: whether an insertion has more to do behind it
 NUM_COUNTERS = 64
-OWN = [6, 7, 8, 9, 12, 13, 14]  #: CUDA: zero between batches
+OWN = [6, 7, 8, 9, 12, 13, 14, UNDONE]  #: CUDA: zero between batches
 
 SEVERAL = 1 << 31  #: flag of a head word: the vertex has more than one bucket
 MAX_SLABS = SEVERAL - 2
@@ -101,7 +103,7 @@ class Slabs(NamedTuple):
     ``pool`` uint32[capacity * words] (aligned to 128 bytes; what is unused is EMPTY); ``owner`` uint32[capacity], EMPTY
     for free slabs. ``vertex`` uint32[2 * vertices]: at 2 v the head word, which is EMPTY (no storage yet) or the first
     slab of v, with the flag SEVERAL if it has more than one bucket; at 2 v + 1 the degree. ``buckets`` uint16 per
-    vertex (encoded; 1 without storage; read only with that flag). ``counters`` uint32[16]; ``free_list`` uint32.
+    vertex (encoded; 1 without storage; read only with that flag). ``counters`` uint32[64]; ``free_list`` uint32.
     ``fresh`` and ``touched`` are uint32[capacity], empty until the first mark, which sets ``marked`` to 1: bit j of
     ``fresh[s]`` says that the key in slot j was inserted since the mark, LISTED_BIT that slab s is in ``touched``.
     """

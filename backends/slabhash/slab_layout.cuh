@@ -9,7 +9,10 @@ constexpr uint32_t LISTED_BIT = 0x80000000u;  // of g.fresh: the slab is in the 
 // Places in the counters: see layout.py. Within one insertion, zero before and after: vertices to re-bucket (QUEUED), edges put
 // off until their vertex has more buckets (PENDING), buckets to move (WORK), edges that were there already (MET), slabs claimed
 // by re-buckets (SPENT, 64 bits), and heads among them (HEADS).
-enum { BUMP, LISTED, TAKEN, FREED, WANTED, TOUCHED, QUEUED, PENDING, WORK, MET, SPENT = 12, HEADS = 14, ARRIVED = 32, REFUSED };
+enum {
+    BUMP, LISTED, TAKEN, FREED, WANTED, TOUCHED, QUEUED, PENDING, WORK, MET, SPENT = 12, HEADS = 14,
+    ARRIVED = 32, REFUSED, ENDED, UNDONE
+};
 
 constexpr uint32_t SEVERAL = 0x80000000u;  // flag of a head word: the vertex has more than one bucket
 constexpr int MANTISSA_BITS = 5;

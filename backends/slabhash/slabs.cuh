@@ -79,6 +79,13 @@ __device__ __forceinline__ void store_word(uint32_t* p, uint32_t word) {
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" : : "l"(p), "r"(word) : "memory");
 }
 
+// What atomicAdd() does, for one lane: the compiler would have a warp vote on who does it, and wait for the answer at once.
+__device__ __forceinline__ uint32_t add_to_word(uint32_t* p, uint32_t more) {
+    uint32_t before;
+    asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(p), "r"(more) : "memory");
+    return before;
+}
+
 // The head word of vertex u, for the batches: the vertices, which are fewer than the slabs and are asked for with every edge,
 // are the last to leave the L2 cache.
 __device__ __forceinline__ uint32_t load_head(const View& g, uint32_t u) {
@@ -106,28 +113,30 @@ __device__ __forceinline__ uint64_t load_pair(const uint32_t* p) {
     return words;
 }
 
+static_assert(ARRIVED % 2 == 0 && REFUSED == ARRIVED + 1 && UNDONE == ENDED + 1, "grid_wait() loads both at once");
+
 // A grid-wide barrier in two halves, between which a block may do what depends on no other one. The first: say that the block is
-// here. The top bit of the counter flips with each barrier; the rest is zero between barriers, however many blocks there are.
-__device__ __forceinline__ uint32_t grid_arrive(const View& g, bool all) {
+// here. The top bit of the counter `at` flips with each barrier; the rest is zero between barriers, however many blocks there are.
+__device__ __forceinline__ uint32_t grid_arrive(const View& g, int at, bool all) {
     uint32_t before = 0;
     __syncthreads();
     if (threadIdx.x == 0) {
         if (all) __threadfence();
-        before = atomicAdd(g.counters + ARRIVED, blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u);
+        before = add_to_word(g.counters + at, blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u);
     }
     return before;
 }
 
 // The second half: wait until all blocks are here. Returns in all threads what one thread of the block then gets as answer from
-// `ask`, a function of the word behind the counter: if all threads of a grid ask at once, that takes a microsecond or two. With
+// `ask`, a function of the word behind the counter: whatever a block has stored there comes with the news that all are here. With
 // `all` everything that blocks have written is visible then, else only what they have done by atomics whose results they have
 // waited for.
 template <class Ask>
-__device__ __forceinline__ bool grid_wait(const View& g, bool all, uint32_t before, Ask ask) {
+__device__ __forceinline__ bool grid_wait(const View& g, int at, bool all, uint32_t before, Ask ask) {
     bool answer = false;
     if (threadIdx.x == 0) {
-        uint64_t now = load_pair(g.counters + ARRIVED);
-        while (!((before ^ uint32_t(now)) & 0x80000000u)) now = load_pair(g.counters + ARRIVED);
+        uint64_t now = load_pair(g.counters + at);
+        while (!((before ^ uint32_t(now)) & 0x80000000u)) now = load_pair(g.counters + at);
         if (all) __threadfence();
         answer = ask(uint32_t(now >> 32));
     }
@@ -136,7 +145,7 @@ __device__ __forceinline__ bool grid_wait(const View& g, bool all, uint32_t befo
 
 // Both halves.
 __device__ __forceinline__ void grid_barrier(const View& g) {
-    grid_wait(g, true, grid_arrive(g, true), [](uint32_t) { return false; });
+    grid_wait(g, ARRIVED, true, grid_arrive(g, ARRIVED, true), [](uint32_t) { return false; });
 }
 
 // What one lane holds of a slab.
@@ -241,7 +250,7 @@ __device__ __forceinline__ uint32_t allocate(const View& g, bool wants, Spare& s
     if (spare.listed) {
         int leader = __ffs(who) - 1;
         uint32_t taken = spare.listed;
-        if (lane == leader && load_word(g.counters + TAKEN) < spare.listed) taken = atomicAdd(g.counters + TAKEN, __popc(who));
+        if (lane == leader && load_word(g.counters + TAKEN) < spare.listed) taken = add_to_word(g.counters + TAKEN, __popc(who));
         taken = __shfl_sync(WARP, taken, leader) + __popc(who & below);
         if (wants && taken < spare.listed) slab = g.free_list[taken];
         wants = wants && slab == EMPTY;
@@ -253,7 +262,7 @@ __device__ __forceinline__ uint32_t allocate(const View& g, bool wants, Spare& s
     uint32_t bump = spare.next + there;  // after those
     if (more) {
         const uint32_t taken = max(more, spare.chunk);
-        if (lane == 0) bump = atomicAdd(g.counters + BUMP, taken);
+        if (lane == 0) bump = add_to_word(g.counters + BUMP, taken);
         bump = __shfl_sync(WARP, bump, 0);
         spare.left = there + taken;
     }
@@ -305,11 +314,20 @@ __device__ __forceinline__ void mark_slot(const View& g, uint32_t slab, uint32_t
     if (!(before & LISTED_BIT)) g.touched[atomicAdd(g.counters + TOUCHED, 1u)] = slab;
 }
 
+// The first entry of a list that is looked at behind the last barrier says so, by one thread.
+__device__ __forceinline__ void note_undone(const View& g) {
+    store_word(g.counters + UNDONE, 1u);
+    __threadfence();
+}
+
 // Queue vertex u for re-bucketing, once; the top bit of its bucket code says that it is queued.
 __device__ __forceinline__ void flag_vertex(const View& g, uint32_t u, uint32_t* queue) {
     uint32_t* const pair = reinterpret_cast<uint32_t*>(g.buckets) + (u >> 1);
     const uint32_t bit = 0x8000u << 16 * (u & 1);
-    if (!(atomicOr(pair, bit) & bit)) queue[atomicAdd(g.counters + QUEUED, 1u)] = u;
+    if (atomicOr(pair, bit) & bit) return;
+    const uint32_t at = atomicAdd(g.counters + QUEUED, 1u);
+    queue[at] = u;
+    if (at == 0) note_undone(g);
 }
 
 // When place_edges() reports vertices to re-bucket. `queue` null: never; else per vertex, once.

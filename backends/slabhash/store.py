@@ -360,19 +360,24 @@ class SlabHashStore(Store):
         There is room until then, so that few vertices are re-bucketed one by one, and few batches end up here. Where
         edges have been deleted there may be room enough.
         """
-        edges, stored = len(src), self.num_edges if self.hashing and not self._has_deleted else 0
-        if 2 * stored < edges or edges * BULK_SHARE < stored:
+        if not self.hashing or self._has_deleted:
             return False
-        coming = min(BATCHES_AHEAD * edges, max(stored // 2, EDGES_AHEAD - stored))
-        spare = edges + sum(self.kernels.slabs_ahead(edges)) + coming // self.geometry.keys
-        spare += (self.slabs.capacity + spare) // 8  # a larger pool keeps more for re-buckets
+        edges = len(src)
         try:
             with self.reserving():
                 expected = self.degrees()
-                self.kernels.count_sources(src, guard, expected)
-            self._rebuild(expected, spare=spare, room=1 + coming / (stored + edges), stored=stored)
+                stored = int(expected.sum(dtype=np.int64))
+            if 2 * stored < edges or edges * BULK_SHARE < stored:
+                return False
+            coming = min(BATCHES_AHEAD * edges, max(stored // 2, EDGES_AHEAD - stored))
+            spare = edges + sum(self.kernels.slabs_ahead(edges)) + coming // self.geometry.keys
+            spare += (self.slabs.capacity + spare) // 8  # a larger pool keeps more for re-buckets
+            self.kernels.count_sources(src, guard, expected)
+            self._rebuild(expected, stored, spare=spare, room=1 + coming / (stored + edges))
         except CapacityError:
             return False
+        if self._room < self._need_at_most(edges) + self._extra(edges):
+            self._read_counters()
         return self._room >= self._need_at_most(edges) + self._extra(edges)
 
     def _make_loose_room(self, slabs: int) -> bool:
@@ -449,6 +454,7 @@ class SlabHashStore(Store):
             self._rebuild(self.degrees(), spare=spare)
         except CapacityError:
             return False
+        self._read_counters()
         return True
 
     def _grow(self, minimum: int, wanted: int) -> None:
@@ -521,10 +527,8 @@ class SlabHashStore(Store):
         return self.device.xp.clip(hints, 0, MAX_VERTICES).astype(np.uint32)
 
     def _try_hints(self, hints: Array) -> None:
-        try:
-            self._rebuild(hints)
-        except CapacityError:
-            return
+        with suppress(CapacityError):
+            self._rebuild(hints, 0)
 
     def _is_large(self, edges: int) -> bool:
         """Return whether a batch has more edges than there is storage in use for, so that all is sized anew first."""
@@ -541,29 +545,29 @@ class SlabHashStore(Store):
             with self.reserving():
                 expected = self.degrees()
                 self.kernels.count_sources(src, guard, expected)
-            later = max(0, self._promised - len(src))
-            return self._rebuild(expected, (src, dst, guard), later=later)
+            later, stored = max(0, self._promised - len(src)), None if self._bound_edges else 0
+            return self._rebuild(expected, stored, (src, dst, guard), later=later)
         except CapacityError:
             return None
 
     def _rebuild(
         self,
         expected: Array,
+        stored: int | None = None,
         batch: Batch | None = None,
         spare: int = 0,
         later: int = 0,
         room: float = 1.0,
-        stored: int | None = None,
     ) -> int:
         """Move all edges to a new pool with buckets for ``room`` times the ``expected`` degrees, and slabs for a batch.
 
-        ``spare`` are slabs and ``later`` edges to keep room for besides; ``stored`` is the number of edges, if known.
-        Returns the slabs that the batch may need; raises ``CapacityError`` before anything changed.
+        ``stored`` is the number of edges, if known, ``spare`` are slabs and ``later`` edges to keep room for besides.
+        Returns the slabs that the batch may need; raises ``CapacityError`` before anything changed. Does not look at
+        the counters again: the room is that which moving all edges leaves at least.
         """
         old, vertices = self.slabs, self._vertices_allocated
         if stored is None:
-            self._read_counters()
-            stored = self.num_edges if self._used else 0
+            stored = self.num_edges
         with self.reserving():
             codes, heads = self.kernels.plan(expected, room)
             ends = self.device.xp.cumsum(heads)
@@ -577,8 +581,11 @@ class SlabHashStore(Store):
         if stored:
             self.kernels.move_edges(old, new)
         self.slabs, self._bound_edges, self._has_deleted = new, stored, False
-        self._read_counters()
-        return min(need, self._room) if batch is None or stored else need
+        used = total + min(need, stored // self.geometry.keys)
+        self._set_room(new.capacity - used, used, 0)
+        if self.device.is_cuda:
+            self.kernels.forget_spent()
+        return min(need, self._room)
 
     def _with_heads(
         self, tables: Tables, total: int, stored: int, batch: Batch | None, spare: int, *, exact: bool
@@ -610,6 +617,7 @@ class SlabHashStore(Store):
     def compact(self) -> None:
         """Flush tombstones, give every vertex buckets for its degree, and cut the pool to what that takes."""
         self._rebuild(self.degrees())
+        self._read_counters()
 
     # -- updates and queries -------------------------------------------------------------------------------------------
 
