@@ -28,7 +28,7 @@ from suricate.arrays import (
     same_length,
 )
 from suricate.batch import Batch, Change, Delta
-from suricate.devices import Array, Device, resolve_device
+from suricate.devices import Array, Device, cuda_device_count, resolve_device
 from suricate.errors import (
     DeviceError,
     DTypeError,
@@ -71,6 +71,11 @@ class MemoryUsage(NamedTuple):
     used: int
     allocated: int
     bytes_per_edge: float
+
+
+def _switch(device: Device) -> Any:
+    """Return ``cupy.cuda``, to make ``device`` the current one; None on the CPU, and where there is no other device."""
+    return device.xp.cuda if device.is_cuda and cuda_device_count() > 1 else None
 
 
 def _current_device(method: Method) -> Method:
@@ -137,7 +142,7 @@ class Graph:
         _one_of("self_loops", self_loops, tuple(LOOPS))
         _one_of("checks", checks, CHECKS)
         engine, place = _engine_and_device(backend, device)
-        self.device, self._cuda = place, place.xp.cuda if place.is_cuda else None
+        self.device, self._cuda = place, _switch(place)
         self._set(num_vertices, directed=directed, weight_dtype=dtype, self_loops=self_loops, checks=checks)
         out_hints = _hints(degree_hints, num_vertices, "degree_hints")
         in_hints = _hints(in_degree_hints, num_vertices, "in_degree_hints")
@@ -175,7 +180,7 @@ class Graph:
 
     @_current_device
     def _make_ingest(self) -> Ingest | None:
-        if self._cuda is None:
+        if not self.device.is_cuda:
             return None
         from suricate.cuda.ingest import Ingest
 
@@ -479,7 +484,7 @@ class Graph:
         self._settle()
         other = object.__new__(type(self))
         place = resolve_device(device)
-        other.device, other._cuda = place, place.xp.cuda if place.is_cuda else None
+        other.device, other._cuda = place, _switch(place)
         other._set(
             self._num_vertices,
             directed=self.directed,

@@ -91,7 +91,7 @@ def wait_for(device: Device) -> None:
 class StructKernel:
     """A kernel whose one argument is a struct, launched with less work for the host than CuPy's own launch takes.
 
-    The struct is packed into ``buffer`` before each launch, which copies it.
+    The struct is packed into ``buffer`` before each launch; ``prefix`` is what it begins with, if known.
     """
 
     def __init__(self, program: Program, name: str, size: int) -> None:
@@ -102,7 +102,7 @@ class StructKernel:
         self._cooperative = program.cooperative
         self._driver, self._current_stream = driver, get_current_stream
         self.buffer = ctypes.create_string_buffer(size)
-        self._prefix: bytes | None = None
+        self.prefix: bytes | None = None
         self._params = (ctypes.c_void_p * 1)(ctypes.addressof(self.buffer))
         self._params_address = ctypes.addressof(self._params)
 
@@ -119,10 +119,9 @@ class StructKernel:
         return self._driver.occupancyMaxActiveBlocksPerMultiprocessor(self._address, threads, 0)
 
     def begin_with(self, prefix: bytes) -> None:
-        """Put ``prefix`` at the start of the buffer, if it is not what was put there last."""
-        if self._prefix is not prefix:
-            ctypes.memmove(self.buffer, prefix, len(prefix))
-            self._prefix = prefix
+        """Put ``prefix`` at the start of the buffer."""
+        ctypes.memmove(self.buffer, prefix, len(prefix))
+        self.prefix = prefix
 
 
 @cache

@@ -20,7 +20,7 @@ import numpy as np
 
 from suricate.arrays import PARTS, Scalar, loop_message, on_device, range_message, weight_message
 from suricate.cuda import C_TYPES, Program, StructKernel, c_type, wait_for
-from suricate.devices import Array, Device
+from suricate.devices import Array, Device, cuda_device_count
 from suricate.errors import SelfLoopError, SuricateError, VertexRangeError, WeightError
 from suricate.store import EdgeList
 
@@ -133,8 +133,9 @@ class Ingest:
         self._xp, self._ndarray = cupy, cupy.ndarray
         plain = hasattr(cupy.ndarray, "_c_contiguous")  # of CuPy's own; `flags` is a new object each time, and slow
         contiguous = "_c_contiguous" if plain else "flags.c_contiguous"
-        self._shape_of = attrgetter("size", "ndim", contiguous, "data.device_id")
-        self._form = (1, True, device.index)  # of arrays that kernels take, behind their size
+        several = cuda_device_count() > 1
+        self._shape_of = attrgetter("size", "ndim", contiguous, *["data.device_id"] * several)
+        self._form = (1, True, *[device.index] * several)  # of arrays that kernels take, behind their size
         self._batch = RawBatch(not deferred)
         self._status = cupy.zeros(BLOCKS * STATUS.itemsize, np.uint8)
         words = self._status.view(np.uint32)
