@@ -11,7 +11,7 @@ import numpy as np
 
 from suricate.bench import constants
 from suricate.bench.beds import Batches, Bed, HostBatch, host_keys
-from suricate.bench.oracle import EdgeModel, check_content, check_same_keys, expect
+from suricate.bench.oracle import EdgeModel, check_content, check_same_keys, distinct, expect
 from suricate.bench.runner import Skipped, Task
 from suricate.bench.states import bytes_per_edge, stage_of
 from suricate.store import EdgeList
@@ -151,7 +151,7 @@ class Insert(Operation):
         """Compare the delta and the edges that are there now."""
         if self.bed.silent:
             return
-        model, keys = self.model, np.unique(batch.keys)
+        model, keys = self.model, distinct(batch.keys)
         fresh = keys if self.pairs == "existing" else keys[~model.contains(keys)]
         check_same_keys(host_keys(self.device, delta.inserted), fresh, "insert: the delta's inserted edges")
         check_same_keys(host_keys(self.device, self.graph.edges()), model.plus(keys), "insert: content")
@@ -159,10 +159,9 @@ class Insert(Operation):
             self._check_weights(batch)
 
     def _check_weights(self, batch: HostBatch) -> None:
-        assert batch.weight is not None
-        last = dict(zip(batch.keys.tolist(), batch.weight.tolist(), strict=True))
+        last = EdgeModel(batch.src, batch.dst, batch.weight)
         stored = self.device.to_numpy(self.graph.edge_weights(batch.edges.src, batch.edges.dst))
-        expected = np.array([last[key] for key in batch.keys.tolist()], stored.dtype)
+        expected = last.weights_of(batch.keys)
         expect(np.array_equal(stored, expected), "insert: the last weight of a duplicate did not win")
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
@@ -196,7 +195,7 @@ class Delete(Operation):
         """Compare the delta and the edges that are there now."""
         if self.bed.silent:
             return
-        model, keys = self.model, np.unique(batch.keys)
+        model, keys = self.model, distinct(batch.keys)
         check_same_keys(host_keys(self.device, delta.deleted), keys, "delete: the delta's deleted edges")
         check_same_keys(host_keys(self.device, self.graph.edges()), model.minus(keys), "delete: content")
 

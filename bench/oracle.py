@@ -32,15 +32,30 @@ def ends_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (keys >> np.uint64(32)).astype(np.uint32), (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
+def distinct(keys: np.ndarray) -> np.ndarray:
+    """Return each of ``keys`` once, ascending; several times as fast as ``np.unique``."""
+    ascending = np.sort(keys)
+    return ascending[_run_ends(ascending)]
+
+
+def _run_ends(ascending: np.ndarray) -> np.ndarray:
+    """Return which elements are the last of their value, bool[n]."""
+    ends = np.ones(len(ascending), bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=ends[:-1])
+    return ends
+
+
 class EdgeModel:
     """A set of edges: ascending uint64 ``keys``, and ``weight`` in the same order or None; the last weight wins."""
 
     def __init__(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None = None) -> None:
         keys = keys_of(src, dst)
-        # the first occurrence in reverse order is the last one
-        unique, first = np.unique(keys[::-1], return_index=True)
-        self.keys = unique
-        self.weight = None if weight is None else weight[::-1][first]
+        if weight is None:
+            self.keys, self.weight = distinct(keys), None
+        else:
+            order = np.argsort(keys, kind="stable")
+            order = order[_run_ends(keys[order])]
+            self.keys, self.weight = keys[order], weight[order]
         self._ranks: np.ndarray | None = None
 
     def exact_ranks(self, num_vertices: int) -> np.ndarray:

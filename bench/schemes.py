@@ -13,7 +13,7 @@ import numpy as np
 from suricate.bench import constants
 from suricate.bench.beds import Batches, Bed, Housekeeper
 from suricate.bench.operations import BedTask
-from suricate.bench.oracle import check_content, ends_of, expect
+from suricate.bench.oracle import check_content, distinct, ends_of, expect
 from suricate.bench.runner import Skipped
 from suricate.bench.traversals import gather_traffic, value
 from suricate.errors import RequirementError
@@ -96,7 +96,7 @@ class SchemeTask(BedTask):
         self.graph.mark()
         batch = self.batches.draw("uniform")
         self.graph.insert_edges(*batch.edges)
-        keys = np.unique(batch.keys)
+        keys = distinct(batch.keys)
         new = keys[~self.model.contains(keys)]
         return self._counted(Pass(new=new), len(new) if self.scheme == "updated" else len(self.model) + len(new))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from suricate.bench import constants
-from suricate.bench.oracle import EdgeModel, check_bfs, check_pagerank, keys_of, levels, pagerank
+from suricate.bench.oracle import EdgeModel, check_bfs, check_pagerank, distinct, keys_of, levels, pagerank
 from suricate.bench.runner import Mismatch
 
 N = 60
@@ -33,6 +33,12 @@ def test_model_is_a_set_where_the_last_weight_wins():
     asked = keys_of(np.array([1, 1, 3], np.uint32), np.array([0, 2, 9], np.uint32))
     assert model.contains(asked).tolist() == [False, True, False]
     assert model.weights_of(asked[1:2]).tolist() == [2.0]
+
+
+@pytest.mark.parametrize("size", [0, 1, 200])
+def test_distinct_keys_are_ascending(size):
+    keys = np.random.default_rng(size).integers(0, 50, size).astype(np.uint64) << np.uint64(40)
+    assert distinct(keys).tolist() == sorted(set(keys.tolist()))
 
 
 def test_edges_are_added_to_a_model_and_taken_away():
