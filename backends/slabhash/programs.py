@@ -6,6 +6,7 @@ Needs no CuPy and no GPU, so that everything can be compiled anywhere.
 from __future__ import annotations
 
 import struct
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,14 @@ DELETION = struct.Struct("=5Q2q")
 QUERY = struct.Struct("=4Q2q")
 
 
+@cache
 def engine_programs(
     shape: Geometry, declaration: str, in_flight: int = 2, variant: Variant | None = None
 ) -> dict[str, Program]:
-    """Return the programs of the engine by source file; with a ``variant``, those that take raw batches of it."""
+    """Return the programs of the engine by source file; with a ``variant``, those that take raw batches of it.
+
+    They are the same for all stores of this layout, so that kernels are looked up once.
+    """
     defines: dict[str, int | str] = {**macros(shape), "RAW": int(variant is not None)}
     own = {
         "insert.cu": {

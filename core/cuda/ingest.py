@@ -12,6 +12,7 @@ from __future__ import annotations
 import struct
 import sys
 from dataclasses import dataclass
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,13 @@ class Variant:
         return tuple(macros.items())
 
 
+@cache
+def the_variant(*fields: Any) -> Variant:
+    """Return the variant of these fields, always the same object: what depends on it is there for all graphs."""
+    return Variant(*fields)
+
+
+@cache
 def program(variant: Variant) -> Program:
     """Return the kernel's program."""
     return Program(Path(__file__).with_name("ingest.cu"), defines=variant.defines())
@@ -244,7 +252,7 @@ class Ingest:
         if np.dtype(src).kind not in "iu" or np.dtype(dst).kind not in "iu":
             return None
         into = None if kind is None or held is None else held.name
-        variant = Variant(np.dtype(src).name, np.dtype(dst).name, weight, into, mirrored, loops)
+        variant = the_variant(np.dtype(src).name, np.dtype(dst).name, weight, into, mirrored, loops)
         self._variants[key] = variant
         return variant
 
