@@ -140,10 +140,11 @@ class Ingest:
         self.used = False  #: whether the current call had anything checked on the device
         self._xp, self._ndarray = cupy, cupy.ndarray
         plain = hasattr(cupy.ndarray, "_c_contiguous")  # of CuPy's own; `flags` is a new object each time, and slow
-        contiguous = "_c_contiguous" if plain else "flags.c_contiguous"
-        several = cuda_device_count() > 1
-        self._shape_of = attrgetter("size", "ndim", contiguous, *["data.device_id"] * several)
-        self._form = (1, True, *[device.index] * several)  # of arrays that kernels take, behind their size
+        traits: dict[str, Any] = {"ndim": 1, "_c_contiguous" if plain else "flags.c_contiguous": True}
+        if cuda_device_count() > 1:
+            traits["data.device_id"] = device.index
+        self._shape_of = attrgetter("size", *traits)
+        self._form = tuple(traits.values())  # of arrays that kernels take, behind their size
         self._batch = RawBatch(not deferred)
         self._status = cupy.zeros(BLOCKS * STATUS.itemsize, np.uint8)
         words = self._status.view(np.uint32)
