@@ -53,6 +53,13 @@ def _places(ascending: np.ndarray, keys: np.ndarray) -> np.ndarray:
     return places
 
 
+def among(keys: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+    """Return which of ``keys`` are in ``ascending``, bool[n]; many times as fast as ``np.isin``."""
+    if not len(ascending):
+        return np.zeros(len(keys), bool)
+    return ascending[np.minimum(_places(ascending, keys), len(ascending) - 1)] == keys
+
+
 class EdgeModel:
     """A set of edges: ascending uint64 ``keys``, and ``weight`` in the same order or None; the last weight wins."""
 
@@ -88,9 +95,7 @@ class EdgeModel:
 
     def contains(self, keys: np.ndarray) -> np.ndarray:
         """Return which of ``keys`` are edges, bool[n]."""
-        if not len(self.keys):
-            return np.zeros(len(keys), bool)
-        return self.keys[np.minimum(_places(self.keys, keys), len(self.keys) - 1)] == keys
+        return among(keys, self.keys)
 
     def plus(self, keys: np.ndarray) -> np.ndarray:
         """Return the keys of the edges and of ``keys`` (ascending, distinct), ascending and distinct."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from suricate.bench import constants
-from suricate.bench.oracle import EdgeModel, check_bfs, check_pagerank, distinct, keys_of, levels, pagerank
+from suricate.bench.oracle import EdgeModel, among, check_bfs, check_pagerank, distinct, keys_of, levels, pagerank
 from suricate.bench.runner import Mismatch
 
 N = 60
@@ -39,6 +39,8 @@ def test_model_is_a_set_where_the_last_weight_wins():
 def test_distinct_keys_are_ascending(size):
     keys = np.random.default_rng(size).integers(0, 50, size).astype(np.uint64) << np.uint64(40)
     assert distinct(keys).tolist() == sorted(set(keys.tolist()))
+    some = keys[::3]
+    assert among(keys, np.sort(some)).tolist() == [key in some.tolist() for key in keys.tolist()]
 
 
 def test_edges_are_added_to_a_model_and_taken_away():
