@@ -104,7 +104,7 @@ class EdgeModel:
 
     def minus(self, keys: np.ndarray) -> np.ndarray:
         """Return the keys of the edges without ``keys`` (distinct), ascending."""
-        return np.delete(self.keys, np.searchsorted(self.keys, keys[self.contains(keys)]))
+        return np.delete(self.keys, _places(self.keys, keys[self.contains(keys)]))
 
     def weights_of(self, keys: np.ndarray) -> np.ndarray:
         """Return the weights of ``keys``, all of which must be edges."""

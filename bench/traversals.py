@@ -147,8 +147,8 @@ class Current(AlgorithmTask):
     def check(self, state: tuple[HostBatch, HostBatch], delta: Any) -> None:
         """Verify the content and the tracked result after the batch."""
         insert, delete = state
-        kept = np.setdiff1d(self.bed.data.model.keys, delete.keys)
-        model = EdgeModel(*ends_of(np.union1d(kept, insert.keys)))
+        kept = self.bed.data.model.minus(delete.keys)
+        model = EdgeModel(*ends_of(np.concatenate((kept, insert.keys))))
         check_content(self.graph, model)
         self.check_on(self.tracked(), model)
 
