@@ -113,7 +113,7 @@ __device__ __forceinline__ uint64_t load_pair(const uint32_t* p) {
     return words;
 }
 
-static_assert(ARRIVED % 2 == 0 && REFUSED == ARRIVED + 1 && UNDONE == ENDED + 1, "grid_wait() loads both at once");
+static_assert(ARRIVED % 2 == 0 && REFUSED == ARRIVED + 1 && ENDED % 2 == 0 && UNDONE == ENDED + 1, "grid_wait() loads both at once");
 
 // A grid-wide barrier in two halves, between which a block may do what depends on no other one. The first: say that the block is
 // here. The top bit of the counter `at` flips with each barrier; the rest is zero between barriers, however many blocks there are.

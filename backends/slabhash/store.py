@@ -365,8 +365,7 @@ class SlabHashStore(Store):
         edges = len(src)
         try:
             with self.reserving():
-                expected = self.degrees()
-                stored = int(expected.sum(dtype=np.int64))
+                expected, stored = self._present()
             if 2 * stored < edges or edges * BULK_SHARE < stored:
                 return False
             coming = min(BATCHES_AHEAD * edges, max(stored // 2, EDGES_AHEAD - stored))
@@ -451,7 +450,7 @@ class SlabHashStore(Store):
         if holes <= self._used + MIN_SLABS:
             return False
         try:
-            self._rebuild(self.degrees(), spare=spare)
+            self._rebuild(*self._present(), spare=spare)
         except CapacityError:
             return False
         self._read_counters()
@@ -530,6 +529,11 @@ class SlabHashStore(Store):
         with suppress(CapacityError):
             self._rebuild(hints, 0)
 
+    def _present(self) -> tuple[Array, int]:
+        """Return the degrees (a copy) and the number of edges; on CUDA this waits."""
+        degrees = self.degrees()
+        return degrees, int(degrees.sum(dtype=np.int64))
+
     def _is_large(self, edges: int) -> bool:
         """Return whether a batch has more edges than there is storage in use for, so that all is sized anew first."""
         return self.hashing and edges > (self.slabs.capacity - self._room) * self.geometry.keys
@@ -543,9 +547,9 @@ class SlabHashStore(Store):
             return None
         try:
             with self.reserving():
-                expected = self.degrees()
+                expected, stored = self._present() if self._bound_edges else (self.degrees(), 0)
                 self.kernels.count_sources(src, guard, expected)
-            later, stored = max(0, self._promised - len(src)), None if self._bound_edges else 0
+            later = max(0, self._promised - len(src))
             return self._rebuild(expected, stored, (src, dst, guard), later=later)
         except CapacityError:
             return None
@@ -553,7 +557,7 @@ class SlabHashStore(Store):
     def _rebuild(
         self,
         expected: Array,
-        stored: int | None = None,
+        stored: int,
         batch: Batch | None = None,
         spare: int = 0,
         later: int = 0,
@@ -561,13 +565,11 @@ class SlabHashStore(Store):
     ) -> int:
         """Move all edges to a new pool with buckets for ``room`` times the ``expected`` degrees, and slabs for a batch.
 
-        ``stored`` is the number of edges, if known, ``spare`` are slabs and ``later`` edges to keep room for besides.
+        ``stored`` is the number of edges, ``spare`` are slabs and ``later`` edges to keep room for besides.
         Returns the slabs that the batch may need; raises ``CapacityError`` before anything changed. Does not look at
         the counters again: the room is that which moving all edges leaves at least.
         """
         old, vertices = self.slabs, self._vertices_allocated
-        if stored is None:
-            stored = self.num_edges
         with self.reserving():
             codes, heads = self.kernels.plan(expected, room)
             ends = self.device.xp.cumsum(heads)
@@ -616,7 +618,7 @@ class SlabHashStore(Store):
 
     def compact(self) -> None:
         """Flush tombstones, give every vertex buckets for its degree, and cut the pool to what that takes."""
-        self._rebuild(self.degrees())
+        self._rebuild(*self._present())
         self._read_counters()
 
     # -- updates and queries -------------------------------------------------------------------------------------------

@@ -88,10 +88,10 @@ def sample_variants(held: str | None) -> list[Variant]:
     """Return a representative set of variants for weights of dtype ``held``, for the compile check."""
     ids = ("int64", "uint32", "uint8", "uint64", "int32")
     if held is None:
-        return [Variant(s, d) for s, d in zip(ids, reversed(ids), strict=True)]
+        return [the_variant(s, d) for s, d in zip(ids, reversed(ids), strict=True)]
     weights = ("fill", "float64", "float32", "int64", "uint64", "int8")
     loops = {"float32": 0, "float64": 1, "int32": 2, "uint32": 1}[held]
-    return [Variant("int64", "int64", weight, held, True, loops) for weight in weights]
+    return [the_variant("int64", "int64", weight, held, True, loops) for weight in weights]
 
 
 def programs() -> list[Program]:
