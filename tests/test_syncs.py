@@ -1,10 +1,13 @@
 """Steady-state updates on CUDA wait for the device never with ``checks="deferred"``, at most once with ``"eager"``."""
 
+import gc
+
 import numpy as np
 import pytest
 
 import suricate as su
 from suricate.bench.syncs import captured, count_syncs
+from suricate.primitives.cuda import Mirror
 
 pytestmark = pytest.mark.gpu
 
@@ -92,3 +95,45 @@ def test_a_deferred_update_can_be_recorded():
     gone = {(int(u), int(v)) for u, v in zip(src[:100].get(), dst[:100].get(), strict=True)}
     assert graph.num_edges == len(distinct - gone)
     graph.check()
+
+
+def keep_busy(xp):
+    """Have the device at work for some ten milliseconds."""
+    large = xp.empty(1 << 26, np.uint8)
+    for _ in range(400):
+        large.fill(1)
+
+
+def sent(xp):
+    """Return whether arrays arrive on the device as they were; they go through host memory that is free now."""
+    parts = [xp.asarray(np.full(size, 7)) for size in (64, 128, 256) for _ in range(50)]
+    return all((part == 7).all() for part in parts)
+
+
+@pytest.mark.parametrize("device", ["cuda"], indirect=True)
+def test_a_graph_may_go_away_while_the_device_is_at_work(engine, device):
+    """What its kernels send to the host then does not end up in memory that is somebody else's by now."""
+    xp = device.xp
+    src, dst, _ = batches(xp, 1, weighted=False)[0]
+    gc.collect()
+    gc.freeze()  # so that the collection below is quick
+    try:
+        graph = settled_graph(engine, "deferred", weighted=False)
+        keep_busy(xp)
+        graph.insert_edges(src, dst)
+        del graph
+        gc.collect()
+        assert sent(xp)
+    finally:
+        gc.unfreeze()
+
+
+@pytest.mark.parametrize("device", ["cuda"], indirect=True)
+@pytest.mark.parametrize("counters", [1, 80])
+def test_so_may_a_mirror_of_counters(device, counters):
+    xp = device.xp
+    mirror, values = Mirror(np.zeros(counters)), xp.arange(counters)
+    keep_busy(xp)
+    mirror.post(values)
+    del mirror
+    assert sent(xp)

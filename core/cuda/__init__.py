@@ -83,9 +83,8 @@ class Program:
 
 
 def wait_for(device: Device) -> None:
-    """Wait for a CUDA device, whichever is current."""
-    with device.xp.cuda.Device(device.index):
-        device.synchronize()
+    """Wait for all streams of a CUDA device, whichever is current."""
+    device.xp.cuda.Device(device.index).synchronize()
 
 
 class StructKernel:

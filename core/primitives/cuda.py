@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,10 @@ class Mirror:
         self._pinned = cupyx.empty_pinned(self.values.shape, np.int64)
         self._event = cupy.cuda.Event(disable_timing=True)
         self._in_flight = False
+
+    def __del__(self) -> None:
+        if getattr(self, "_in_flight", False) and not sys.is_finalizing():
+            self._event.synchronize()  # the copy is about to be written to host memory that goes away now
 
     def charge(self, inserted: int, deleted: int) -> None:
         """Note that a batch about to be queued inserts and deletes at most so many edges."""
