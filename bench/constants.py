@@ -33,7 +33,7 @@ VALUE_DTYPES = ("float32", "float64")  #: dtypes of the vertex array in neighbor
 # -- repeats -----------------------------------------------------------------------------------------------------------
 
 WARM_CALLS = 4  #: untimed calls right before a timed one, so that it takes what it takes in a stream of calls
-WARM_BATCH = 2**16  #: most edges of such a call; and at most 1 / 64 of the graph's
+WARM_EDGES = 2**16  #: most distinct edges of such a call; and at most 1 / 64 of the graph's
 WARMUPS = 2  #: repeats after verification that are not counted
 MIN_REPEATS = 10
 MAX_REPEATS = 1000

@@ -59,27 +59,33 @@ class Stage:
 
     def warm_size(self, batch: int) -> int:
         """Return how many edges a call has that goes ahead of one with ``batch`` edges."""
-        return max(1, min(batch, constants.WARM_BATCH, len(self.model) // 64))
+        return batch
+
+    def _distinct(self, batch: int) -> int:
+        """Return how many of them are distinct: few enough to leave the caches of a large graph as they are."""
+        return max(1, min(self.warm_size(batch), constants.WARM_EDGES, len(self.model) // 64))
 
     def present(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
         """Return edges of the graph, with their weights, for a call ahead of one with ``batch`` edges.
 
         The keys ``without`` are left out.
         """
-        at = self.bed.rng("present").choice(len(self.model), self.warm_size(batch), replace=False)
+        at = self.bed.rng("present").choice(len(self.model), self._distinct(batch), replace=False)
         if without is not None:
             at = at[~among(self.model.keys[at], np.sort(without))]
-        return _taken(self.bed, self.model, at)
+        return _taken(self.bed, self.model, _repeated(at, self.warm_size(batch)))
 
     def absent(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
-        """Return edges that are not in the graph, not more than for a call ahead of one with ``batch`` edges.
+        """Return edges that are not in the graph, for a call ahead of one with ``batch`` edges.
 
         The keys ``without`` are left out.
         """
-        size = self.warm_size(batch)
+        size = self._distinct(batch)
         keys = keys_of(*self.bed.rng("absent").integers(0, self.bed.data.num_vertices, (2, 2 * size), np.uint32))
         keys = keys[~self.model.contains(keys)][:size]
-        return self.bed.upload(*ends_of(keys if without is None else keys[~among(keys, np.sort(without))]))
+        if without is not None:
+            keys = keys[~among(keys, np.sort(without))]
+        return self.bed.upload(*ends_of(_repeated(keys, self.warm_size(batch))))
 
     def make_room(self, batch: int) -> None:
         """Allocate what a batch, and the calls ahead of it, can need: that a store grows once is not measured."""
@@ -188,6 +194,11 @@ def _tenths(bed: Bed, *, weighted: bool) -> list[EdgeList]:
         rounds = order.reshape(constants.AGE_ROUNDS, share)
         bed.kept["tenths", weighted] = [_taken(bed, model, at) for at in rounds]
     return bed.kept["tenths", weighted]
+
+
+def _repeated(entries: np.ndarray, size: int) -> np.ndarray:
+    """Return ``size`` entries, the same ones again and again; none if there are none."""
+    return np.resize(entries, size if len(entries) else 0)
 
 
 def _taken(bed: Bed, model: EdgeModel, at: np.ndarray) -> EdgeList:
