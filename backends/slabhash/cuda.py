@@ -7,7 +7,6 @@ import sys
 from collections import deque
 from contextlib import suppress
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cupy
@@ -50,9 +49,12 @@ def _addresses(*arrays: Array | None) -> tuple[int, ...]:
     return tuple(0 if array is None else array.data.ptr for array in arrays)
 
 
-def _offsets(*sizes: int) -> tuple[int, ...]:
+def _offsets(*sizes: int) -> list[int]:
     """Return the offsets of parts of these sizes, and that of the end."""
-    return tuple(accumulate(((size + ALIGNMENT - 1) & -ALIGNMENT for size in sizes), initial=0))
+    offsets = [0]
+    for size in sizes:
+        offsets.append(offsets[-1] + (size + ALIGNMENT - 1 & -ALIGNMENT))
+    return offsets
 
 
 class Held(NamedTuple):
@@ -66,7 +68,7 @@ class Held(NamedTuple):
     weight: np.dtype | None
     before: np.dtype | None
     memory: Any
-    offsets: tuple[int, ...]
+    offsets: list[int]
 
     def __call__(self) -> Change:
         """Return the arrays."""
@@ -123,7 +125,7 @@ class Plan(NamedTuple):
     kernel: BatchKernel
     share: int
     blocks: int
-    offsets: tuple[int, ...]
+    offsets: list[int]
 
 
 class Scratch(NamedTuple):

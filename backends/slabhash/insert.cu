@@ -194,6 +194,6 @@ extern "C" __global__ void __launch_bounds__(256, BLOCKS_PER_SM) insert(const __
     }
     give_back(g, spare);
     const uint32_t ended = grid_arrive(g, ENDED, false);
-    if (grid_wait(g, ENDED, false, ended, [](uint32_t undone) { return undone; })) finish(g, b);
+    if (grid_wait(g, ENDED, false, ended, 1)) finish(g, b);
     send_counts(g, b);
 }

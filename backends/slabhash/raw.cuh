@@ -17,7 +17,7 @@ __device__ __forceinline__ uint32_t take_batch(const View& g, const Raw& r, bool
 
 // The second half: returns whether the batch is refused, and says so to the host. What take_batch() has returned is `before`.
 __device__ __forceinline__ bool is_refused(const View& g, const Raw& r, bool alone, uint32_t before) {
-    const bool refused = grid_wait(g, ARRIVED, !alone, before, [&](uint32_t number) { return number == r.call; });
+    const bool refused = grid_wait(g, ARRIVED, !alone, before, r.call);
     if (thread_index() == 0) answer(r, refused);
     return refused;
 }

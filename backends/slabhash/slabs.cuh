@@ -127,26 +127,22 @@ __device__ __forceinline__ uint32_t grid_arrive(const View& g, int at, bool all)
     return before;
 }
 
-// The second half: wait until all blocks are here. Returns in all threads what one thread of the block then gets as answer from
-// `ask`, a function of the word behind the counter: whatever a block has stored there comes with the news that all are here. With
-// `all` everything that blocks have written is visible then, else only what they have done by atomics whose results they have
-// waited for.
-template <class Ask>
-__device__ __forceinline__ bool grid_wait(const View& g, int at, bool all, uint32_t before, Ask ask) {
-    bool answer = false;
+// The second half: wait until all blocks are here. Returns in all threads whether the word behind the counter is `word`, as one
+// thread of the block sees it then: whatever a block has stored there comes with the news that all are here. With `all` everything
+// that blocks have written is visible then, else only what they have done by atomics whose results they have waited for.
+__device__ __forceinline__ bool grid_wait(const View& g, int at, bool all, uint32_t before, uint32_t word) {
+    bool same = false;
     if (threadIdx.x == 0) {
         uint64_t now = load_pair(g.counters + at);
         while (!((before ^ uint32_t(now)) & 0x80000000u)) now = load_pair(g.counters + at);
         if (all) __threadfence();
-        answer = ask(uint32_t(now >> 32));
+        same = uint32_t(now >> 32) == word;
     }
-    return __syncthreads_or(answer);
+    return __syncthreads_or(same);
 }
 
 // Both halves.
-__device__ __forceinline__ void grid_barrier(const View& g) {
-    grid_wait(g, ARRIVED, true, grid_arrive(g, ARRIVED, true), [](uint32_t) { return false; });
-}
+__device__ __forceinline__ void grid_barrier(const View& g) { grid_wait(g, ARRIVED, true, grid_arrive(g, ARRIVED, true), 0); }
 
 // What one lane holds of a slab.
 struct Part {

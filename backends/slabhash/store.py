@@ -686,11 +686,17 @@ class SlabHashStore(Store):
 
     def _raw_grant(self, edges: int) -> Grant | None:
         """Grant a batch what any so many edges need; None if there are too few slabs for that."""
-        usual = self._usual_grant
-        if usual.edges != edges or self._room < usual.ample:
-            self.kernels.refresh()
-        if usual.edges == edges and self._room >= usual.least and not self._wanted:
-            return usual
+        grant: Grant | None = self._usual_grant
+        if self._usual_grant.edges != edges or self._wanted:
+            grant = self._new_grant(edges)
+        if grant is None or self._room < grant.ample:
+            self.kernels.refresh()  # there may be more than was known
+            if grant is not self._usual_grant or self._room < grant.least or self._wanted:
+                grant = self._new_grant(edges)
+        return grant
+
+    def _new_grant(self, edges: int) -> Grant | None:
+        """Grant a raw batch what it needs of what is known to be free."""
         need = self._need_at_most(edges)
         if self._wanted or self._room < need or self._width_is_open or self._is_large(edges):
             return None
