@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections import deque
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -160,20 +159,19 @@ class CudaKernels:
         self._programs: dict[Variant | None, dict[str, Program]] = {}
         self._kernels: dict[tuple[str, Variant | None], BatchKernel] = {}
         self._plans: dict[tuple[str, Variant | None, int], Plan] = {}
-        # uint64[3] in host memory: what insertions send (see insert.cu), each in the lower half of a word, with the
-        # insertion's number above it. A memoryview gives plain ints, at once and a whole word at a time.
+        # uint64[3] in host memory: what insertions send (see insert.cu), each in the lower half of a word; above it are
+        # the slabs granted until then. A memoryview gives plain ints, at once and a whole word at a time.
         pinned = cupyx.empty_pinned(3, np.uint64)
         pinned[:] = 0
         self._mirror_address, self._mirror = pinned.ctypes.data, memoryview(pinned)
         self._kept_scratch = NO_SCRATCH
         self._aside: tuple[int, Any] = (0, None)  # memory for a batch to come, and its size
-        self._batches = 0  # insertions so far, modulo 2**32
-        self._granted = 0  # slabs, to all of them
-        self._spent: deque[tuple[int, int]] = deque()  # of insertions not seen yet: number, slabs granted until then
+        self._granted = self._seen = 0  # slabs, to all insertions and to those whose counters are known, modulo 2**32
+        self.behind = 0  #: insertions since counters were taken over
 
     def __del__(self) -> None:
-        batches = getattr(self, "_batches", 0)  # 0 also if the constructor failed
-        if batches and any(word >> 32 != batches for word in self._mirror) and not sys.is_finalizing():
+        granted = getattr(self, "_granted", None)  # None if the constructor failed
+        if granted is not None and any(word >> 32 != granted for word in self._mirror) and not sys.is_finalizing():
             wait_for(self._device)  # an insertion is about to write to the host memory that goes away now
 
     # -- launching -----------------------------------------------------------------------------------------------------
@@ -260,27 +258,24 @@ class CudaKernels:
 
     def refresh(self) -> None:
         """Take over counters that have arrived, if any have. Never waits."""
-        spent = self._spent
-        if not spent:
+        seen = self._seen
+        if seen == self._granted:
             return
         room, used, wanted = self._mirror.tolist()
-        number = room >> 32
-        if number - spent[0][0] & LOWER_HALF >= HALF or used >> 32 != number or wanted >> 32 != number:
+        arrived = room >> 32
+        if not 0 < arrived - seen & LOWER_HALF < HALF or used >> 32 != arrived or wanted >> 32 != arrived:
             return  # nothing new, or only a part of it: next time
-        granted = 0
-        while spent and number - spent[0][0] & LOWER_HALF < HALF:
-            granted = spent.popleft()[1]
-        pending = self._granted - granted
-        self.store._set_room((room & LOWER_HALF) - pending, used & LOWER_HALF, wanted & LOWER_HALF)
+        self._seen, self.behind = arrived, 0
+        self.store._set_room((room & LOWER_HALF) - self.pending, used & LOWER_HALF, wanted & LOWER_HALF)
 
     @property
-    def behind(self) -> int:
-        """Number of insertions whose counters have not been taken over."""
-        return len(self._spent)
+    def pending(self) -> int:
+        """Number of slabs granted to insertions whose counters have not been taken over."""
+        return self._granted - self._seen & LOWER_HALF
 
-    def forget_spent(self) -> None:
-        """The store has read the counters itself, waiting for all that was queued."""
-        self._spent.clear()
+    def forget_pending(self) -> None:
+        """The store knows the counters, as they are behind all that was queued."""
+        self._seen, self.behind = self._granted, 0
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
@@ -335,14 +330,13 @@ class CudaKernels:
         if ahead:
             slabs += grant.ample - grant.least
         chunk = CHUNK if ahead and edges >= CHUNK_FROM else 1
-        self._batches = number = self._batches + 1 & LOWER_HALF
-        words = (*addresses, edges, grant.quota, chunk, ahead, number, plan.share)
+        self._granted = granted = self._granted + max(slabs, 1) & LOWER_HALF  # another number with each insertion
+        words = (*addresses, edges, grant.quota, chunk, ahead, granted, plan.share)
         if raw:
             words += addresses[:3] + raw.words
         plan.kernel.launch(scratch.prefix, plan.blocks, words)
         store._room -= slabs
-        self._granted += slabs
-        self._spent.append((number, self._granted))
+        self.behind += 1
 
     def _scratch(self, edges: int) -> Scratch:
         """Return memory for the scratch arrays of an insertion; batches share it, as they run one after the other."""

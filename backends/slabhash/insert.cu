@@ -136,16 +136,16 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
 }
 
 // One thread: send the host the number of free slabs, that of slabs in use (or a few more), and what re-buckets lacked, each in
-// one store with the number of this batch in the upper half.
+// one store with the slabs granted until this batch in the upper half, by which the host knows what they include.
 __device__ __forceinline__ void send_counts(const View& g, const Insertion& b) {
     if (thread_index() != 0) return;
     const uint32_t bump = load_word(g.counters + BUMP), freed = load_word(g.counters + FREED);
     const uint32_t wanted = load_word(g.counters + WANTED), listed = g.counters[LISTED];
     const uint32_t left = listed - min(load_word(g.counters + TAKEN), listed);
-    const uint64_t number = uint64_t(b.number) << 32;
-    b.mirror[0] = number | uint32_t(g.capacity - bump + left);
-    b.mirror[1] = number | (bump - left - freed);
-    b.mirror[2] = number | wanted;
+    const uint64_t granted = uint64_t(b.granted) << 32;
+    b.mirror[0] = granted | uint32_t(g.capacity - bump + left);
+    b.mirror[1] = granted | (bump - left - freed);
+    b.mirror[2] = granted | wanted;
 }
 
 // Grid: re-bucket the vertices that the batch has queued, insert what waits for that, and give edges that were there their

@@ -35,7 +35,7 @@ struct Insertion : Scratch {
     bits_t* before;
     long long n;
     unsigned long long quota;  // slabs that moves may use
-    uint32_t chunk, ahead, number, share;
+    uint32_t chunk, ahead, granted, share;
 };
 
 // Inclusive sum over the lanes of the warp.

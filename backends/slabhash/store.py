@@ -321,7 +321,7 @@ class SlabHashStore(Store):
         room = self.slabs.capacity - counters[BUMP] + listed
         self._set_room(room, counters[BUMP] - listed - counters[FREED], counters[WANTED])
         if self.device.is_cuda:
-            self.kernels.forget_spent()
+            self.kernels.forget_pending()
 
     def _set_room(self, room: int, used: int, wanted: int) -> None:
         """Note the slabs that are free, those in use, and those that re-buckets have asked for in vain."""
@@ -586,7 +586,7 @@ class SlabHashStore(Store):
         used = total + min(need, stored // self.geometry.keys)
         self._set_room(new.capacity - used, used, 0)
         if self.device.is_cuda:
-            self.kernels.forget_spent()
+            self.kernels.forget_pending()
         return min(need, self._room)
 
     def _with_heads(
@@ -673,7 +673,7 @@ class SlabHashStore(Store):
         """Insert a batch that nobody has checked, where there are enough slabs for it whatever is in it, else None."""
         edges = batch.size
         grant = self._raw_grant(edges)
-        if grant is None and batch.waits and self.kernels.behind:
+        if grant is None and batch.waits and self.kernels.pending:
             self._read_counters()
             grant = self._raw_grant(edges)
         if grant is None:
