@@ -7,6 +7,7 @@ until a CUDA device is really used.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import importlib.util
 from dataclasses import dataclass
 from functools import cache
@@ -38,11 +39,7 @@ class Device:
     @property
     def xp(self) -> ModuleType:
         """The array module: NumPy or CuPy."""
-        if not self.is_cuda:
-            return np
-        import cupy
-
-        return cupy
+        return _array_module(self.kind)
 
     def synchronize(self) -> None:
         """Wait until all work queued on the current stream is done (nothing to do on the CPU)."""
@@ -55,6 +52,11 @@ class Device:
 
 
 CPU = Device("cpu")
+
+
+@cache
+def _array_module(kind: str) -> ModuleType:
+    return importlib.import_module("numpy" if kind == "cpu" else "cupy")
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -93,7 +93,12 @@ def scratch_of(graph: Graph) -> Scratch:
 
 def driver_of(graph: Graph) -> ModuleType:
     """Return the module that runs operators on the graph's device."""
-    return importlib.import_module("suricate.operators.cuda" if graph.device.is_cuda else "suricate.operators.cpu")
+    return _driver(graph.device.kind)
+
+
+@cache
+def _driver(kind: str) -> ModuleType:
+    return importlib.import_module(f"suricate.operators.{kind}")
 
 
 def on_graph_device(operator: Operator) -> Operator:
