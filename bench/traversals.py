@@ -345,6 +345,10 @@ class Reduce(BedTask):
         self.x = self.device.xp.asarray(self.values)
         self.out = self.device.xp.zeros(data.num_vertices, self.dtype)
 
+    def warm(self) -> None:
+        """Reduce."""
+        self.action(None)
+
     def action(self, state: Any) -> Any:
         """Reduce."""
         from suricate.operators import neighbor_reduce
