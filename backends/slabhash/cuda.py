@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -169,9 +170,9 @@ class CudaKernels:
         self._granted = self._seen = 0  # slabs, to all insertions and to those whose counters are known, modulo 2**32
         self.behind = 0  #: insertions since counters were taken over
 
-    def __del__(self) -> None:
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:  # names may be gone by then
         granted = getattr(self, "_granted", None)  # None if the constructor failed
-        if granted is not None and any(word >> 32 != granted for word in self._mirror) and not sys.is_finalizing():
+        if granted is not None and any(word >> 32 != granted for word in self._mirror) and not finalizing():
             wait_for(self._device)  # an insertion is about to write to the host memory that goes away now
 
     # -- launching -----------------------------------------------------------------------------------------------------

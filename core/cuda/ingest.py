@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -164,8 +165,8 @@ class Ingest:
         self._running = False  # kernels that write to the notes may be under way,
         self._unread = False  # and may have found errors
 
-    def __del__(self) -> None:
-        if getattr(self, "_running", False) and not sys.is_finalizing():
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:  # names may be gone by then
+        if getattr(self, "_running", False) and not finalizing():
             wait_for(self.device)  # kernels may be about to write to the host memory that goes away now
 
     def begin(self, num_vertices: int, version: int, *, settle: bool = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -84,8 +85,8 @@ class Mirror:
         self._event = cupy.cuda.Event(disable_timing=True)
         self._in_flight = False
 
-    def __del__(self) -> None:
-        if getattr(self, "_in_flight", False) and not sys.is_finalizing():
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:  # names may be gone by then
+        if getattr(self, "_in_flight", False) and not finalizing():
             self._event.synchronize()  # the copy is about to be written to host memory that goes away now
 
     def charge(self, inserted: int, deleted: int) -> None:
