@@ -249,13 +249,17 @@ class CudaKernels:
     # -- counters ------------------------------------------------------------------------------------------------------
 
     def slabs_ahead(self, edges: int) -> tuple[int, int]:
-        """Return how many slabs to keep in a batch for re-buckets, and for what may be taken in advance, in vain."""
-        in_advance = 0
+        """Return how many slabs to keep in a batch for re-buckets, and for what may be taken in advance, in vain.
+
+        In a small batch those edges take one slab each that find their vertex without storage. All but the first of a
+        vertex do so in vain, but then share its slabs; so the batch takes at most one per edge, and what they fill.
+        """
+        in_advance, keys = 0, self.store.geometry.keys
         if edges >= CHUNK_FROM:
             in_advance = IN_VAIN * INSERT_BLOCKS * WARPS * self._multiprocessors
         elif edges * SMALL_SHARE <= self.store.slabs.capacity:
-            in_advance = edges
-        return 6 * edges // self.store.geometry.keys, in_advance
+            in_advance = edges // keys + 1
+        return 6 * edges // keys, in_advance
 
     def refresh(self) -> None:
         """Take over counters that have arrived, if any have. Never waits."""
@@ -328,6 +332,8 @@ class CudaKernels:
         store, edges = self.store, grant.edges
         scratch = self._scratch(edges)
         slabs, ahead = grant.need + grant.quota, grant.least < grant.ample <= store._room
+        if edges < CHUNK_FROM and grant.need < edges:
+            ahead = False  # one slab per edge is more than it was granted
         if ahead:
             slabs += grant.ample - grant.least
         chunk = CHUNK if ahead and edges >= CHUNK_FROM else 1

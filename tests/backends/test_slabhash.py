@@ -753,6 +753,33 @@ def test_slabs_are_granted_once(checks: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("spread", [1, 7, 64, 1000])
+def test_what_a_small_batch_takes_in_advance(spread: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most one slab per edge, and what its edges fill: also where every second one extends a chain that is full."""
+    monkeypatch.setattr("suricate.backends.slabhash.cuda.SMALL_SHARE", 0)
+    n, half, rng = 20_000, 1000, np.random.default_rng(spread)
+    graph = Graph(n, backend="slabhash", device="cuda", slab_bytes=32, hashing=False)
+    xp, store = graph.device.xp, graph.store()
+    assert isinstance(store, SlabHashStore)
+    keys = store.geometry.keys
+    full, ids = np.repeat(np.arange(half), keys), np.tile(np.arange(keys), half)
+    graph.insert_edges(xp.asarray(full), xp.asarray(ids))
+    graph.reserve(20 * half)
+    for first in range(half, n - 1000, 3000):
+        src = np.concatenate((np.arange(half), first + rng.integers(0, spread, half)))
+        order, dst = rng.permutation(2 * half), rng.integers(keys, n, 2 * half)
+        before, room = int(store.slabs.counters[layout.BUMP]), store._room
+        graph.insert_edges(xp.asarray(src[order]), xp.asarray(dst[order]))
+        taken = int(store.slabs.counters[layout.BUMP]) - before
+        assert half < taken <= min(room - store._room, 2 * half + 2 * half // keys + 1)
+        graph.delete_edges(xp.asarray(src[order]), xp.asarray(dst[order]))
+        graph.delete_vertices(xp.arange(half, n))
+        graph.compact()
+        graph.reserve(20 * half)
+    graph.check()
+
+
+@pytest.mark.gpu
 def test_counters_are_looked_at_now_and_then() -> None:
     """With slabs in abundance no batch needs to know the counters, but what re-buckets lack must not stay unnoticed."""
     graph = Graph(1_000, backend="slabhash", device="cuda")
