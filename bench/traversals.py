@@ -346,7 +346,7 @@ class Reduce(BedTask):
         self.out = self.device.xp.zeros(data.num_vertices, self.dtype)
 
     def warm(self) -> None:
-        """Reduce."""
+        """Reduce: the result is the same every time."""
         self.action(None)
 
     def action(self, state: Any) -> Any:

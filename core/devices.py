@@ -7,7 +7,6 @@ until a CUDA device is really used.
 from __future__ import annotations
 
 import ctypes
-import importlib
 import importlib.util
 from dataclasses import dataclass
 from functools import cache

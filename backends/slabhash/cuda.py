@@ -331,12 +331,12 @@ class CudaKernels:
     def _insert(self, plan: Plan, raw: RawBatch | None, addresses: tuple[int, ...], grant: Grant) -> None:
         store, edges = self.store, grant.edges
         scratch = self._scratch(edges)
-        slabs, ahead = grant.need + grant.quota, grant.least < grant.ample <= store._room
-        if edges < CHUNK_FROM and grant.need < edges:
-            ahead = False  # one slab per edge is more than it was granted
+        large, slabs = edges >= CHUNK_FROM, grant.need + grant.quota
+        # A small batch may take one slab per edge then: more than it was granted if it was counted what it needs.
+        ahead = grant.least < grant.ample <= store._room and (large or grant.need >= edges)
         if ahead:
             slabs += grant.ample - grant.least
-        chunk = CHUNK if ahead and edges >= CHUNK_FROM else 1
+        chunk = CHUNK if ahead and large else 1
         self._granted = granted = self._granted + max(slabs, 1) & LOWER_HALF  # another number with each insertion
         words = (*addresses, edges, grant.quota, chunk, ahead, granted, plan.share)
         if raw:
