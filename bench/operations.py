@@ -11,10 +11,10 @@ import numpy as np
 
 from suricate.bench import constants
 from suricate.bench.beds import Batches, Bed, HostBatch, host_keys
-from suricate.bench.oracle import EdgeModel, check_content, check_same_keys, distinct, expect
+from suricate.bench.oracle import EdgeModel, check_content, check_same_keys, expect
 from suricate.bench.runner import Skipped, Task
 from suricate.bench.states import bytes_per_edge, stage_of
-from suricate.store import EdgeList
+from suricate.store import EdgeList, sorted_distinct
 
 PAIRS = {"insert": "uniform", "delete": "existing", "query": "mixed", "churn": "uniform"}  #: kind of batch per workload
 
@@ -151,7 +151,7 @@ class Insert(Operation):
         """Compare the delta and the edges that are there now."""
         if self.bed.silent:
             return
-        model, keys = self.model, distinct(batch.keys)
+        model, keys = self.model, sorted_distinct(batch.keys)
         fresh = keys if self.pairs == "existing" else keys[~model.contains(keys)]
         check_same_keys(host_keys(self.device, delta.inserted), fresh, "insert: the delta's inserted edges")
         check_same_keys(host_keys(self.device, self.graph.edges()), model.plus(keys), "insert: content")
@@ -195,7 +195,7 @@ class Delete(Operation):
         """Compare the delta and the edges that are there now."""
         if self.bed.silent:
             return
-        model, keys = self.model, distinct(batch.keys)
+        model, keys = self.model, sorted_distinct(batch.keys)
         check_same_keys(host_keys(self.device, delta.deleted), keys, "delete: the delta's deleted edges")
         check_same_keys(host_keys(self.device, self.graph.edges()), model.minus(keys), "delete: content")
 

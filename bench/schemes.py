@@ -13,12 +13,13 @@ import numpy as np
 from suricate.bench import constants
 from suricate.bench.beds import Batches, Bed, Housekeeper
 from suricate.bench.operations import BedTask
-from suricate.bench.oracle import check_content, distinct, ends_of, expect
+from suricate.bench.oracle import check_content, ends_of, expect
 from suricate.bench.runner import Skipped
 from suricate.bench.traversals import gather_traffic, value
 from suricate.errors import RequirementError
 from suricate.frontier import Frontier
 from suricate.operators import advance, neighbor_reduce
+from suricate.store import sorted_distinct
 
 FAR = np.iinfo(np.int32).max
 
@@ -96,7 +97,7 @@ class SchemeTask(BedTask):
         self.graph.mark()
         batch = self.batches.draw("uniform")
         self.graph.insert_edges(*batch.edges)
-        keys = distinct(batch.keys)
+        keys = sorted_distinct(batch.keys)
         new = keys[~self.model.contains(keys)]
         return self._counted(Pass(new=new), len(new) if self.scheme == "updated" else len(self.model) + len(new))
 

@@ -367,7 +367,9 @@ def file_facts(data: EdgeFile) -> dict[str, Any]:
     """Return what is worth knowing about the edges of a file."""
     import numpy as np
 
-    keys = np.unique((data.src.astype(np.uint64) << np.uint64(32)) | data.dst)
+    from suricate.store import edge_keys, sorted_distinct
+
+    keys = sorted_distinct(edge_keys(data.src, data.dst))
     facts: dict[str, Any] = {"file": data.path, "format": data.format, "vertices": data.num_vertices}
     facts["edges"] = f"{len(data)} ({len(keys)} distinct, {int((data.src == data.dst).sum())} self-loops)"
     facts["directed"] = {True: "yes", False: "no", None: "the file does not say"}[data.directed]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from suricate.devices import Device, resolve_device
-from suricate.store import MAX_VERTICES, EdgeList, edge_keys
+from suricate.store import MAX_VERTICES, EdgeList, edge_keys, sorted_distinct
 
 if TYPE_CHECKING:
     from suricate.batch import Batch
@@ -180,7 +180,7 @@ def _distinct_pairs(
         while len(chosen) < num_edges:
             missing = num_edges - len(chosen)
             draws = int(-most * np.log1p(-missing / most)) + 4 * int(np.sqrt(missing)) + 16  # mostly enough at once
-            chosen = _sorted_distinct(np.concatenate((chosen, rng.integers(0, most, draws, np.uint64))))
+            chosen = sorted_distinct(np.concatenate((chosen, rng.integers(0, most, draws, np.uint64))))
         keep = np.ones(len(chosen), bool)
         keep[rng.choice(len(chosen), len(chosen) - num_edges, replace=False)] = False
         chosen = chosen[keep]
@@ -387,16 +387,8 @@ def _without_loops(src: np.ndarray, dst: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _distinct(src: np.ndarray, dst: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    keys = _sorted_distinct(edge_keys(src, dst))
+    keys = sorted_distinct(edge_keys(src, dst))
     return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
-
-
-def _sorted_distinct(keys: np.ndarray) -> np.ndarray:
-    """Sort ``keys`` in place and return them without duplicates (np.unique hashes, which is slower here)."""
-    keys.sort()
-    first = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    return keys[first]
 
 
 def _both_directions(
