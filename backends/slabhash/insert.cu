@@ -57,14 +57,16 @@ __device__ __forceinline__ Edge peek_first(const Arguments& a) {
 }
 #endif
 
-// Ask for the head slab of that edge, or, with `ahead`, take a slab for its vertex if it has none.
-__device__ __forceinline__ void look_ahead(const View& g, const Insertion& b, const Edge& e, Spare& spare) {
-    uint32_t slab = slab_of(g, e, e.head);
-    if (b.ahead) {
-        spare.kept = allocate(g, e.active && e.head == EMPTY, spare);
-        slab = min(slab, spare.kept);  // one of them is EMPTY
-    }
-    prefetch_slab(g, slab);
+// Warp: ask for the head slab of that edge; with `ahead` claim a slab for its vertex if it has none.
+__device__ __forceinline__ void look_ahead(const View& g, const Insertion& b, const Edge& e, Spare& spare, Claims& claims) {
+    prefetch_slab(g, slab_of(g, e, e.head));
+    if (b.ahead) claim_ahead(g, e.active && e.head == EMPTY, spare, claims);
+}
+
+// Warp: behind a barrier of the block, have those slabs.
+__device__ __forceinline__ void take_ahead(const View& g, const Insertion& b, const Edge& e, Spare& spare, const Claims& claims) {
+    if (b.ahead) take_claimed(e.active && e.head == EMPTY, spare, claims);
+    prefetch_slab(g, spare.kept);
 }
 
 // Warp: append index i of each lane with `listed` to a list, whose length is the counter `length`.
@@ -174,19 +176,23 @@ __device__ __noinline__ void finish(const View& g, const Insertion& b) {
 extern "C" __global__ void __launch_bounds__(256, BLOCKS_PER_SM) insert(const __grid_constant__ Arguments a) {
     const View& g = a.g;
     const Insertion& b = a.batch;
+    __shared__ Claims claims;
+    if (threadIdx.x == 0) claims.taken = 0;
     Spare spare(g, b.chunk);
 #if RAW
     const bool alone = !WEIGHT_WORDS && warp_count() * b.share >= b.n;
     Edge first = peek_first(a);
     const uint32_t arrived = take_batch<4>(g, a.raw, alone);
     if (first.active) first.head = load_head(g, first.u);
-    look_ahead(g, b, first, spare);
+    look_ahead(g, b, first, spare, claims);
     const bool refused = is_refused(g, a.raw, alone, arrived);
 #else
     const Edge first = fetch<false>(g, b, warp_index() * b.share + (threadIdx.x & 31), b.n);
-    look_ahead(g, b, first, spare);
-    const bool refused = b.guard && *b.guard;
+    __syncthreads();
+    look_ahead(g, b, first, spare, claims);
+    const bool refused = __syncthreads_or(b.guard && *b.guard);
 #endif
+    take_ahead(g, b, first, spare, claims);
     if (refused) {
         for (long long i = thread_index(); i < b.n; i += grid_size()) b.status[i] = UNCHANGED;
     } else {

@@ -268,6 +268,41 @@ __device__ __forceinline__ uint32_t allocate(const View& g, bool wants, Spare& s
     return slab;
 }
 
+// Slabs that the warps of a block take from the end of the pool together, by one atomic: its counter takes one in a nanosecond, and
+// the grid of a small batch has thousands of warps. In shared memory; `taken` is 0 when the first warp comes.
+struct Claims {
+    uint32_t taken;  // slabs, and from bit 16 on how many warps have been here
+    uint32_t first;
+};
+
+// Warp: claim what allocate() would take for lanes with `wants`; the last warp of the block takes all of it. Where there is a free
+// list, each warp goes to that.
+__device__ __forceinline__ void claim_ahead(const View& g, bool wants, Spare& spare, Claims& claims) {
+    if (spare.listed) {
+        spare.kept = allocate(g, wants, spare);
+        return;
+    }
+    const uint32_t count = __popc(__ballot_sync(WARP, wants)), takes = count ? max(count, spare.chunk) : 0;
+    uint32_t before = 0;
+    if (threadIdx.x % 32 == 0) {
+        before = atomicAdd(&claims.taken, 1u << 16 | takes);
+        const uint32_t all = (before + takes) & 0xFFFFu;
+        if (before >> 16 == blockDim.x / 32 - 1 && all) claims.first = add_to_word(g.counters + BUMP, all);
+    }
+    spare.next = __shfl_sync(WARP, before, 0) & 0xFFFFu;  // behind claims.first
+    spare.left = takes;
+}
+
+// Warp: behind a barrier of the block, a slab of those for each lane that wants one; the others are spare.
+__device__ __forceinline__ void take_claimed(bool wants, Spare& spare, const Claims& claims) {
+    const uint32_t who = __ballot_sync(WARP, wants);
+    if (spare.listed || !who) return;
+    spare.next += claims.first;
+    if (wants) spare.kept = spare.next + __popc(who & ((1u << threadIdx.x % 32) - 1u));
+    spare.next += __popc(who);
+    spare.left -= __popc(who);
+}
+
 // Warp: the head word of the lane's vertex u, if `active`, which was `head`. Where that is EMPTY the first lane to come
 // gives the vertex a slab. With a slab that was taken in advance, that takes one atomic, which counts the lane's edge in the
 // degree as well (`counted`), and a lane that comes too late keeps its slab for later. Else no slab is taken in vain: the head
