@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 CHECKS = ("eager", "deferred")
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 Given = tuple[Any, Any, Any]  # src, dst, weight of a batch, not yet checked
 
 
@@ -78,16 +78,16 @@ def _switch(device: Device) -> Any:
     return device.xp.cuda if device.is_cuda and cuda_device_count() > 1 else None
 
 
-def _current_device(method: Method) -> Method:
-    """Run a method of the graph with the graph's CUDA device current."""
+def on_graph_device(function: Function) -> Function:
+    """Run ``function(graph, ...)``, a method or an operator, with the CUDA device of the graph current."""
 
-    @wraps(method)
-    def call(self: Graph, *args: Any, **kwargs: Any) -> Any:
-        cuda = self._cuda
-        if cuda is None or cuda.runtime.getDevice() == self.device.index:
-            return method(self, *args, **kwargs)
-        with self.current_device():
-            return method(self, *args, **kwargs)
+    @wraps(function)
+    def call(graph: Graph, *args: Any, **kwargs: Any) -> Any:
+        cuda = graph._cuda
+        if cuda is None or cuda.runtime.getDevice() == graph.device.index:
+            return function(graph, *args, **kwargs)
+        with graph.current_device():
+            return function(graph, *args, **kwargs)
 
     return call  # type: ignore[return-value]
 
@@ -165,7 +165,7 @@ class Graph:
         self._workspace: Workspace | None = None
         self._ingest = self._make_ingest()
 
-    @_current_device
+    @on_graph_device
     def _make_store(self, engine: type[Store], hints: Any, limit: int | None, options: dict[str, Any]) -> Store:
         if hints is not None:
             hints = self.device.xp.asarray(hints) if self.device.is_cuda else on_host(hints)
@@ -178,7 +178,7 @@ class Graph:
             **options,
         )
 
-    @_current_device
+    @on_graph_device
     def _make_ingest(self) -> Ingest | None:
         if not self.device.is_cuda:
             return None
@@ -232,7 +232,7 @@ class Graph:
         """Return the store of out- or in-edges (an undirected graph has one for both)."""
         return self._store(direction)
 
-    @_current_device
+    @on_graph_device
     def view(self, direction: str = "out") -> StoreView:
         """Return the arrays of a store for kernels; valid until the graph changes.
 
@@ -288,7 +288,7 @@ class Graph:
             return self._update(batch.delete, batch.insert)
         return self._update(batch.delete, batch.insert, parts=(1, 2))
 
-    @_current_device
+    @on_graph_device
     def insert_vertices(self, count: int = 1, *, recycle: bool = False) -> Array:
         """Add ``count`` vertices without edges and return their ids, ``uint32[count]``.
 
@@ -317,7 +317,7 @@ class Graph:
         self._changed(self._delta((before, after)))
         return ids
 
-    @_current_device
+    @on_graph_device
     def delete_vertices(self, ids: Any) -> Delta:
         """Delete vertices with all their edges, in both directions; the delta lists those edges.
 
@@ -345,12 +345,12 @@ class Graph:
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
-    @_current_device
+    @on_graph_device
     def has_edges(self, src: Any, dst: Any) -> Array:
         """Return ``bool[n]``: which of the edges are there. Raises as :meth:`insert_edges` does."""
         return self._find(src, dst)[0]
 
-    @_current_device
+    @on_graph_device
     def edge_weights(self, src: Any, dst: Any, default: float | None = None) -> Array:
         """Return ``weight_dtype[n]``: the weights of the edges, ``default`` where there is no such edge.
 
@@ -372,7 +372,7 @@ class Graph:
         found, weight = self._find(src, dst)
         return self.device.xp.where(found, weight, absent)
 
-    @_current_device
+    @on_graph_device
     def degrees(self, direction: str = "out") -> Array:
         """Return ``uint32[num_vertices]``, a copy: out- or in-degrees. A self-loop counts once.
 
@@ -381,12 +381,12 @@ class Graph:
         """
         return self._store(direction).degrees()
 
-    @_current_device
+    @on_graph_device
     def neighbors(self, vertex: int, direction: str = "out") -> Array:
         """Return the ids of the vertices that edges of ``vertex`` lead to (``"in"``: come from), in no given order."""
         return self.adjacency([vertex], direction).dst
 
-    @_current_device
+    @on_graph_device
     def adjacency(self, vertices: Any, direction: str = "out") -> Adjacency:
         """Return the edges of ``k`` vertices, compact: the i-th has ``dst[offsets[i]:offsets[i + 1]]``. Waits.
 
@@ -399,20 +399,20 @@ class Graph:
         ids = checked_ids(on_host(as_ids(vertices, "vertices")), self._num_vertices, "vertices")
         return store.adjacency(self.device.xp.asarray(ids))
 
-    @_current_device
+    @on_graph_device
     def edges(self) -> EdgeList:
         """Return all edges, ordered by source, in arrays of their own; undirected ones once, ``src <= dst``. Waits."""
         self._settle()
         return self._once(self._out.edges())
 
-    @_current_device
+    @on_graph_device
     def mark(self) -> None:
         """Start to remember insertions, for :meth:`updated` and operators of that scheme; forgets those before."""
         for store in self._stores():
             store.mark()
         self._views.clear()
 
-    @_current_device
+    @on_graph_device
     def updated(self) -> EdgeList:
         """Return the edges inserted since :meth:`mark` that are still there; all edges without a mark. Waits.
 
@@ -421,7 +421,7 @@ class Graph:
         self._settle()
         return self._once(self._out.updated())
 
-    @_current_device
+    @on_graph_device
     def memory_usage(self) -> MemoryUsage:
         """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits."""
         self._settle()
@@ -435,7 +435,7 @@ class Graph:
         edges = self._count_edges()
         return MemoryUsage(parts, used, allocated, allocated / edges if edges else float("nan"))
 
-    @_current_device
+    @on_graph_device
     def check(self) -> None:
         """Verify every invariant on the CPU: of each store, and between them.
 
@@ -457,14 +457,14 @@ class Graph:
 
     # -- upkeep --------------------------------------------------------------------------------------------------------
 
-    @_current_device
+    @on_graph_device
     def reserve(self, num_edges: int) -> None:
         """Make sure that inserting any ``num_edges`` edges will not run out of memory; raises ``CapacityError`` now."""
         for store in self._stores():
             store.reserve(num_edges if self.directed else 2 * num_edges)
         self._views.clear()
 
-    @_current_device
+    @on_graph_device
     def compact(self) -> None:
         """Flush tombstones and repack; the edges and the version stay as they are. Waits."""
         self._settle()
@@ -472,13 +472,13 @@ class Graph:
             store.compact()
         self._views.clear()
 
-    @_current_device
+    @on_graph_device
     def synchronize(self) -> None:
         """Wait for the device; raises the first error of a deferred check."""
         self.device.synchronize()
         self._settle()
 
-    @_current_device
+    @on_graph_device
     def to(self, device: str | Device) -> Graph:
         """Return a copy of this graph on ``device``, of the same engine and version, without trackers. Waits."""
         self._settle()
@@ -547,7 +547,7 @@ class Graph:
         self._trackers.append(weakref.ref(tracker))
         return tracker
 
-    @_current_device
+    @on_graph_device
     def compute(self, algorithm: Any, **params: Any) -> Any:
         """Return the result of ``algorithm`` from scratch, without keeping it. Raises as :meth:`track` does."""
         from suricate.tracker import make_algorithm
@@ -625,7 +625,7 @@ class Graph:
 
     def _update(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
         cuda, ingest, eager = self._cuda, self._ingest, self.checks == "eager" or bool(self._trackers)
-        # What _current_device does, without the further call: every small batch would feel that.
+        # What on_graph_device() does, without the further call: every small batch would feel that.
         if cuda is not None and cuda.runtime.getDevice() != self.device.index:
             with self.current_device():
                 return self._update(delete, insert, parts)

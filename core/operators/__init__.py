@@ -34,8 +34,9 @@ from typing import TYPE_CHECKING, Any
 from suricate.devices import Array
 from suricate.errors import RequirementError
 from suricate.frontier import Frontier
+from suricate.graph import on_graph_device
 from suricate.operators import checks
-from suricate.operators.call import MAX_STEPS, driver_of, on_graph_device
+from suricate.operators.call import MAX_STEPS, driver_of
 from suricate.store import EdgeList
 
 if TYPE_CHECKING:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, wraps
+from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.workspace import Workspace
 
-Operator = TypeVar("Operator", bound=Callable[..., Any])
-
 REDUCTIONS = ("sum", "min", "max", "or")
 OUT_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))
 
@@ -28,8 +24,7 @@ LAST_STEP = 2**32 - 1  #: stamps are uint32
 MAX_STEPS = 2**31 - 1  #: of one propagation
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A validated call: the edge function for the types of its arguments, the arguments, the reduction."""
 
     function: TypedFunction
@@ -43,6 +38,7 @@ class Call:
         return self.function.result
 
 
+@cache
 def identity_of(reduce: str, dtype: np.dtype) -> Any:
     """Return the neutral value of a reduction as a scalar of ``dtype``: 0, or the largest or smallest value."""
     if reduce in ("sum", "or"):
@@ -99,17 +95,3 @@ def driver_of(graph: Graph) -> ModuleType:
 @cache
 def _driver(kind: str) -> ModuleType:
     return importlib.import_module(f"suricate.operators.{kind}")
-
-
-def on_graph_device(operator: Operator) -> Operator:
-    """Run an operator with the CUDA device of its graph, the first argument, current."""
-
-    @wraps(operator)
-    def call(graph: Graph, *args: Any, **kwargs: Any) -> Any:
-        device = graph.device
-        if not device.is_cuda or device.xp.cuda.runtime.getDevice() == device.index:
-            return operator(graph, *args, **kwargs)
-        with graph.current_device():
-            return operator(graph, *args, **kwargs)
-
-    return call  # type: ignore[return-value]

@@ -94,7 +94,7 @@ def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tup
 
 def _argument_array(graph: Graph, array: Array, position: int) -> None:
     label = f"args[{position}]"
-    plain_array(graph.device, array, label)
+    _lies_on(graph.device, array, label)
     if len(array) < graph.num_vertices and len(array) != 1:
         raise ShapeError(
             f"{label} has {len(array)} entries, the graph {graph.num_vertices} vertices: pass one entry per vertex, "
@@ -105,15 +105,13 @@ def _argument_array(graph: Graph, array: Array, position: int) -> None:
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 
-def plain_array(device: Device, array: Array, label: str) -> None:
-    """Raise unless ``array`` is one-dimensional, contiguous and on ``device``."""
+def _lies_on(device: Device, array: Array, label: str) -> None:
+    """Raise ``DeviceError`` unless ``array`` is an array on ``device``."""
     if not isinstance(array, device.xp.ndarray):
         kind = "a CuPy array" if device.is_cuda else "a NumPy array"
         raise DeviceError(f"{label} is a {type(array).__name__}, the graph is on {device}: pass {kind}")
     if device.is_cuda and array.data.device_id != device.index:
         raise DeviceError(f"{label} is on cuda:{array.data.device_id}, the graph on {device}")
-    if array.ndim != 1 or not array.flags.c_contiguous:
-        raise ShapeError(f"{label} must be one-dimensional and contiguous, not of shape {array.shape}")
 
 
 def vertex_array(graph: Graph, array: Array, label: str) -> None:
@@ -122,7 +120,9 @@ def vertex_array(graph: Graph, array: Array, label: str) -> None:
 
 
 def _target(graph: Graph, array: Array, label: str, length: int) -> None:
-    plain_array(graph.device, array, label)
+    _lies_on(graph.device, array, label)
+    if array.ndim != 1 or not array.flags.c_contiguous:
+        raise ShapeError(f"{label} must be one-dimensional and contiguous, not of shape {array.shape}")
     if len(array) != length:
         raise ShapeError(f"{label} has {len(array)} entries, but there are {length} vertices")
     if array.dtype not in OUT_DTYPES:
