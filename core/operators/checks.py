@@ -92,7 +92,7 @@ def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tup
     return Call(function, tuple(values), reduce)
 
 
-def _argument_array(graph: Graph, array: Array, position: int) -> None:
+def _argument_array(graph: Graph, array: Array, position: int) -> None:  # argument_of() has checked its form
     label = f"args[{position}]"
     _lies_on(graph.device, array, label)
     if len(array) < graph.num_vertices and len(array) != 1:

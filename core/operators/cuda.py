@@ -72,18 +72,13 @@ def neighbor_reduce(graph: Graph, call: Call, vertices: Array | None, out: Array
     if not len(out):
         return
     program = _program_of("neighbor_reduce.cu", walk, call, out.dtype, over)
-    bound = np.uint32(walk.num_vertices)
-    if scheme in WHOLE:
-        out.fill(identity_of(call.reduce, out.dtype))
-        kernel = program.kernel("reduce_updated" if scheme == "updated" else "reduce_segments")
-        kernel((_fill(graph.device),), (BLOCK,), (walk.packed, bound, out, *call.values))
-        return
-    ids, count = NULL if vertices is None else vertices, np.int64(len(out))
+    bound, ids = np.uint32(walk.num_vertices), NULL if vertices is None else vertices
     if scheme in ("auto", "vertex"):
         shares_hubs = scheme == "auto" and walk.num_vertices > HUB_DEGREE  # no degree exceeds the number of vertices
         hubs = _shared_hubs(graph) if shares_hubs else (NULL, NULL, NULL, np.uint32(0))
         share, hub = _fair_share(graph.device, len(out)), HUB_DEGREE if shares_hubs else EMPTY
-        arguments = (walk.packed, bound, ids, count, np.uint32(share), np.uint32(hub), out, *hubs, *call.values)
+        sizes = (np.int64(len(out)), np.uint32(share), np.uint32(hub))
+        arguments = (walk.packed, bound, ids, *sizes, out, *hubs, *call.values)
         program.kernel("reduce_vertices")((_blocks(len(out), share),), (BLOCK,), arguments)
         if shares_hubs:
             arguments = (walk.packed, ids, out, *hubs, *call.values)
@@ -91,7 +86,11 @@ def neighbor_reduce(graph: Graph, call: Call, vertices: Array | None, out: Array
         return
     out.fill(identity_of(call.reduce, out.dtype))
     grid = (_fill(graph.device),)
-    parts = graph.device.xp.empty(len(out), np.int64)
+    if scheme in WHOLE:
+        kernel = program.kernel("reduce_updated" if scheme == "updated" else "reduce_segments")
+        kernel(grid, (BLOCK,), (walk.packed, bound, out, *call.values))
+        return
+    count, parts = np.int64(len(out)), graph.device.xp.empty(len(out), np.int64)
     program.kernel("count_units")(grid, (BLOCK,), (walk.packed, bound, ids, count, parts))
     program.kernel("reduce_units")(grid, (BLOCK,), (walk.packed, ids, count, parts.cumsum(), out, *call.values))
 
