@@ -30,6 +30,12 @@ ARGUMENTS = tuple((f"{part}src", f"{part}dst", f"{part}weight") for part in PART
 _DLPACK_CUDA = (2, 13)  # device types of DLPack: CUDA memory, CUDA managed memory
 
 
+def is_flat(array: Array) -> bool:
+    """Return whether ``array`` is one-dimensional and contiguous, as kernels take it."""
+    contiguous = getattr(array, "_c_contiguous", None)  # of CuPy's own; its `flags` is a new object each time, and slow
+    return array.ndim == 1 and (array.flags.c_contiguous if contiguous is None else contiguous)
+
+
 def is_cuda_array(values: Any) -> bool:
     """Return whether ``values`` offers memory of a CUDA device."""
     if isinstance(values, (np.ndarray, list, tuple, range)):

@@ -97,7 +97,6 @@ class Delta:
     def __init__(
         self,
         device: Device,
-        *,
         directed: bool,
         weight_dtype: np.dtype | None,
         num_vertices: tuple[int, int],

@@ -630,13 +630,13 @@ class Graph:
             with self.current_device():
                 return self._update(delete, insert, parts)
         if ingest is not None:
-            ingest.begin(self._num_vertices, self._version, settle=eager)
+            ingest.begin(self._num_vertices, self._version, eager)
         batch = self._raw_batch(delete, insert)
         if batch is None:
             delete = None if delete is None else self._arrays(delete, parts[0])
             insert = None if insert is None else self._arrays(insert, parts[1], inserting=True)
             batch = self._raw_batch(delete, insert)
-        delta = None if batch is None else self._update_raw(batch, inserting=insert is not None)
+        delta = None if batch is None else self._update_raw(batch, insert is not None)
         if delta is None:
             return self._update_checked(delete, insert, parts, eager)
         if eager and ingest is not None:
@@ -651,13 +651,14 @@ class Graph:
         if edges is None or not (delete is None or insert is None):
             return None
         mirror, loops = not self.directed, 0
+        src, dst, weight = edges
         if insert is not None:
-            if (insert[2] is None) is not (self.weight_dtype is None) or self.self_loops == "drop":
+            if (weight is None) is not (self.weight_dtype is None) or self.self_loops == "drop":
                 return None
             loops = LOOPS[self.self_loops] if mirror or self.self_loops == "error" else 0
-        return ingest.raw(*edges, mirrored=mirror, loops=loops)
+        return ingest.raw(src, dst, weight, mirror, loops)
 
-    def _update_raw(self, batch: RawBatch, *, inserting: bool) -> Delta | None:
+    def _update_raw(self, batch: RawBatch, inserting: bool) -> Delta | None:
         """Have the store check and change in one go; None, with nothing done, where it cannot."""
         assert self._ingest is not None
         try:
@@ -669,7 +670,7 @@ class Graph:
             return None
         self._views.clear()
         same = (self._num_vertices, self._num_vertices)
-        return self._delta(same, added=change) if inserting else self._delta(same, removed=change)
+        return self._delta(same, None, change) if inserting else self._delta(same, change)
 
     def _update_checked(self, delete: Given | None, insert: Given | None, parts: tuple[int, int], eager: bool) -> Delta:
         """Check and copy both halves of a batch, then change the stores."""
@@ -812,14 +813,25 @@ class Graph:
         if self._in is not None:
             self._in.insert(arcs.dst, arcs.src, arcs.weight)
 
-    def _delta(self, num_vertices: tuple[int, int], **parts: Any) -> Delta:
+    def _delta(
+        self,
+        num_vertices: tuple[int, int],
+        removed: Change | Callable[[], Change] | None = None,
+        added: Change | Callable[[], Change] | None = None,
+        deleted: EdgeList | None = None,
+        deleted_vertices: Array | None = None,
+    ) -> Delta:
+        wait = self._settle if self.checks == "deferred" and self._ingest is not None else None
         return Delta(
             self.device,
-            directed=self.directed,
-            weight_dtype=self.weight_dtype,
-            num_vertices=num_vertices,
-            wait=self._settle if self.checks == "deferred" and self._ingest is not None else None,
-            **parts,
+            self.directed,
+            self.weight_dtype,
+            num_vertices,
+            removed,
+            added,
+            deleted,
+            deleted_vertices,
+            wait,
         )
 
     def _changed(self, delta: Delta) -> Delta:

@@ -6,7 +6,9 @@ import struct
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cupy
@@ -49,26 +51,39 @@ def _addresses(*arrays: Array | None) -> tuple[int, ...]:
     return tuple(0 if array is None else array.data.ptr for array in arrays)
 
 
-def _offsets(*sizes: int) -> list[int]:
+@lru_cache(MOST_PLANS)
+def _offsets(*sizes: int) -> tuple[int, ...]:
     """Return the offsets of parts of these sizes, and that of the end."""
-    offsets = [0]
-    for size in sizes:
-        offsets.append(offsets[-1] + (size + ALIGNMENT - 1 & -ALIGNMENT))
-    return offsets
+    return tuple(accumulate((size + ALIGNMENT - 1 & -ALIGNMENT for size in sizes), initial=0))
+
+
+class Space(NamedTuple):
+    """Memory for the copies and the outcome of a raw batch, and the addresses in it.
+
+    They are those of the copies of src, dst and weight, of the status, and of the old weights.
+    """
+
+    offsets: tuple[int, ...]
+    memory: Any
+    addresses: tuple[int, ...]
+
+
+NO_SPACE = Space((0,), None, ())
+
+
+def _space(offsets: tuple[int, ...], memory: Any) -> Space:
+    start, (src, dst, weight, status, before, _) = memory.ptr, offsets
+    return Space(offsets, memory, (start + src, start + dst, start + weight, start + status, start + before))
 
 
 class Held(NamedTuple):
-    """The copies and the outcome of a raw batch; arrays are made of them only when they are asked for.
-
-    ``offsets`` are those of the copies of src, dst and weight, of the status, and of the old weights.
-    """
+    """The copies and the outcome of a raw batch; arrays are made of them only when they are asked for."""
 
     size: int
     mirrored: bool
     weight: np.dtype | None
     before: np.dtype | None
-    memory: Any
-    offsets: list[int]
+    space: Space
 
     def __call__(self) -> Change:
         """Return the arrays."""
@@ -78,7 +93,7 @@ class Held(NamedTuple):
         return Change(edges, outcome, self.mirrored)
 
     def _array(self, part: int, dtype: Any) -> Array:
-        return cupy.ndarray((self.size,), dtype, self.memory + self.offsets[part])
+        return cupy.ndarray((self.size,), dtype, self.space.memory + self.space.offsets[part])
 
 
 class BatchKernel:
@@ -116,19 +131,21 @@ class BatchKernel:
         kernel.launch(blocks, BLOCK)
 
 
-class Plan(NamedTuple):
+@dataclass(slots=True, eq=False)  # what every call reads is no tuple: a slot is read in a third of the time
+class Plan:
     """What batches of one kind and size have in common.
 
-    A warp takes ``share`` edges at a time; ``offsets`` are those of ``Held``, and that of its end.
+    A warp takes ``share`` edges at a time; ``offsets`` are those of a ``Space``, and that of its end.
     """
 
     kernel: BatchKernel
     share: int
     blocks: int
-    offsets: list[int]
+    offsets: tuple[int, ...]
 
 
-class Scratch(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Scratch:
     """Memory for insertions of up to ``edges`` edges, ``size`` bytes.
 
     ``prefix`` is what the kernel's argument begins with: the view, and the struct ``Scratch`` of ``settle.cuh``.
@@ -166,7 +183,7 @@ class CudaKernels:
         pinned[:] = 0
         self._mirror_address, self._mirror = pinned.ctypes.data, memoryview(pinned)
         self._kept_scratch = NO_SCRATCH
-        self._aside: tuple[int, Any] = (0, None)  # memory for a batch to come, and its size
+        self._aside = NO_SPACE  # for a batch to come
         self._granted = self._seen = 0  # slabs, to all insertions and to those whose counters are known, modulo 2**32
         self.behind = 0  #: insertions since counters were taken over
 
@@ -191,7 +208,7 @@ class CudaKernels:
 
     def forget_arrays(self) -> None:
         """The store has other arrays now: forget what depends on them."""
-        self._packed, self._kept_scratch, self._aside = None, NO_SCRATCH, (0, None)
+        self._packed, self._kept_scratch, self._aside = None, NO_SCRATCH, NO_SPACE
 
     def _view(self) -> tuple[np.void, bytes]:
         """Return the struct of the store's arrays, as a scalar and as bytes."""
@@ -302,23 +319,22 @@ class CudaKernels:
         """The same for a batch that nobody has checked."""
         edges, dtype = batch.size, self.store.weight_dtype
         plan = self._plan("insert", batch, edges)
-        _, dst, weight, status, before, end = plan.offsets
-        memory = self._take_memory(end)
-        src = memory.ptr
-        self._insert(plan, batch, (src, src + dst, src + weight, 0, src + status, src + before), grant)
-        self._lay_aside(batch, end)
-        return Held(edges, batch.variant.mirrored, dtype, dtype, memory, plan.offsets)
+        space = self._take_space(plan.offsets)
+        src, dst, weight, status, before = space.addresses
+        self._insert(plan, batch, (src, dst, weight, 0, status, before), grant)
+        self._lay_aside(batch, plan.offsets)
+        return Held(edges, batch.variant.mirrored, dtype, dtype, space)
 
-    def _take_memory(self, size: int) -> Any:
-        """Return memory for the copies and the outcome of a batch."""
-        (aside, memory), self._aside = self._aside, (0, None)
-        return memory if aside == size else self._alloc(size)
+    def _take_space(self, offsets: tuple[int, ...]) -> Space:
+        """Return space for the copies and the outcome of a batch."""
+        space, self._aside = self._aside, NO_SPACE
+        return space if space.offsets is offsets else _space(offsets, self._alloc(offsets[-1]))
 
-    def _lay_aside(self, batch: RawBatch, size: int) -> None:
-        """Allocate memory for another batch like this one, if it is small: now, while the device is at work."""
-        if batch.waits and size <= MOST_ASIDE and self.store.memory_limit is None:
+    def _lay_aside(self, batch: RawBatch, offsets: tuple[int, ...]) -> None:
+        """Allocate space for another batch like this one, if it is small: now, while the device is at work."""
+        if batch.waits and offsets[-1] <= MOST_ASIDE and self.store.memory_limit is None:
             try:  # suppress() would take half a microsecond
-                self._aside = size, alloc(size)
+                self._aside = _space(offsets, alloc(offsets[-1]))
             except MemoryError:
                 return
 
@@ -331,16 +347,15 @@ class CudaKernels:
     def _insert(self, plan: Plan, raw: RawBatch | None, addresses: tuple[int, ...], grant: Grant) -> None:
         store, edges = self.store, grant.edges
         scratch = self._scratch(edges)
-        large, slabs = edges >= CHUNK_FROM, grant.need + grant.quota
+        ahead, slabs = 0, grant.need + grant.quota
         # A small batch may take one slab per edge then: more than it was granted if it was counted what it needs.
-        ahead = grant.least < grant.ample <= store._room and (large or grant.need >= edges)
-        if ahead:
+        if grant.least < grant.ample <= store._room and (edges >= CHUNK_FROM or grant.need >= edges):
+            ahead = CHUNK if edges >= CHUNK_FROM else 1
             slabs += grant.ample - grant.least
-        chunk = CHUNK if ahead and large else 1
-        self._granted = granted = self._granted + max(slabs, 1) & LOWER_HALF  # another number with each insertion
-        words = (*addresses, edges, grant.quota, chunk, ahead, granted, plan.share)
+        self._granted = granted = self._granted + (slabs or 1) & LOWER_HALF  # another number with each insertion
+        words = (*addresses, edges, grant.quota, ahead, granted, plan.share)
         if raw:
-            words += addresses[:3] + raw.words
+            words += raw.words
         plan.kernel.launch(scratch.prefix, plan.blocks, words)
         store._room -= slabs
         self.behind += 1
@@ -367,7 +382,7 @@ class CudaKernels:
     @property
     def scratch_bytes(self) -> int:
         """Bytes that are kept between batches: scratch memory, and what is laid aside."""
-        return self._kept_scratch.size + self._aside[0]
+        return self._kept_scratch.size + self._aside.offsets[-1]
 
     def _new_scratch(self, edges: int) -> Scratch:
         sizes = self._scratch_sizes(edges)
@@ -399,17 +414,16 @@ class CudaKernels:
         """The same for a batch that nobody has checked."""
         edges, dtype = batch.size, self.store.weight_dtype
         plan = self._plan("erase", batch, edges)
-        _, dst, _, status, before, end = plan.offsets
-        memory = self._take_memory(end)
-        src = memory.ptr
-        self._delete(plan, batch, edges, (src, src + dst, 0, src + status, src + before))
-        self._lay_aside(batch, end)
-        return Held(edges, batch.variant.mirrored, None, dtype, memory, plan.offsets)
+        space = self._take_space(plan.offsets)
+        src, dst, _, status, before = space.addresses
+        self._delete(plan, batch, edges, (src, dst, 0, status, before))
+        self._lay_aside(batch, plan.offsets)
+        return Held(edges, batch.variant.mirrored, None, dtype, space)
 
     def _delete(self, plan: Plan, raw: RawBatch | None, edges: int, addresses: tuple[int, ...]) -> None:
         words = (*addresses, edges, plan.share)
         if raw:
-            words += (*addresses[:2], 0, *raw.words)  # no weights are copied
+            words += raw.words
         plan.kernel.launch(self._view()[1], plan.blocks, words)
 
     def find(self, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
@@ -424,7 +438,7 @@ class CudaKernels:
         plan = self._plan("find", raw, edges)
         words: tuple[int, ...] = (src, dst, found.data.ptr, 0 if weight is None else weight.data.ptr, edges, plan.share)
         if raw:
-            words += (0, 0, 0, *raw.words)  # nothing is copied
+            words += raw.words
         plan.kernel.launch(self._view()[1], plan.blocks, words)
 
     # -- maintenance ---------------------------------------------------------------------------------------------------

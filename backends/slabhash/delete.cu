@@ -7,8 +7,8 @@
 #endif
 
 struct Deletion {
-    const uint32_t* src;
-    const uint32_t* dst;
+    uint32_t* src;
+    uint32_t* dst;
     const uint32_t* guard;  // RAW 0: null, or not zero: nothing is to be changed
     uint8_t* status;
     bits_t* before;
@@ -38,9 +38,10 @@ extern "C" __global__ void __launch_bounds__(256, 8) erase(const __grid_constant
     uint32_t u = 0, v = 0, slab = EMPTY;
 #if RAW
     const bool alone = warp_count() * share >= b.n;
-    const bool good = lane < share && first + lane < b.n && peek_edge(a.raw, first + lane, u, v);
-    const uint32_t arrived = take_batch<1>(g, a.raw, alone);
-    if (good) slab = look_up(g, u, v);
+    const First own = look_at(a.raw, lane < share ? first + lane : b.n, b.n);
+    const uint32_t arrived = take_batch<1>(g, a.raw, Copies{b.src, b.dst}, alone, own);
+    u = own.u, v = own.v;
+    if (own.good) slab = look_up(g, u, v);
     const bool barred = is_refused(g, a.raw, alone, arrived);
 #else
     const bool barred = b.guard && *b.guard;
@@ -79,6 +80,6 @@ extern "C" __global__ void __launch_bounds__(256, 8) erase(const __grid_constant
             removed |= voted(r, mine);
         }
         if (there) __stcs(b.status + base + lane, removed ? REMOVED : UNCHANGED);
-        add_per_vertex(degree_word(g, u), u, removed, 0xFFFFFFFFu);
+        add_per_place(degree_word(g, u), __match_any_sync(WARP, u), removed, 0xFFFFFFFFu);
     }
 }

@@ -28,7 +28,7 @@ struct Arguments {
 __device__ __forceinline__ bool load_edge(const Arguments& a, long long i, uint32_t& u, uint32_t& v, bool& bad) {
     if (i >= a.batch.n) return false;
 #if RAW
-    if (!peek_edge(a.raw, i, u, v)) {
+    if (!as_edge(a.raw, i, entry_of(a.raw, i), u, v)) {
         bad = true;
         return false;
     }

@@ -47,16 +47,6 @@ __device__ __forceinline__ uint32_t slab_of(const View& g, const Edge& e, uint32
     return head < LOCKED ? head_in(table_behind(g, e.u, head), e.v) : EMPTY;
 }
 
-#if RAW
-// The edge that the lane looks up first, from the batch as it was given.
-__device__ __forceinline__ Edge peek_first(const Arguments& a) {
-    const long long k = warp_index() * a.batch.share + (threadIdx.x & 31);
-    Edge e = {0, 0, EMPTY, (threadIdx.x & 31) < a.batch.share && k < a.batch.n};
-    e.active = e.active && peek_edge(a.raw, k, e.u, e.v);
-    return e;
-}
-#endif
-
 // Warp: ask for the head slab of that edge; with `ahead` claim a slab for its vertex if it has none.
 __device__ __forceinline__ void look_ahead(const View& g, const Insertion& b, const Edge& e, Spare& spare, Claims& claims) {
     prefetch_slab(g, slab_of(g, e, e.head));
@@ -100,8 +90,8 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
         const uint32_t first = slab_of(g, e, ensure_head(g, e.active, e.u, e.head, spare, counted));
         prefetch_slab(g, first);
         ahead = fetch<LATE>(g, b, base + step + lane, count);
-        const bool crowd = __popc(__match_any_sync(WARP, e.active ? e.u : EMPTY)) >= CROWD;
-        const uint32_t flags = uint32_t(e.active) | uint32_t(crowd) << 1;
+        const uint32_t peers = __match_any_sync(WARP, e.active ? e.u : EMPTY);  // lanes with edges of the same vertex
+        const uint32_t flags = uint32_t(e.active) | uint32_t(__popc(peers) >= CROWD) << 1;
         uint8_t status = UNCHANGED;
 #pragma unroll 1
         for (int r = 0; r < rounds; ++r) {
@@ -123,10 +113,10 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
         }
         if (lane < b.share && base + lane < count) __stcs(b.status + edge_index<LATE>(b, base + lane), status);
         if (LATE) {
-            add_per_vertex(degree_word(g, e.u), e.u, e.active && status != NEW, 0xFFFFFFFFu);
+            add_per_place(degree_word(g, e.u), peers, e.active && status != NEW, 0xFFFFFFFFu);
         } else {
             const bool counts = status == NEW || status == DEFERRED;
-            add_per_vertex(degree_word(g, e.u), e.u, counts && !counted, 1u);
+            add_per_place(degree_word(g, e.u), peers, counts && !counted, 1u);
             if (counted && !counts) atomicAdd(degree_word(g, e.u), 0xFFFFFFFFu);  // another lane was first with the same edge
             append_index(g, b.late, PENDING, status == DEFERRED, base + lane);
         }
@@ -157,7 +147,7 @@ __device__ __noinline__ void finish(const View& g, const Insertion& b) {
     settle(g, b);
     if (load_word(g.counters + PENDING)) {
         const long long k = warp_index() * b.share + (threadIdx.x & 31);
-        Spare none(g, 1);
+        Spare none(g, 0);
         insert_edges<true>(g, b, fetch<true>(g, b, k, load_word(g.counters + PENDING)), none);
         grid_barrier(g);
     }
@@ -178,12 +168,13 @@ extern "C" __global__ void __launch_bounds__(256, BLOCKS_PER_SM) insert(const __
     const Insertion& b = a.batch;
     __shared__ Claims claims;
     if (threadIdx.x == 0) claims.taken = 0;
-    Spare spare(g, b.chunk);
+    Spare spare(g, b.ahead);
 #if RAW
-    const bool alone = !WEIGHT_WORDS && warp_count() * b.share >= b.n;
-    Edge first = peek_first(a);
-    const uint32_t arrived = take_batch<4>(g, a.raw, alone);
-    if (first.active) first.head = load_head(g, first.u);
+    const bool alone = !(WEIGHT_WORDS && MIRRORED) && warp_count() * b.share >= b.n;
+    const First own = look_at(a.raw, (threadIdx.x & 31) < b.share ? warp_index() * b.share + (threadIdx.x & 31) : b.n, b.n);
+    const Copies to = {b.src, b.dst, reinterpret_cast<weight_t*>(b.weight)};
+    const uint32_t arrived = take_batch<4>(g, a.raw, to, alone, own);
+    const Edge first = {own.u, own.v, own.good ? load_head(g, own.u) : EMPTY, own.good};
     look_ahead(g, b, first, spare, claims);
     const bool refused = is_refused(g, a.raw, alone, arrived);
 #else

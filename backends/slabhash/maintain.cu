@@ -16,7 +16,7 @@ extern "C" __global__ void count_sources(const uint32_t* src, long long n, const
     for (long long base = warp_index() * 32; base < n; base += warp_count() * 32) {
         const long long i = base + (threadIdx.x & 31);
         const uint32_t u = i < n ? src[i] : 0;
-        add_per_vertex(counts + u, u, i < n, 1u);
+        add_per_place(counts + u, __match_any_sync(WARP, u), i < n, 1u);
     }
 }
 

@@ -20,7 +20,7 @@ PART = 8  # buckets of a vertex that a tile frees
 
 # What is in the structs of insert.cu (settle.cuh), delete.cu and find.cu.
 SCRATCH = struct.Struct("=9Qd3I4x")
-INSERTION = struct.Struct("=6QqQ4I")
+INSERTION = struct.Struct("=6Qq4I")
 DELETION = struct.Struct("=5Q2q")
 QUERY = struct.Struct("=4Q2q")
 

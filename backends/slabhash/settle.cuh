@@ -24,18 +24,18 @@ struct Scratch {
     uint32_t table_size, limit, most_moves;
 };
 
-// An insertion: its edges uint32[n], weights and outcome. A warp takes `share` edges and `chunk` new slabs at a time; with
-// `ahead` lanes take a slab for a vertex without storage before they know whether another lane is first. Packed by cuda.py.
+// An insertion: its edges uint32[n], weights and outcome. A warp takes `share` edges at a time, and `ahead` new slabs: if not 0,
+// lanes take a slab for a vertex without storage before they know whether another lane is first. Packed by cuda.py.
 struct Insertion : Scratch {
-    const uint32_t* src;
-    const uint32_t* dst;
-    const bits_t* weight;
+    uint32_t* src;
+    uint32_t* dst;
+    bits_t* weight;
     const uint32_t* guard;  // RAW 0: null, or not zero: nothing is to be changed
     uint8_t* status;
     bits_t* before;
     long long n;
-    unsigned long long quota;  // slabs that moves may use
-    uint32_t chunk, ahead, granted, share;
+    uint32_t quota;  // slabs that moves may use
+    uint32_t ahead, granted, share;
 };
 
 // Inclusive sum over the lanes of the warp.

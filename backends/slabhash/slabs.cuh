@@ -212,13 +212,11 @@ __device__ __forceinline__ bits_t* weight_at(const View& g, long long slot) {
     return reinterpret_cast<bits_t*>(g.pool + weight_word(slot));
 }
 
-// Warp: add `step` to *place for each lane with `counted`, the same place for equal u; one atomic per distinct u, so that
-// hubs do not serialise.
-__device__ __forceinline__ void add_per_vertex(uint32_t* place, uint32_t u, bool counted, uint32_t step) {
-    uint32_t who = __ballot_sync(WARP, counted);
-    if (!counted) return;
-    uint32_t peers = __match_any_sync(who, u);
-    if ((threadIdx.x & 31) == __ffs(peers) - 1) atomicAdd(place, step * __popc(peers));
+// Warp: add `step` to *place for each lane with `counted`; `peers` are the lanes of the same place. One atomic per distinct place,
+// so that hubs do not serialise.
+__device__ __forceinline__ void add_per_place(uint32_t* place, uint32_t peers, bool counted, uint32_t step) {
+    const uint32_t who = __ballot_sync(WARP, counted) & peers;
+    if (counted && (threadIdx.x & 31) == __ffs(who) - 1) atomicAdd(place, step * __popc(who));
 }
 
 // Clean slabs that a warp took from the end of the pool in advance, `chunk` at a time, so that its next allocations need
@@ -517,7 +515,7 @@ __device__ __forceinline__ void append_keys(const View& g, bool active, uint32_t
             }
         }
         if (!__any_sync(WARP, wants)) continue;
-        Spare none(g, 1);
+        Spare none(g, 0);
         const uint32_t extra = allocate(g, wants, none);
         if (wants) {
             g.owner[extra] = u;

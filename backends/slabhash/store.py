@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -56,7 +57,8 @@ LARGE_VERTEX = 1 << 12  # slabs that the re-bucketing of a hub may take, in a sm
 SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
 
 
-class Grant(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Grant:
     """What a batch may use: ``need`` slabs for its ``edges``, and ``quota`` for re-buckets.
 
     ``least`` slabs must be free for that: what is promised to later batches as well. If ``ample`` are, some can be
@@ -667,7 +669,8 @@ class SlabHashStore(Store):
 
     def _count_batch(self, edges: int) -> None:
         self._bound_edges += edges
-        self._promised = max(0, self._promised - edges)
+        if self._promised:
+            self._promised = max(0, self._promised - edges)
 
     def insert_raw(self, batch: RawBatch) -> Callable[[], Change] | None:
         """Insert a batch that nobody has checked, where there are enough slabs for it whatever is in it, else None."""

@@ -1,8 +1,13 @@
 // Checks and converts a batch that lies on the device; see ingest.cuh.
 #include "ingest.cuh"
 
+struct Arguments {
+    Copies to;
+    Raw raw;
+};
+
 // Thread per edge, grid-stride. Atomics: only for bad entries. Does not synchronise.
-extern "C" __global__ void ingest(Raw r) {
-    if (thread_id() == 0) begin_call(r);
-    take_entries<4>(r);
+extern "C" __global__ void ingest(const __grid_constant__ Arguments a) {
+    if (thread_id() == 0) begin_call(a.raw);
+    take_entries<4>(a.raw, a.to);
 }

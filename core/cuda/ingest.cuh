@@ -50,11 +50,15 @@ __device__ __forceinline__ bool fits(T x) {
 #endif
 }
 
-// A batch as the caller gave it, and where its copies go. Laid out as ingest.py packs it.
+// Where the copies of a batch go: [n], or [2n] if MIRRORED.
+struct Copies {
+    uint32_t* src;
+    uint32_t* dst;
+    weight_t* weight;  // WEIGHT_MODE 1 and 2
+};
+
+// A batch as the caller gave it. Laid out as ingest.py packs it.
 struct Raw {
-    uint32_t* out_src;   // this and the next two: [n], or [2n] if MIRRORED
-    uint32_t* out_dst;
-    weight_t* out_weight;
     const src_t* src;    // [n]
     const dst_t* dst;    // [n]
     const in_t* weight;  // [n], WEIGHT_MODE 1
@@ -144,14 +148,17 @@ __device__ __noinline__ void refuse(const Raw& r, long long i, uint32_t reason) 
     }
 }
 
-// Edge k of the batch as the store takes it, without noting anything; false if it is bad.
-__device__ __forceinline__ bool peek_edge(const Raw& r, long long k, uint32_t& u, uint32_t& v) {
-    const bool reversed = MIRRORED && k >= r.n;
-    const Entry e = load_entry(r, reversed ? k - r.n : k);
+// The entry that edge k of the batch comes from.
+__device__ __forceinline__ Entry entry_of(const Raw& r, long long k) {
+    return load_entry(r, MIRRORED && k >= r.n ? k - r.n : k);
+}
+
+// Edge k of the batch, from its entry e, as the store takes it; false if it is bad, which is not noted.
+__device__ __forceinline__ bool as_edge(const Raw& r, long long k, const Entry& e, uint32_t& u, uint32_t& v) {
     unsigned long long value;
     if (refusal(e, r.num_vertices, value)) return false;
     const uint32_t s = uint32_t(e.src), d = uint32_t(e.dst);
-    const bool swapped = MIRRORED && (s > d) != reversed;
+    const bool swapped = MIRRORED && (s > d) != (k >= r.n);
     u = swapped ? d : s;
     v = swapped ? s : d;
     return true;
@@ -167,18 +174,18 @@ __device__ __forceinline__ bool check_entry(const Raw& r, long long i, const Ent
 
 // Check and copy entry i; a bad one is copied as edge (0, 0) of weight 0, so that whatever reads the copies stays in
 // bounds. Returns whether it is good.
-__device__ __forceinline__ bool take_entry(const Raw& r, long long i, const Entry& e) {
+__device__ __forceinline__ bool take_entry(const Raw& r, const Copies& to, long long i, const Entry& e) {
     const bool good = check_entry(r, i, e);
     const uint32_t s = good ? uint32_t(e.src) : 0, d = good ? uint32_t(e.dst) : 0;
 #if SELF_LOOPS == 1
     if (s == d && good) r.notes[1] = 1;  // all writers write the same
 #endif
 #if MIRRORED
-    r.out_src[i] = r.out_dst[r.n + i] = min(s, d);
-    r.out_dst[i] = r.out_src[r.n + i] = max(s, d);
+    to.src[i] = to.dst[r.n + i] = min(s, d);
+    to.dst[i] = to.src[r.n + i] = max(s, d);
 #else
-    r.out_src[i] = s;
-    r.out_dst[i] = d;
+    to.src[i] = s;
+    to.dst[i] = d;
 #endif
 #if WEIGHT_MODE
 #if WEIGHT_MODE == 1
@@ -186,9 +193,9 @@ __device__ __forceinline__ bool take_entry(const Raw& r, long long i, const Entr
 #else
     const weight_t w = *reinterpret_cast<const weight_t*>(&r.fill);
 #endif
-    r.out_weight[i] = w;
+    to.weight[i] = w;
 #if MIRRORED
-    r.out_weight[r.n + i] = w;
+    to.weight[r.n + i] = w;
 #endif
 #endif
     return good;
@@ -197,7 +204,7 @@ __device__ __forceinline__ bool take_entry(const Raw& r, long long i, const Entr
 // Grid: check and copy all entries, in grid stride, AHEAD of them asked for at a time. Returns whether those of the thread are
 // good.
 template <int AHEAD>
-__device__ __forceinline__ bool take_entries(const Raw& r) {
+__device__ __forceinline__ bool take_entries(const Raw& r, const Copies& to) {
     const long long step = thread_count();
     bool good = true;
     for (long long first = thread_id(); first < r.n; first += AHEAD * step) {
@@ -207,7 +214,7 @@ __device__ __forceinline__ bool take_entries(const Raw& r) {
             if (first + k * step < r.n) e[k] = load_entry(r, first + k * step);
 #pragma unroll
         for (int k = 0; k < AHEAD; ++k)
-            if (first + k * step < r.n) good &= take_entry(r, first + k * step, e[k]);
+            if (first + k * step < r.n) good &= take_entry(r, to, first + k * step, e[k]);
     }
     return good;
 }

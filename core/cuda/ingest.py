@@ -14,13 +14,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from suricate.arrays import PARTS, Scalar, loop_message, on_device, range_message, weight_message
+from suricate.arrays import PARTS, Scalar, is_flat, loop_message, on_device, range_message, weight_message
 from suricate.cuda import C_TYPES, Program, StructKernel, c_type, wait_for
 from suricate.devices import Array, Device, cuda_device_count
 from suricate.errors import SelfLoopError, SuricateError, VertexRangeError, WeightError
@@ -33,7 +32,8 @@ BLOCKS = 3  # calls of even number, calls of odd number, the first error not yet
 BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # as in ingest.cuh
 THREADS, MAX_BLOCKS = 256, 2048
 LOOKS = 1000  # at the answer of a kernel before the host waits for its end instead; together some 50 us
-RAW = struct.Struct("=12Q2I")  # struct Raw of ingest.cuh
+COPIES = struct.Struct("=3Q")  # struct Copies of ingest.cuh
+RAW = struct.Struct("=9Q2I")  # struct Raw
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +110,7 @@ class RawBatch:
     Attributes:
         variant: what the code that checks it depends on.
         size: edges for the store, both arcs of an undirected one.
-        words: what is in the struct ``Raw`` behind the addresses that the copies of src, dst and weight go to. The
-            arrays that it points to are the caller's to keep until the launch.
+        words: what is in the struct ``Raw``. The arrays that it points to are the caller's to keep until the launch.
         waits: whether the host waits for the device in this call anyway.
     """
 
@@ -140,12 +139,7 @@ class Ingest:
         self.has_loops = False  #: whether a batch held a self-loop, as of the last :meth:`look`
         self.used = False  #: whether the current call had anything checked on the device
         self._xp, self._ndarray = cupy, cupy.ndarray
-        plain = hasattr(cupy.ndarray, "_c_contiguous")  # of CuPy's own; `flags` is a new object each time, and slow
-        traits: dict[str, Any] = {"ndim": 1, "_c_contiguous" if plain else "flags.c_contiguous": True}
-        if cuda_device_count() > 1:
-            traits["data.device_id"] = device.index
-        self._shape_of = attrgetter("size", *traits)
-        self._form = tuple(traits.values())  # of arrays that kernels take, behind their size
+        self._one_device = cuda_device_count() == 1
         self._batch = RawBatch(not deferred)
         self._status = cupy.zeros(BLOCKS * STATUS.itemsize, np.uint8)
         words = self._status.view(np.uint32)
@@ -157,7 +151,9 @@ class Ingest:
         self._answer = np.frombuffer(self._pinned, np.uint64, 1, offset=8).data  # number of a call, 1 if refused
         self._answer[0] = 0
         self._addresses = self._status.data.ptr, self._pinned.ptr
-        self._variants: dict[tuple[Any, ...], Variant] = {}
+        self._variants: dict[tuple[Any, ...], Variant | None] = {}
+        self._traits: tuple[Any, ...] = ()  # of the last batch,
+        self._variant: Variant | None = None  # and the variant for them
         self._kernels: dict[Variant, StructKernel] = {}
         self._calls = 0
         self._version = 0
@@ -169,7 +165,7 @@ class Ingest:
         if getattr(self, "_running", False) and not finalizing():
             wait_for(self.device)  # kernels may be about to write to the host memory that goes away now
 
-    def begin(self, num_vertices: int, version: int, *, settle: bool = False) -> None:
+    def begin(self, num_vertices: int, version: int, settle: bool = False) -> None:
         """Start a call of the graph; its batches share one guard.
 
         With ``settle`` raise what earlier calls have left behind, so that it is not taken for this one's.
@@ -204,31 +200,32 @@ class Ingest:
         src: Any,
         dst: Any,
         weight: Any = None,
-        *,
-        part: int = 0,
         mirrored: bool = False,
         loops: int = 0,
+        part: int = 0,
     ) -> RawBatch | None:
         """Return the batch as kernels take it that check it themselves; it must be launched next.
 
         None for what :meth:`place` does not return: whatever still has to be converted, moved, or refused.
         """
-        array, shape_of = self._ndarray, self._shape_of
-        if not isinstance(src, array) or not isinstance(dst, array):
+        if not self._is_vector(src) or not self._is_vector(dst):
             return None
-        shape = shape_of(src)
-        if shape != shape_of(dst) or shape[1:] != self._form or not shape[0]:
+        n, kind, fill, weights = src.size, None, 0, 0
+        if not n or n != dst.size:
             return None
-        n, kind, fill, weights = shape[0], None, 0, 0
         if weight is not None:
             if isinstance(weight, Fill):
                 kind, fill = "fill", int(weight)
-            elif isinstance(weight, array) and shape_of(weight) == shape:
+            elif self._is_vector(weight) and n == weight.size:
                 kind, weights = weight.dtype.char, weight.data.ptr
             else:
                 return None
-        key = (src.dtype.char, dst.dtype.char, kind, mirrored, loops)
-        variant = self._variants.get(key) or self._new_variant(key)
+        traits = src.dtype, dst.dtype, kind, mirrored, loops
+        if traits != self._traits:
+            if traits not in self._variants:
+                self._variants[traits] = self._variant_of(*traits)
+            self._traits, self._variant = traits, self._variants[traits]
+        variant = self._variant
         if variant is None:
             return None
         if not self.used:
@@ -237,26 +234,30 @@ class Ingest:
         self.used = self._running = self._unread = True
         batch = self._batch
         batch.variant, batch.size = variant, 2 * n if mirrored else n
+        status, pinned = self._addresses
         batch.words = (
-            src.data.ptr, dst.data.ptr, weights, *self._addresses, n, self._num_vertices, self._version, fill,
+            src.data.ptr, dst.data.ptr, weights, status, pinned, n, self._num_vertices, self._version, fill,
             self._calls & 0xFFFFFFFF, part,
         )  # fmt: skip
         return batch
 
-    def _new_variant(self, key: tuple[str, str, str | None, bool, int]) -> Variant | None:
-        """Return the variant for these dtypes, given by their characters; None if kernels cannot take one of them."""
-        src, dst, kind, mirrored, loops = key
+    def _is_vector(self, array: Any) -> bool:
+        """Return whether kernels can take it as it is."""
+        if not isinstance(array, self._ndarray) or not is_flat(array):
+            return False
+        return self._one_device or array.data.device_id == self.device.index
+
+    def _variant_of(self, src: np.dtype, dst: np.dtype, kind: str | None, mirrored: bool, loops: int) -> Variant | None:
+        """Return the variant for dtypes, that of weights by its character; None if kernels cannot take one of them."""
         weight, held = kind, self._weight_dtype
         if kind not in (None, "fill"):
             weight = np.dtype(kind).name
             if held is None or weight not in C_TYPES or weight == "bool":
                 return None
-        if np.dtype(src).kind not in "iu" or np.dtype(dst).kind not in "iu":
+        if src.kind not in "iu" or dst.kind not in "iu":
             return None
         into = None if kind is None or held is None else held.name
-        variant = the_variant(np.dtype(src).name, np.dtype(dst).name, weight, into, mirrored, loops)
-        self._variants[key] = variant
-        return variant
+        return the_variant(src.name, dst.name, weight, into, mirrored, loops)
 
     def cancel(self) -> None:
         """Take back :meth:`raw`, the first of its call, whose batch was not launched after all."""
@@ -280,9 +281,10 @@ class Ingest:
         result = EdgeList(empty(size, np.uint32), empty(size, np.uint32), held and empty(size, held))
         kernel = self._kernels.get(batch.variant)
         if kernel is None:
-            kernel = self._kernels[batch.variant] = StructKernel(program(batch.variant), "ingest", RAW.size)
-        copies = (0 if part is None else part.data.ptr for part in result)
-        RAW.pack_into(kernel.buffer, 0, *copies, *batch.words)
+            kernel = StructKernel(program(batch.variant), "ingest", COPIES.size + RAW.size)
+            self._kernels[batch.variant] = kernel
+        COPIES.pack_into(kernel.buffer, 0, *(0 if part is None else part.data.ptr for part in result))
+        RAW.pack_into(kernel.buffer, COPIES.size, *batch.words)
         kernel.launch(min((len(src) + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
         return result
 
