@@ -54,6 +54,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate import edgefn_emit
+from suricate.arrays import is_flat
 from suricate.cuda import C_TYPES, c_type
 from suricate.edgefn_source import Source, find_source
 from suricate.edgefn_tree import (
@@ -106,7 +107,7 @@ def argument_of(value: Any) -> Argument:
     argument = _ARRAYS.get(dtype)
     if argument is None:
         raise DTypeError(f"an array of dtype {dtype} cannot be used in an edge function, only {', '.join(C_TYPES)}")
-    if value.ndim != 1 or not value.flags.c_contiguous:
+    if not is_flat(value):
         raise ShapeError(f"an edge function takes contiguous one-dimensional arrays, not one of shape {value.shape}")
     return argument
 

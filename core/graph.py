@@ -232,18 +232,19 @@ class Graph:
         """Return the store of out- or in-edges (an undirected graph has one for both)."""
         return self._store(direction)
 
-    @on_graph_device
     def view(self, direction: str = "out") -> StoreView:
         """Return the arrays of a store for kernels; valid until the graph changes.
 
         Raises:
             RequirementError: ``"in"``, and the graph keeps no in-edges.
         """
-        if not self.directed and direction == "in":
-            direction = "out"
         view = self._views.get(direction)
-        if view is None:
-            view = self._views[direction] = self._store(direction).view()
+        return self._new_view(direction) if view is None else view
+
+    @on_graph_device
+    def _new_view(self, direction: str) -> StoreView:
+        mirrored = direction == "in" and not self.directed
+        view = self._views[direction] = self.view("out") if mirrored else self._store(direction).view()
         return view
 
     def capabilities(self) -> dict[str, str]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.arrays import as_array, as_ids, checked_ids, on_device, range_message, same_length
+from suricate.arrays import as_array, as_ids, checked_ids, is_flat, on_device, range_message, same_length
 from suricate.devices import Array, Device
-from suricate.edgefn import EDGE, argument_of, compile_function
+from suricate.edgefn import EDGE, Argument, argument_of, compile_function
 from suricate.errors import (
     DeviceError,
     DTypeError,
@@ -78,40 +78,47 @@ def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tup
     """Return the call of ``fn`` with ``args``: typed, and every argument checked."""
     if not isinstance(args, tuple):
         raise TypeError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
-    arguments = tuple([argument_of(value) for value in args])
-    values = []
-    for position, (value, argument) in enumerate(zip(args, arguments, strict=True)):
+    arguments: list[Argument] = []
+    values: list[Any] = []
+    for value in args:
+        argument = argument_of(value)
         if argument.kind == "array":
-            _argument_array(graph, value, position)
-            values.append(value)
+            _argument_array(graph, value, len(values))
         else:
-            values.append(argument.dtype.type(value))
-    function = compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=leading)
+            value = argument.dtype.type(value)
+        arguments.append(argument)
+        values.append(value)
+    function = compile_function(fn, tuple(arguments), weight_dtype=graph.weight_dtype, leading=leading)
     if function.result is None:
         raise EdgeFunctionError(f"{getattr(fn, '__name__', fn)} returns no value: operators reduce what it returns")
     return Call(function, tuple(values), reduce)
 
 
 def _argument_array(graph: Graph, array: Array, position: int) -> None:  # argument_of() has checked its form
-    label = f"args[{position}]"
-    _lies_on(graph.device, array, label)
-    if len(array) < graph.num_vertices and len(array) != 1:
+    if not _lies_on(graph.device, array):
+        raise _misplaced(graph.device, array, f"args[{position}]")
+    if array.size < graph.num_vertices and array.size != 1:
         raise ShapeError(
-            f"{label} has {len(array)} entries, the graph {graph.num_vertices} vertices: pass one entry per vertex, "
-            "or a single one"
+            f"args[{position}] has {len(array)} entries, the graph {graph.num_vertices} vertices: pass one entry per "
+            "vertex, or a single one"
         )
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 
-def _lies_on(device: Device, array: Array, label: str) -> None:
-    """Raise ``DeviceError`` unless ``array`` is an array on ``device``."""
+def _lies_on(device: Device, array: Array) -> bool:
+    """Return whether ``array`` is an array on ``device``."""
     if not isinstance(array, device.xp.ndarray):
-        kind = "a CuPy array" if device.is_cuda else "a NumPy array"
-        raise DeviceError(f"{label} is a {type(array).__name__}, the graph is on {device}: pass {kind}")
-    if device.is_cuda and array.data.device_id != device.index:
-        raise DeviceError(f"{label} is on cuda:{array.data.device_id}, the graph on {device}")
+        return False
+    return not device.is_cuda or array.data.device_id == device.index
+
+
+def _misplaced(device: Device, array: Array, label: str) -> DeviceError:
+    if isinstance(array, device.xp.ndarray):
+        return DeviceError(f"{label} is on cuda:{array.data.device_id}, the graph on {device}")
+    kind = "a CuPy array" if device.is_cuda else "a NumPy array"
+    return DeviceError(f"{label} is a {type(array).__name__}, the graph is on {device}: pass {kind}")
 
 
 def vertex_array(graph: Graph, array: Array, label: str) -> None:
@@ -120,11 +127,12 @@ def vertex_array(graph: Graph, array: Array, label: str) -> None:
 
 
 def _target(graph: Graph, array: Array, label: str, length: int) -> None:
-    _lies_on(graph.device, array, label)
-    if array.ndim != 1 or not array.flags.c_contiguous:
+    if not _lies_on(graph.device, array):
+        raise _misplaced(graph.device, array, label)
+    if not is_flat(array):
         raise ShapeError(f"{label} must be one-dimensional and contiguous, not of shape {array.shape}")
-    if len(array) != length:
-        raise ShapeError(f"{label} has {len(array)} entries, but there are {length} vertices")
+    if array.size != length:
+        raise ShapeError(f"{label} has {array.size} entries, but there are {length} vertices")
     if array.dtype not in OUT_DTYPES:
         raise DTypeError(f"{label} has dtype {array.dtype}: use one of {', '.join(map(str, OUT_DTYPES))}")
     if not graph.device.is_cuda and not array.flags.writeable:
@@ -154,8 +162,9 @@ def result_array(graph: Graph, call: Call, out: Array | None, dtype: Any, length
     _target(graph, out, "out", length)
     if dtype is not None and np.dtype(dtype) != out.dtype:
         raise DTypeError(f"out has dtype {out.dtype}, but dtype={np.dtype(dtype)} was asked for: give one of the two")
-    if any(value is out for value in call.values):
-        raise ValueError("out is also an argument of the edge function: other vertices would see half-made results")
+    for value in call.values:
+        if value is out:
+            raise ValueError("out is also an argument of the edge function: other vertices would see half-made results")
     reducible(call, out.dtype)
     return out
 

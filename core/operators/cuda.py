@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -72,7 +72,7 @@ def neighbor_reduce(graph: Graph, call: Call, vertices: Array | None, out: Array
     if not len(out):
         return
     program = _program_of("neighbor_reduce.cu", walk, call, out.dtype, over)
-    bound, ids = np.uint32(walk.num_vertices), NULL if vertices is None else vertices
+    bound, ids = walk.bound, NULL if vertices is None else vertices
     if scheme in ("auto", "vertex"):
         shares_hubs = scheme == "auto" and walk.num_vertices > HUB_DEGREE  # no degree exceeds the number of vertices
         hubs = _shared_hubs(graph) if shares_hubs else (NULL, NULL, NULL, np.uint32(0))
@@ -114,7 +114,7 @@ def advance(graph: Graph, call: Call, frontier: Frontier, out: Array, scheme: st
     program, scratch = _program_of("advance.cu", walk, call, out.dtype), scratch_of(graph)
     count, hub_total = _counters_of(graph).take()
     queue = graph.device.xp.empty(walk.num_vertices, np.uint32)
-    whole = (walk.packed, np.uint32(walk.num_vertices))
+    whole = (walk.packed, walk.bound)
     target = (out, scratch.stamp, np.uint32(scratch.steps(1)), queue, count)
     if scheme in WHOLE:
         kernel = program.kernel("push_updated" if scheme == "updated" else "push_segments")
@@ -154,7 +154,7 @@ def advance_edges(graph: Graph, call: Call, edges: EdgeList, out: Array) -> Fron
     count, _ = _counters_of(graph).take()
     queue = graph.device.xp.empty(min(walk.num_vertices, len(edges.dst)), np.uint32)
     arguments = (
-        np.uint32(walk.num_vertices), edges.src, edges.dst, NULL if edges.weight is None else edges.weight,
+        walk.bound, edges.src, edges.dst, NULL if edges.weight is None else edges.weight,
         np.int64(len(edges.src)), out, scratch.stamp, np.uint32(scratch.steps(1)), queue, count, *call.values,
     )  # fmt: skip
     grid = (min(_blocks(len(edges.src), BLOCK), _fill(graph.device)),)
@@ -175,7 +175,7 @@ def propagate(graph: Graph, call: Call, frontier: Frontier, out: Array, max_step
     state = workspace.array("operators.state", 16, np.uint32)
     state.data.memset_async(0, state.nbytes)
     arguments = (
-        walk.packed, np.uint32(walk.num_vertices), *_start(frontier), out, scratch.stamp, np.uint32(first),
+        walk.packed, walk.bound, *_start(frontier), out, scratch.stamp, np.uint32(first),
         np.uint32(max_steps), *queues, *_hub_arrays(graph), state, *call.values,
     )  # fmt: skip
     kernel((_multiprocessors(graph.device.index),), (PROPAGATE_BLOCK,), arguments)
@@ -212,7 +212,7 @@ def intersect(graph: Graph, call: Call, left: Array, right: Array, out: Array) -
     if not len(out):
         return
     walk = _walk_of(graph.view("out"))
-    arguments = (walk.packed, np.uint32(walk.num_vertices), left, right, np.int64(len(out)), out, *call.values)
+    arguments = (walk.packed, walk.bound, left, right, np.int64(len(out)), out, *call.values)
     kernel = _program_of("intersect.cu", walk, call, out.dtype).kernel("intersect_pairs")
     kernel((_blocks(len(out), PAIR_TILES),), (BLOCK,), arguments)
 
@@ -323,20 +323,19 @@ class _Walk:
 
     def __init__(self, view: StoreView) -> None:
         self.num_vertices = view.num_vertices
+        self.bound = np.uint32(view.num_vertices)  # as kernels take it
         self.header = view.header
         self.prelude = view_prelude(view)
         self.can_scan = not _defines(view.header, "SCAN_LANES", 0)
         self.has_updated = _defines(view.header, "HAS_UPDATED", 1)
         self._view = weakref.ref(view)
 
-    @property
+    @cached_property
     def packed(self) -> np.void:
         """The struct ``View`` of the kernels."""
-        if not hasattr(self, "_packed"):
-            view = self._view()
-            assert view is not None
-            self._packed = view_struct(view.data).pack(view.data)
-        return self._packed
+        view = self._view()
+        assert view is not None
+        return view_struct(view.data).pack(view.data)
 
 
 _walks: dict[int, tuple[weakref.ref[StoreView], _Walk]] = {}
