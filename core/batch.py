@@ -116,7 +116,8 @@ class Delta:
     def deleted_vertices(self) -> Array:
         """``uint32[k]``: the ids given to ``Graph.delete_vertices``, ascending."""
         if self._deleted_vertices is None:
-            self._deleted_vertices = self._device.xp.empty(0, np.uint32)
+            with self._device.current():
+                self._deleted_vertices = self._device.xp.empty(0, np.uint32)
         return self._deleted_vertices
 
     @property
@@ -174,7 +175,10 @@ class Delta:
             raise UnknownNameError(f"unknown kind {kind!r} of change: use one of {', '.join(Lists._fields)}")
         lists = self._all()
         edges = lists.replaced._replace(weight=lists.replaced_old) if kind == "replaced_old" else getattr(lists, kind)
-        return edges if self._directed else both_directions(self._device.xp, edges)
+        if self._directed:
+            return edges
+        with self._device.current():
+            return both_directions(self._device.xp, edges)
 
     def __repr__(self) -> str:
         parts = [f"inserted={self.num_inserted}", f"deleted={self.num_deleted}", f"replaced={self.num_replaced}"]
@@ -189,7 +193,8 @@ class Delta:
             if self._wait is not None:
                 self._wait()
             removed, added, deleted = self._raw
-            self._lists = self._resolve(_made(removed), _made(added), deleted)
+            with self._device.current():
+                self._lists = self._resolve(_made(removed), _made(added), deleted)
             self._raw = (None, None, None)
         return self._lists
 

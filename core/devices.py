@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -39,6 +40,10 @@ class Device:
     def xp(self) -> ModuleType:
         """The array module: NumPy or CuPy."""
         return _array_module(self.kind)
+
+    def current(self) -> AbstractContextManager[Any]:
+        """Return a context manager inside which this CUDA device is current (on the CPU it does nothing)."""
+        return self.xp.cuda.Device(self.index) if self.is_cuda else nullcontext()
 
     def synchronize(self) -> None:
         """Wait until all work queued on the current stream is done (nothing to do on the CPU)."""

@@ -67,7 +67,12 @@ class Frontier:
             VertexRangeError: an id is negative or not below ``graph.num_vertices``.
             DTypeError, ShapeError, DeviceError: not integers, not one-dimensional, on another device.
         """
-        device, array = graph.device, as_ids(vertices, "vertices")
+        with graph.device.current():
+            return cls._sorted(graph, as_ids(vertices, "vertices"))
+
+    @classmethod
+    def _sorted(cls, graph: Graph, array: Array) -> Frontier:
+        device = graph.device
         if isinstance(array, np.ndarray):
             distinct = np.unique(checked_ids(array, graph.num_vertices, "vertices"))
             return cls(device, device.xp.asarray(distinct))
@@ -103,14 +108,16 @@ class Frontier:
     def buffer(self) -> Array:
         """The vertices, ``uint32[capacity]``; only the first :attr:`device_count` of them belong to the set."""
         if self._buffer is None:
-            self._buffer = self.device.xp.arange(self._capacity, dtype=np.uint32)
+            with self.device.current():
+                self._buffer = self.device.xp.arange(self._capacity, dtype=np.uint32)
         return self._buffer
 
     @property
     def device_count(self) -> Array:
         """Number of vertices as a ``uint32[1]`` array on the device; no host read."""
         if self._device_count is None:
-            self._device_count = self.device.xp.full(1, self._count, np.uint32)
+            with self.device.current():
+                self._device_count = self.device.xp.full(1, self._count, np.uint32)
         return self._device_count
 
     @property

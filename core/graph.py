@@ -528,7 +528,7 @@ class Graph:
 
     def current_device(self) -> AbstractContextManager[Any]:
         """Return a context manager inside which the graph's CUDA device is current (on the CPU it does nothing)."""
-        return nullcontext() if self._cuda is None else self._cuda.Device(self.device.index)
+        return nullcontext() if self._cuda is None else self.device.current()
 
     # -- algorithms ----------------------------------------------------------------------------------------------------
 
@@ -845,6 +845,7 @@ class Graph:
             self._trackers = advance_all(self._trackers, delta)
         return delta
 
+    @on_graph_device
     def _settle(self) -> None:
         if self._ingest is not None:
             self._ingest.settle()
@@ -898,6 +899,7 @@ class Graph:
     def _once(self, arcs: EdgeList) -> EdgeList:
         return arcs if self.directed else _take_where(arcs, arcs.src <= arcs.dst)
 
+    @on_graph_device
     def _count_edges(self) -> int:
         arcs = self._out.num_edges
         return arcs if self.directed else (arcs + self._count_loops()) // 2

@@ -517,3 +517,20 @@ def test_too_many_vertices_are_refused(device):
     with pytest.raises(VertexRangeError, match="count"):
         graph.insert_vertices(-1)
     assert (graph.num_vertices, graph.version) == (2, 0)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("checks", ["eager", "deferred"])
+def test_arrays_are_on_the_device_of_the_graph_whichever_is_current(checks):
+    import cupy
+
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("this machine has one CUDA device")
+    graph = su.Graph(5, device="cuda:0", directed=False, weight_dtype="float32", checks=checks)
+    with cupy.cuda.Device(1):
+        delta = graph.insert_edges([0, 1], [1, 2], 1.5)
+        some, every = su.Frontier.from_vertices(graph, [3, 1, 3]), su.Frontier.all(graph)
+        arrays = [*delta.inserted, *delta.arcs("inserted"), delta.replaced_old, delta.deleted_vertices]
+        arrays += [some.buffer, some.device_count, every.buffer, every.device_count, graph.degrees()]
+        assert (graph.num_edges, delta.num_inserted, some.vertices.get().tolist()) == (2, 2, [1, 3])
+    assert {array.device.id for array in arrays} == {0}
