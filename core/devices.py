@@ -42,8 +42,8 @@ class Device:
         return _array_module(self.kind)
 
     def current(self) -> AbstractContextManager[Any]:
-        """Return a context manager inside which this CUDA device is current (on the CPU it does nothing)."""
-        return self.xp.cuda.Device(self.index) if self.is_cuda else nullcontext()
+        """Return a context manager inside which this CUDA device is current (nothing to do where there is no other)."""
+        return self.xp.cuda.Device(self.index) if self.is_cuda and cuda_device_count() > 1 else nullcontext()
 
     def synchronize(self) -> None:
         """Wait until all work queued on the current stream is done (nothing to do on the CPU)."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -528,7 +528,7 @@ class Graph:
 
     def current_device(self) -> AbstractContextManager[Any]:
         """Return a context manager inside which the graph's CUDA device is current (on the CPU it does nothing)."""
-        return nullcontext() if self._cuda is None else self.device.current()
+        return self.device.current()
 
     # -- algorithms ----------------------------------------------------------------------------------------------------
 
