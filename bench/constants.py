@@ -34,6 +34,9 @@ VALUE_DTYPES = ("float32", "float64")  #: dtypes of the vertex array in neighbor
 
 WARM_CALLS = 4  #: untimed calls right before a timed one, so that it takes what it takes in a stream of calls
 WARM_EDGES = 2**16  #: most distinct edges of such a call; and at most 1 / 64 of the graph's
+PROBE_STEPS = 300  #: of the loop that shows whether a core is shared
+PROBES = 5  #: loops, of which the least counts
+BUSY_CORE = 1.25  #: times the least: more is a busy core; seen were up to 1.18, and 1.6 to 2
 WARMUPS = 2  #: repeats after verification that are not counted
 MIN_REPEATS = 10
 MAX_REPEATS = 1000

@@ -1,9 +1,10 @@
 """One runner for all workloads: verify, warm up, repeat until the median is certain, and say how certain it is.
 
 A repeat is ``prepare`` (untimed: a fresh batch), ``warm`` (untimed), ``action`` (timed, device work complete),
-``restore`` (untimed). Inside the timed region are the action and one wait for the device, nothing else, and no garbage
-is collected. The first repeats are verified by the task's oracle; only if they pass is anything timed, and the graph is
-verified once more when the timing is over. A task that fails has no time.
+``restore`` (untimed). With CUDA, ``warm`` and ``action`` run on a quiet core (``cores.py``). Inside the timed region
+are the action and one wait for the device, nothing else, and no garbage is collected. The first repeats are verified by
+the task's oracle; only if they pass is anything timed, and the graph is verified once more when the timing is over. A
+task that fails has no time.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from suricate.bench import constants
+from suricate.bench.cores import quiet_core
 from suricate.devices import CPU, Device
 
 
@@ -219,27 +222,31 @@ def _verify(task: Task, clock: Callable[[], float]) -> float:
 
 def _repeat(task: Task, limits: Limits, clock: Callable[[], float]) -> Timing:
     samples: list[float] = []
+    core = quiet_core(task.device)
     for _ in range(limits.warmups):
-        once(task, clock)
+        once(task, clock, core)
     collecting = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
         start = clock()
         while not limits.enough(samples, clock() - start):
-            samples.append(once(task, clock))
+            samples.append(once(task, clock, core))
     finally:
         if collecting:
             gc.enable()
     return Timing.of(samples)
 
 
-def once(task: Task, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Run one repeat; return the seconds of its action."""
+def once(
+    task: Task, clock: Callable[[], float] = time.perf_counter, core: AbstractContextManager[Any] | None = None
+) -> float:
+    """Run one repeat, its timed part and the calls ahead of it inside ``core``; return the seconds of its action."""
     state = task.prepare()
-    for _ in range(constants.WARM_CALLS):
-        task.warm()
-    seconds, result = timed(task, state, clock)
+    with core or nullcontext():
+        for _ in range(constants.WARM_CALLS):
+            task.warm()
+        seconds, result = timed(task, state, clock)
     task.restore(state, result)
     return seconds
 

@@ -1,0 +1,71 @@
+"""A quiet core for the thread that times small batches.
+
+On virtual machines a loop of fixed length takes up to twice as long at times, for milliseconds to seconds, on some
+cores while others are quiet: so it is when the core's other hardware thread is busy. A small batch then takes a fifth
+more. The loop shows it within microseconds, so the thread goes to another core ahead of a repeat. All repeats count.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from suricate.bench import constants
+from suricate.devices import Device
+
+
+def quiet_core(device: Device) -> AbstractContextManager[Any]:
+    """Return what to do the timed part of a repeat in, again and again.
+
+    It does nothing on the CPU, whose engines have threads of their own, and where a thread cannot choose its core.
+    """
+    return QuietCore() if device.is_cuda and hasattr(os, "sched_setaffinity") else nullcontext()
+
+
+def probe() -> float:
+    """Return the seconds that a loop of fixed length takes on this core, the least of a few."""
+    return min(_loop() for _ in range(constants.PROBES))
+
+
+def _loop() -> float:
+    start = time.perf_counter()
+    for _ in range(constants.PROBE_STEPS):
+        pass
+    return time.perf_counter() - start
+
+
+class QuietCore:
+    """Context manager: the calling thread stays on one core, and starts on a quiet one if there is any.
+
+    A core is quiet if ``probe`` takes at most ``BUSY_CORE`` times the least that it has taken on any core. If none is,
+    the thread stays on one of them after a look at each. At the end it may run again where it might before.
+    """
+
+    def __init__(self, probe: Callable[[], float] = probe) -> None:
+        self._probe = probe
+        self._allowed = os.sched_getaffinity(0)
+        try:
+            seconds = {core: self._seconds(core) for core in self._allowed}
+        finally:
+            os.sched_setaffinity(0, self._allowed)
+        self._cores = deque(sorted(seconds, key=seconds.__getitem__))
+        self._least = min(seconds.values())
+
+    def __enter__(self) -> None:
+        for _ in self._allowed:
+            seconds = self._seconds(self._cores[0])
+            self._least = min(self._least, seconds)
+            if seconds <= constants.BUSY_CORE * self._least:
+                return
+            self._cores.rotate(-1)
+
+    def __exit__(self, *_: object) -> None:
+        os.sched_setaffinity(0, self._allowed)
+
+    def _seconds(self, core: int) -> float:
+        os.sched_setaffinity(0, {core})
+        return self._probe()
