@@ -12,9 +12,11 @@ one plain dictionary of edges, every algorithm with an oracle that its author wr
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import inspect
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
@@ -605,6 +607,25 @@ class StoreConformance:
             allocated.append(sum(size for _, size in store.memory().values()))
         assert store.num_edges == 0
         assert allocated[-1] <= max(allocated[:3])
+
+    def test_memory_goes_with_the_store(self, device_kind: str) -> None:
+        """A store that nobody holds is gone at once, with its memory, without a collection of garbage."""
+        store = self.build(300, device_kind)
+        src, dst = (store.device.xp.arange(300, dtype=np.uint32) for _ in range(2))
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for change in (store.insert, store.insert, store.delete):
+                change(src, dst)
+            store.compact()
+            store.view()
+            store.check()
+            gone = weakref.ref(store)
+            del store, change
+            assert gone() is None, "a cycle of references keeps the store"
+        finally:
+            if collecting:
+                gc.enable()
 
     def test_results_are_copies(self, device_kind: str, weight_dtype: str | None) -> None:
         """Writing to what edges() and adjacency() returned does not change the store."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections import Counter
 from itertools import product
 
@@ -517,6 +519,27 @@ def test_too_many_vertices_are_refused(device):
     with pytest.raises(VertexRangeError, match="count"):
         graph.insert_vertices(-1)
     assert (graph.num_vertices, graph.version) == (2, 0)
+
+
+@pytest.mark.parametrize("checks", ["eager", "deferred"])
+def test_the_stores_of_a_graph_go_with_it(engine, device, checks):
+    graph = su.Graph(50, backend=engine, device=device, checks=checks, in_edges=True, weight_dtype="float32")
+    ids, values = device.xp.arange(50), device.xp.ones(50, np.float32)
+    gc.disable()
+    try:
+        tracker = graph.track("bfs", source=0)
+        for _ in range(2):
+            graph.insert_edges(ids, ids[::-1].copy(), 1.0)
+        delta = graph.delete_edges(ids[:5], ids[:5])
+        assert len(tracker.result.level) == 50
+        su.operators.neighbor_reduce(graph, lambda u, v, w, x: x[v], args=(values,))
+        assert graph.num_edges == 50
+        graph.check()
+        stores = [weakref.ref(graph.store(direction)) for direction in ("out", "in")]
+        del graph, tracker, delta
+        assert [store() for store in stores] == [None, None]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.gpu

@@ -6,6 +6,7 @@ overlap: the words of its vertex ``FAR`` edges ahead, its head slab ``MIDWAY``, 
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -651,7 +652,12 @@ class CpuKernels:
     """The operations of a store on NumPy arrays; ``suricate.backends.slabhash.cuda.CudaKernels`` is the CUDA twin."""
 
     def __init__(self, store: Any) -> None:
-        self.store = store
+        self._store = weakref.ref(store)  # which holds this: in a cycle its memory would outlive it
+
+    @property
+    def store(self) -> Any:
+        """The store that these are the kernels of."""
+        return self._store()
 
     def slabs_ahead(self, edges: int) -> tuple[int, int]:
         """Return how many slabs to keep for re-buckets in a batch: none, as they are asked for within the batch."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -172,7 +173,8 @@ class CudaKernels:
     """
 
     def __init__(self, store: Any) -> None:
-        self.store, self._device = store, store.device
+        self._store: Callable[[], Any] = weakref.ref(store)  # which holds this: in a cycle its memory would outlive it
+        self._device, self._weight_dtype, self._limit = store.device, store.weight_dtype, store.memory_limit
         self._packed: tuple[np.void, bytes] | None = None
         self._programs: dict[Variant | None, dict[str, Program]] = {}
         self._kernels: dict[tuple[str, Variant | None], BatchKernel] = {}
@@ -191,6 +193,11 @@ class CudaKernels:
         granted = getattr(self, "_granted", None)  # None if the constructor failed
         if granted is not None and any(word >> 32 != granted for word in self._mirror) and not finalizing():
             wait_for(self._device)  # an insertion is about to write to the host memory that goes away now
+
+    @property
+    def store(self) -> Any:
+        """The store that these are the kernels of."""
+        return self._store()
 
     # -- launching -----------------------------------------------------------------------------------------------------
 
@@ -238,7 +245,7 @@ class CudaKernels:
 
     def _new_plan(self, name: str, variant: Variant | None, edges: int) -> Plan:
         kernel = self._kernels.get((name, variant)) or self._batch_kernel(name, variant)
-        dtype = self.store.weight_dtype
+        dtype = self._weight_dtype
         width = dtype.itemsize if dtype else 0
         offsets = _offsets(4 * edges, 4 * edges, (name == "insert") * width * edges, edges, width * edges)
         if len(self._plans) >= MOST_PLANS:
@@ -317,7 +324,7 @@ class CudaKernels:
 
     def insert_raw(self, batch: RawBatch, grant: Grant) -> Held:
         """The same for a batch that nobody has checked."""
-        edges, dtype = batch.size, self.store.weight_dtype
+        edges, dtype = batch.size, self._weight_dtype
         plan = self._plan("insert", batch, edges)
         space = self._take_space(plan.offsets)
         src, dst, weight, status, before = space.addresses
@@ -332,7 +339,7 @@ class CudaKernels:
 
     def _lay_aside(self, batch: RawBatch, offsets: tuple[int, ...]) -> None:
         """Allocate space for another batch like this one, if it is small: now, while the device is at work."""
-        if batch.waits and offsets[-1] <= MOST_ASIDE and self.store.memory_limit is None:
+        if batch.waits and offsets[-1] <= MOST_ASIDE and self._limit is None:
             try:  # suppress() would take half a microsecond
                 self._aside = _space(offsets, alloc(offsets[-1]))
             except MemoryError:
@@ -345,7 +352,7 @@ class CudaKernels:
             raise self.store.out_of_memory(error) from error
 
     def _insert(self, plan: Plan, raw: RawBatch | None, addresses: tuple[int, ...], grant: Grant) -> None:
-        store, edges = self.store, grant.edges
+        store, edges = self._store(), grant.edges
         scratch = self._scratch(edges)
         ahead, slabs = 0, grant.need + grant.quota
         # A small batch may take one slab per edge then: more than it was granted if it was counted what it needs.
@@ -398,7 +405,7 @@ class CudaKernels:
     def _scratch_sizes(self, edges: int) -> tuple[int, ...]:
         """Return the bytes of the scratch arrays: those from ``met`` to ``late`` in ``settle.cuh``."""
         store = self.store
-        weighted = 4 if store.weight_dtype is not None else 0
+        weighted = 4 if self._weight_dtype is not None else 0
         queue = 4 * min(edges, len(store.slabs.buckets)) if store.hashing else 0
         # Buckets that may move: those of all vertices that can have outgrown them, but for the largest vertices.
         moves = 8 * min(store.slabs.capacity, max(edges, SMALL) + store.slabs.capacity // 16) if store.hashing else 0
@@ -412,7 +419,7 @@ class CudaKernels:
 
     def delete_raw(self, batch: RawBatch) -> Held:
         """The same for a batch that nobody has checked."""
-        edges, dtype = batch.size, self.store.weight_dtype
+        edges, dtype = batch.size, self._weight_dtype
         plan = self._plan("erase", batch, edges)
         space = self._take_space(plan.offsets)
         src, dst, _, status, before = space.addresses
