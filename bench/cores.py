@@ -11,7 +11,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from suricate.bench import constants
@@ -23,7 +23,11 @@ def quiet_core(device: Device) -> AbstractContextManager[Any]:
 
     It does nothing on the CPU, whose engines have threads of their own, and where a thread cannot choose its core.
     """
-    return QuietCore() if device.is_cuda and hasattr(os, "sched_setaffinity") else nullcontext()
+    if not device.is_cuda or not hasattr(os, "sched_setaffinity"):
+        return nullcontext()
+    with suppress(PermissionError):
+        return QuietCore()
+    return nullcontext()
 
 
 def probe() -> float:

@@ -1,12 +1,13 @@
 """A quiet core for timing: which core the thread is on, and where it may run afterwards."""
 
 import os
+from contextlib import nullcontext
 
 import pytest
 
 from suricate.bench import constants, cores
 from suricate.bench.runner import Limits, Task, measure
-from suricate.devices import CPU, resolve_device
+from suricate.devices import CPU, Device, resolve_device
 
 needs_affinity = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot choose a core here")
 
@@ -66,6 +67,21 @@ def test_after_an_error_the_thread_may_run_anywhere(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         cores.QuietCore(lambda: 1 / 0)
     assert machine.where == {0, 1}
+
+
+def test_only_what_runs_on_cuda_looks_for_a_core_and_only_where_it_may(monkeypatch):
+    Machine(monkeypatch, 1.0)
+    cuda = Device("cuda")
+    assert isinstance(cores.quiet_core(cuda), cores.QuietCore)
+    assert isinstance(cores.quiet_core(CPU), nullcontext)
+
+    def forbidden(_, mask):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setaffinity", forbidden)
+    assert isinstance(cores.quiet_core(cuda), nullcontext)
+    monkeypatch.delattr(os, "sched_setaffinity")
+    assert isinstance(cores.quiet_core(cuda), nullcontext)
 
 
 @needs_affinity
