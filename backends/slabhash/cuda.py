@@ -173,8 +173,8 @@ class CudaKernels:
     """
 
     def __init__(self, store: Any) -> None:
-        self._store: Callable[[], Any] = weakref.ref(store)  # which holds this: in a cycle its memory would outlive it
-        self._device, self._weight_dtype, self._limit = store.device, store.weight_dtype, store.memory_limit
+        self._store = weakref.ref(store)  # which holds this: in a cycle its memory would outlive it
+        self._device = store.device
         self._packed: tuple[np.void, bytes] | None = None
         self._programs: dict[Variant | None, dict[str, Program]] = {}
         self._kernels: dict[tuple[str, Variant | None], BatchKernel] = {}
@@ -245,7 +245,7 @@ class CudaKernels:
 
     def _new_plan(self, name: str, variant: Variant | None, edges: int) -> Plan:
         kernel = self._kernels.get((name, variant)) or self._batch_kernel(name, variant)
-        dtype = self._weight_dtype
+        dtype = self.store.weight_dtype
         width = dtype.itemsize if dtype else 0
         offsets = _offsets(4 * edges, 4 * edges, (name == "insert") * width * edges, edges, width * edges)
         if len(self._plans) >= MOST_PLANS:
@@ -324,12 +324,13 @@ class CudaKernels:
 
     def insert_raw(self, batch: RawBatch, grant: Grant) -> Held:
         """The same for a batch that nobody has checked."""
-        edges, dtype = batch.size, self._weight_dtype
+        edges = batch.size
         plan = self._plan("insert", batch, edges)
         space = self._take_space(plan.offsets)
         src, dst, weight, status, before = space.addresses
         self._insert(plan, batch, (src, dst, weight, 0, status, before), grant)
         self._lay_aside(batch, plan.offsets)
+        dtype = self.store.weight_dtype
         return Held(edges, batch.variant.mirrored, dtype, dtype, space)
 
     def _take_space(self, offsets: tuple[int, ...]) -> Space:
@@ -339,7 +340,7 @@ class CudaKernels:
 
     def _lay_aside(self, batch: RawBatch, offsets: tuple[int, ...]) -> None:
         """Allocate space for another batch like this one, if it is small: now, while the device is at work."""
-        if batch.waits and offsets[-1] <= MOST_ASIDE and self._limit is None:
+        if batch.waits and offsets[-1] <= MOST_ASIDE and self.store.memory_limit is None:
             try:  # suppress() would take half a microsecond
                 self._aside = _space(offsets, alloc(offsets[-1]))
             except MemoryError:
@@ -352,7 +353,7 @@ class CudaKernels:
             raise self.store.out_of_memory(error) from error
 
     def _insert(self, plan: Plan, raw: RawBatch | None, addresses: tuple[int, ...], grant: Grant) -> None:
-        store, edges = self._store(), grant.edges
+        store, edges = self.store, grant.edges
         scratch = self._scratch(edges)
         ahead, slabs = 0, grant.need + grant.quota
         # A small batch may take one slab per edge then: more than it was granted if it was counted what it needs.
@@ -405,7 +406,7 @@ class CudaKernels:
     def _scratch_sizes(self, edges: int) -> tuple[int, ...]:
         """Return the bytes of the scratch arrays: those from ``met`` to ``late`` in ``settle.cuh``."""
         store = self.store
-        weighted = 4 if self._weight_dtype is not None else 0
+        weighted = 4 if store.weight_dtype is not None else 0
         queue = 4 * min(edges, len(store.slabs.buckets)) if store.hashing else 0
         # Buckets that may move: those of all vertices that can have outgrown them, but for the largest vertices.
         moves = 8 * min(store.slabs.capacity, max(edges, SMALL) + store.slabs.capacity // 16) if store.hashing else 0
@@ -419,13 +420,13 @@ class CudaKernels:
 
     def delete_raw(self, batch: RawBatch) -> Held:
         """The same for a batch that nobody has checked."""
-        edges, dtype = batch.size, self._weight_dtype
+        edges = batch.size
         plan = self._plan("erase", batch, edges)
         space = self._take_space(plan.offsets)
         src, dst, _, status, before = space.addresses
         self._delete(plan, batch, edges, (src, dst, 0, status, before))
         self._lay_aside(batch, plan.offsets)
-        return Held(edges, batch.variant.mirrored, None, dtype, space)
+        return Held(edges, batch.variant.mirrored, None, self.store.weight_dtype, space)
 
     def _delete(self, plan: Plan, raw: RawBatch | None, edges: int, addresses: tuple[int, ...]) -> None:
         words = (*addresses, edges, plan.share)
