@@ -1,6 +1,6 @@
-"""Compile every CUDA source for sm_70, sm_80 and sm_90, without a GPU: engines, operators and a set of edge functions.
+"""Compile every CUDA source for sm_70, sm_80 and sm_90, without a GPU: backends, operators and a set of edge functions.
 
-Usage: ``python .ci/compile_cuda.py [ENGINE ...]`` (default: all installed engines).
+Usage: ``python .ci/compile_cuda.py [BACKEND ...]`` (default: all installed backends).
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from itertools import product
 from nvrtc import compile_program
 
 import suricate as su
-from suricate import unionfind
-from suricate.cuda import Program, ingest
-from suricate.operators import cuda as operators
+from suricate.cuda import ingest
+from suricate.cuda.program import Program
+from suricate.operators.cuda import programs as operators
+from suricate.structures import union_find
 
 ARCHES = ("sm_70", "sm_80", "sm_90")
 WEIGHTS = (None, "float32", "float64")
 OPTIONS = {"slabhash": [*({"slab_bytes": size} for size in (32, 64, 128)), {"reference": True}]}  # other layouts
 
 
-def all_programs(engines: list[str]) -> Iterator[tuple[str, Program]]:
-    """Yield (label, program): the core's, each engine's own, and the operators over each engine's cursor."""
-    yield from (("core", program) for program in (unionfind.PROGRAM, *ingest.programs()))
-    for name, weight in product(engines, WEIGHTS):
+def all_programs(backends: list[str]) -> Iterator[tuple[str, Program]]:
+    """Yield (label, program): the core's, each backend's own, and the operators over each backend's cursor."""
+    yield from (("core", program) for program in (union_find.PROGRAM, *ingest.programs()))
+    for name, weight in product(backends, WEIGHTS):
         for options in OPTIONS.get(name, [{}]):
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
             package = type(store).__module__.rpartition(".")[0]
@@ -50,8 +51,8 @@ def attempt(job: tuple[str, Program, str]) -> str | None:
 def main() -> int:
     """Compile everything; return 1 if anything failed."""
     begun = time.perf_counter()
-    engines = sys.argv[1:] or [name for name, cls in su.plugins.engines().items() if "cuda" in cls.devices]
-    distinct = {program.text: (label, program) for label, program in all_programs(engines)}
+    backends = sys.argv[1:] or [name for name, cls in su.plugins.backends().items() if "cuda" in cls.devices]
+    distinct = {program.text: (label, program) for label, program in all_programs(backends)}
     jobs = [(label, program, arch) for label, program in distinct.values() for arch in ARCHES]
     with ProcessPoolExecutor() as pool:
         errors = [error for error in pool.map(attempt, jobs, chunksize=8) if error]

@@ -7,7 +7,7 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
-from suricate.cuda import Program
+from suricate.cuda.program import Program
 
 
 class CompileError(RuntimeError):

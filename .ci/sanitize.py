@@ -1,6 +1,6 @@
-"""A short tour of every CUDA kernel, for ``compute-sanitizer``: all engines, updated, queried and traversed.
+"""A short tour of every CUDA kernel, for ``compute-sanitizer``: all backends, updated, queried and traversed.
 
-Usage: ``compute-sanitizer --tool memcheck python .ci/sanitize.py [ENGINE ...]``. Every step is checked against a dict.
+Usage: ``compute-sanitizer --tool memcheck python .ci/sanitize.py [BACKEND ...]``. Every step is checked against a dict.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def hop(u, v, w, dist):
     return dist[u] + 1
 
 
-def tour(engine: str, weight_dtype: str | None, directed: bool, **options) -> None:
+def tour(backend: str, weight_dtype: str | None, directed: bool, **options) -> None:
     """Drive one graph through updates, queries, trackers and operators."""
     rng = np.random.default_rng(7)
     graph = su.Graph(
         VERTICES,
-        backend=engine,
+        backend=backend,
         device="cuda",
         weight_dtype=weight_dtype,
         directed=directed,
@@ -112,8 +112,8 @@ def loops(graph: su.Graph) -> int:
 
 
 def main() -> None:
-    """Tour all engines that run on CUDA."""
-    names = sys.argv[1:] or [name for name, engine in su.plugins.engines().items() if "cuda" in engine.devices]
+    """Tour all backends that run on CUDA."""
+    names = sys.argv[1:] or [name for name, backend in su.plugins.backends().items() if "cuda" in backend.devices]
     for name in names:
         for weight_dtype, directed, kept in ((None, True, False), ("float32", False, False), ("float64", True, True)):
             if name == "slabhash":  # lanes, or warps, take slabs in advance; then nobody does

@@ -17,7 +17,7 @@ from suricate.algorithm import Algorithm
 from suricate.errors import VertexRangeError
 
 if TYPE_CHECKING:
-    from suricate.batch import Delta
+    from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
 

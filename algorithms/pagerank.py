@@ -18,7 +18,7 @@ from suricate import hookimpl
 from suricate.algorithm import Algorithm
 
 if TYPE_CHECKING:
-    from suricate.batch import Delta
+    from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
 

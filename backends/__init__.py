@@ -1,1 +1,1 @@
-"""Storage engines that come with suricate; each registers through the plugin hooks."""
+"""Storage backends that come with suricate; each registers through the plugin hooks."""

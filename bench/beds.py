@@ -1,4 +1,4 @@
-"""Test beds: one engine on one input and device, with the graphs that its tasks share, and seeded batches."""
+"""Test beds: one backend on one input and device, with the graphs that its tasks share, and seeded batches."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from suricate.bench.inputs import Input
 from suricate.bench.oracle import EdgeModel, check_content, keys_of
 from suricate.bench.runner import Skipped
 from suricate.devices import Device
-from suricate.store import EdgeList, Store
+from suricate.store import Store
+from suricate.types import EdgeList
 
 
 class Bed:
-    """An engine (its name or class) on an input and a device.
+    """A backend (its name or class) on an input and a device.
 
     Graphs are built and verified on first use, and kept until :meth:`reset`.
     ``weighted`` says whether graphs carry the input's weights (float32) where a task does not decide that itself;
@@ -27,7 +28,7 @@ class Bed:
 
     def __init__(
         self,
-        engine: str | type[Store],
+        backend: str | type[Store],
         data: Input,
         device: Device,
         *,
@@ -39,12 +40,12 @@ class Bed:
         options: dict[str, Any] | None = None,
         label: str = "",
     ) -> None:
-        self.engine = engine if isinstance(engine, str) else engine.name
+        self.backend = backend if isinstance(backend, str) else backend.name
         self.data, self.device, self.seed = data, device, seed
         self.weighted, self.silent, self.hints, self.options = weighted, silent, hints, options or {}
         self.label = label
         self.traits = tuple(part for part in ("with hints" if hints else "", label) if part)
-        self.settings = {"backend": engine, "device": str(device), "checks": checks, **self.options}
+        self.settings = {"backend": backend, "device": str(device), "checks": checks, **self.options}
         self.kept: dict[Any, Any] = {}  #: what tasks share besides, until :meth:`reset`
         self._graphs: dict[tuple[bool, bool], Any] = {}
 
@@ -96,7 +97,7 @@ class Bed:
         return EdgeList(asarray(src), asarray(dst), None if weight is None else asarray(weight))
 
     def rng(self, *purpose: Any) -> np.random.Generator:
-        """Return a generator that is the same for every engine."""
+        """Return a generator that is the same for every backend."""
         return np.random.default_rng([self.seed, zlib.crc32(repr(purpose).encode())])
 
     def _is_weighted(self, weighted: bool | None) -> bool:

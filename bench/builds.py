@@ -53,7 +53,7 @@ class Build(BedTask):
         return graph
 
     def check(self, state: Any, result: Any) -> None:
-        """Compare the content; have the engine check its invariants."""
+        """Compare the content; have the backend check its invariants."""
         if self.bed.silent:
             return
         check_content(result, self.bed.model() if self.order == "as given" else EdgeModel(*self.host))
@@ -98,7 +98,7 @@ class Growth(BedTask):
         return moments
 
     def check(self, graph: Any, moments: Any) -> None:
-        """Compare the content; have the engine check its invariants."""
+        """Compare the content; have the backend check its invariants."""
         if self.bed.silent:
             return
         check_content(graph, EdgeModel(*self.host))

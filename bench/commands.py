@@ -1,7 +1,7 @@
 """The commands ``suricate demo`` and ``suricate bench``.
 
-Exit codes: 0 all cells are verified, 1 a cell failed (FAIL or ERROR), 2 the command cannot run as asked (unknown engine
-or graph, results file not writable).
+Exit codes: 0 all cells are verified, 1 a cell failed (FAIL or ERROR), 2 the command cannot run as asked (unknown
+backend or graph, results file not writable).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SEED = click.option("--seed", default=constants.SEED, show_default=True, help="Of graphs, batches and weights.")
 DEVICE = click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
-ENGINE = click.option("--engine", "chosen", multiple=True, help="Engine; repeatable. Default: all that run there.")
+BACKEND = click.option("--backend", "chosen", multiple=True, help="Backend; repeatable. Default: all that run there.")
 SUITE_NAMES = ("operations", "algorithms", "reduce", "schemes", "sweep", "memory", "all")
 
 
@@ -46,7 +46,7 @@ def limits_options(time_limit: float) -> Any:
 
 @click.command()
 @DEVICE
-@ENGINE
+@BACKEND
 @click.option("--output", default="results/demo.jsonl", show_default=True, type=click.Path(path_type=Path))
 @click.option("--batch", "batches", multiple=True, type=click.IntRange(1), help="Edges per batch; repeatable.")
 @SEED
@@ -62,14 +62,14 @@ def demo(
 ) -> None:
     """Run the head-to-head matrix on a real temporal graph (CollegeMsg).
 
-    Every engine x (bulk build, insert, delete, query, stream) x (BFS, PageRank; from scratch and kept current), each
+    Every backend x (bulk build, insert, delete, query, stream) x (BFS, PageRank; from scratch and kept current), each
     cell verified against an independent oracle before it is timed.
     """
     with usage_errors():
         where = resolve(device)
         from suricate.bench import inputs, matrix
 
-        names = matrix.engine_names(chosen, where)
+        names = matrix.backend_names(chosen, where)
         results = open_results(output)
         plan = matrix.Plan(names, where, seed=seed, batches=batches or (constants.DEMO_BATCH,))
         data = inputs.load(str(constants.COLLEGEMSG), seed=seed)
@@ -83,7 +83,7 @@ def demo(
     "--suite", type=click.Choice(SUITE_NAMES), default="all", show_default=True, help="'all': without sweep and memory."
 )
 @click.option("--graph", "graphs", multiple=True, help="rmat:SCALE[:EF], grid:WxH, uniform:N:M or a file; repeatable.")
-@ENGINE
+@BACKEND
 @click.option("--workload", "workloads", multiple=True, help="Only workloads whose name contains this; repeatable.")
 @click.option("--batch", "batches", multiple=True, type=click.IntRange(1), help="Edges per batch; repeatable.")
 @click.option("--pairs", type=click.Choice(["uniform", "existing", "mixed", "hub"]), help="Batches of the operations.")
@@ -95,15 +95,15 @@ def demo(
     show_default=True,
     help="Of the graph that operations meet.",
 )
-@click.option("--knob", "knobs", multiple=True, help="Engine option that the sweep varies; repeatable. Default: all.")
+@click.option("--knob", "knobs", multiple=True, help="Backend option that the sweep varies; repeatable. Default: all.")
 @click.option("--weighted", is_flag=True, help="Operations on weighted (float32) graphs.")
 @click.option("--checks", type=click.Choice(["eager", "deferred"]), default="eager", show_default=True)
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Engine option; repeatable.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Backend option; repeatable.")
 @DEVICE
 @SEED
 @limits_options(constants.TIME_LIMIT)
 @click.option("--output", default="results/bench.jsonl", show_default=True, type=click.Path(path_type=Path))
-@click.option("--list", "listing", is_flag=True, help="List workloads and what the engines bring, and stop.")
+@click.option("--list", "listing", is_flag=True, help="List workloads and what the backends bring, and stop.")
 @click.option("--report", is_flag=True, help="Print the tables of the results FILES, and stop.")
 @click.option("--plot", type=click.Path(path_type=Path), help="With --report: write a plot of the rates, too.")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -139,7 +139,7 @@ def bench(
         where = resolve(device)
         from suricate.bench import inputs, matrix
 
-        names = matrix.engine_names(chosen, where)
+        names = matrix.backend_names(chosen, where)
         if listing:
             return print_list(names)
         results = open_results(output)
@@ -195,7 +195,7 @@ def resolve(device: str) -> Device:
 
 
 def parse(options: tuple[str, ...]) -> dict[str, Any]:
-    """Return engine options: Python literals where they are such, else strings."""
+    """Return backend options: Python literals where they are such, else strings."""
     parsed: dict[str, Any] = {}
     for option in options:
         name, equals, text = option.partition("=")
@@ -252,7 +252,7 @@ def run_matrix(
         bar = progress.add_task("", total=len(tasks))
 
         def starting(task: Task) -> None:
-            parts = (report.label(task.engine), task.workload, task.algorithm or "", task.detail)
+            parts = (report.label(task.backend), task.workload, task.algorithm or "", task.detail)
             progress.update(bar, description=" ".join(part for part in parts if part))
 
         shown: list[str] = []
@@ -310,13 +310,13 @@ def print_report(files: tuple[Path, ...], plot: Path | None) -> None:
 
 
 def print_list(names: tuple[str, ...]) -> None:
-    """Print what is measured, what one repeat does, and which operations the engines bring themselves."""
+    """Print what is measured, what one repeat does, and which operations the backends bring themselves."""
     from rich.markup import escape
     from rich.table import Table
 
     from suricate.bench import builds, footprints, operations, report, schemes, traversals
     from suricate.cli import console as make_console
-    from suricate.plugins import engines
+    from suricate.plugins import backends
 
     table = Table("workload", "one repeat", title="workloads", title_justify="left")
     kinds: list[type[Task]] = [builds.Build, builds.Growth]
@@ -328,10 +328,10 @@ def print_list(names: tuple[str, ...]) -> None:
         table.add_row(kind.workload, escape(kind.does))
     console = make_console()
     console.print(table)
-    console.print(report.capabilities(engines()[name] for name in names))
-    knobs = Table("engine", "knob", "values of the sweep", title="engine options", title_justify="left")
+    console.print(report.capabilities(backends()[name] for name in names))
+    knobs = Table("backend", "knob", "values of the sweep", title="backend options", title_justify="left")
     for name in names:
-        for knob, values in engines()[name].knobs.items():
+        for knob, values in backends()[name].knobs.items():
             knobs.add_row(name, knob, ", ".join(map(str, values)))
     if knobs.row_count:
         console.print(knobs)

@@ -21,7 +21,7 @@ from suricate.devices import Device
 def quiet_core(device: Device) -> AbstractContextManager[Any]:
     """Return what to do the timed part of a repeat in, again and again.
 
-    It does nothing on the CPU, whose engines have threads of their own, and where a thread cannot choose its core.
+    It does nothing on the CPU, whose backends have threads of their own, and where a thread cannot choose its core.
     """
     if not device.is_cuda or not hasattr(os, "sched_setaffinity"):
         return nullcontext()

@@ -18,10 +18,10 @@ from suricate.bench.schemes import scheme_tasks
 from suricate.bench.sweeps import KnobBed, label, settings, widths
 from suricate.bench.traversals import ORACLES, Current, Propagate, Reduce, Repair, Scratch, Stream, Window
 from suricate.devices import Device
-from suricate.plugins import engines
+from suricate.plugins import backends
 
 SUITES = ("operations", "algorithms", "reduce", "schemes", "sweep", "memory")
-ALL = SUITES[:4]  #: the suites of "all": engine against engine, as they are
+ALL = SUITES[:4]  #: the suites of "all": backend against backend, as they are
 REFERENCES = {"bfs": reference.ScipyBFS, "pagerank": reference.ScipyPageRank}
 
 
@@ -30,18 +30,18 @@ class Plan:
     """What to measure.
 
     Attributes:
-        engines: names; see :func:`engine_names`.
-        device: of the engines' rows.
+        backends: names; see :func:`backend_names`.
+        device: of the backends' rows.
         batches: batch sizes of the operations.
         updates: batch sizes of the kept-current algorithms and of growth; None: by the number of the graph's edges.
         pairs: kind of the operations' batches, or None for each operation's own.
         hints: whether graphs are built with the exact degrees of the input as hints.
         state: of the graph that operations meet, see ``suricate.bench.states``.
-        knobs: names of the options that the sweep varies; none: all that the engine declares.
+        knobs: names of the options that the sweep varies; none: all that the backend declares.
         dummy: whether the store that does nothing is measured, too.
     """
 
-    engines: tuple[str, ...]
+    backends: tuple[str, ...]
     device: Device
     seed: int = constants.SEED
     batches: tuple[int, ...] = constants.BATCHES
@@ -55,15 +55,17 @@ class Plan:
     state: str = "fresh"
     knobs: tuple[str, ...] = ()
 
-    def bed(self, engine: str, data: Input, *, hints: bool | None = None) -> Bed:
-        """Return a bed of ``engine`` on ``data``."""
+    def bed(self, backend: str, data: Input, *, hints: bool | None = None) -> Bed:
+        """Return a bed of ``backend`` on ``data``."""
         hints = self.hints if hints is None else hints
-        return Bed(engine, data, self.device, options=self.options, hints=hints, **self.shared)
+        return Bed(backend, data, self.device, options=self.options, hints=hints, **self.shared)
 
-    def knob_bed(self, engine: str, data: Input, change: dict[str, Any]) -> Bed:
-        """Return a bed of ``engine`` with further options, which rows name."""
+    def knob_bed(self, backend: str, data: Input, change: dict[str, Any]) -> Bed:
+        """Return a bed of ``backend`` with further options, which rows name."""
         options = {**self.options, **change}
-        return KnobBed(engine, data, self.device, options=options, hints=self.hints, label=label(change), **self.shared)
+        return KnobBed(
+            backend, data, self.device, options=options, hints=self.hints, label=label(change), **self.shared
+        )
 
     def dummy_bed(self, data: Input) -> Bed:
         """Return the bed of the store that does nothing."""
@@ -92,18 +94,18 @@ class Plan:
         return constants.SWEEP_BATCHES if self.updates is None else self.updates
 
 
-def engine_names(chosen: tuple[str, ...], device: Device) -> tuple[str, ...]:
-    """Return the ``chosen`` engines, or all that run on ``device``; raises ``UnknownNameError`` for an unknown one."""
-    from suricate.plugins import engine
+def backend_names(chosen: tuple[str, ...], device: Device) -> tuple[str, ...]:
+    """Return the ``chosen`` backends, or all that run on ``device``; raises ``UnknownNameError`` for an unknown one."""
+    from suricate.plugins import backend
 
     if chosen:
-        return tuple(engine(name).name for name in chosen)
-    return tuple(name for name, cls in engines().items() if device.kind in cls.devices)
+        return tuple(backend(name).name for name in chosen)
+    return tuple(name for name, cls in backends().items() if device.kind in cls.devices)
 
 
 def demo_tasks(plan: Plan, data: Input) -> list[Task]:
     """Return the demo's tasks, workload by workload, so that the first results need the least compilation."""
-    beds = [plan.bed(name, data) for name in plan.engines]
+    beds = [plan.bed(name, data) for name in plan.backends]
     host = beds[0]
     tasks: list[Task] = [reference.ScipyBuild(host), *(Build(bed) for bed in beds)]
     for operation in OPERATIONS:
@@ -116,15 +118,15 @@ def demo_tasks(plan: Plan, data: Input) -> list[Task]:
 
 
 def bench_tasks(suite: str, plan: Plan, data: Input) -> list[Task]:
-    """Return the tasks of a suite, engine by engine, so that the memory of one is free before the next.
+    """Return the tasks of a suite, backend by backend, so that the memory of one is free before the next.
 
     Each suite starts with a graph of its own.
     """
     suites = ALL if suite == "all" else (suite,)
     tasks: list[Task] = []
-    for engine in plan.engines:
+    for backend in plan.backends:
         for name in suites:
-            tasks += _of(name, ENGINE_TASKS[name](plan, plan.bed(engine, data)))
+            tasks += _of(name, BACKEND_TASKS[name](plan, plan.bed(backend, data)))
     for name in suites:
         if name in REFERENCE_TASKS:
             tasks += _of(name, REFERENCE_TASKS[name](plan, data))
@@ -141,14 +143,14 @@ def _operations(plan: Plan, bed: Bed) -> list[Task]:
     sweep: list[Task] = [kind(bed, batch, plan.pairs, plan.state) for kind in OPERATIONS for batch in plan.batches]
     if plan.state != "fresh":
         return [Memory(bed, plan.state), *sweep]
-    churned = plan.bed(bed.engine, bed.data)  # a graph of its own: it is not what it was afterwards
+    churned = plan.bed(bed.backend, bed.data)  # a graph of its own: it is not what it was afterwards
     churns = [Churn(churned, batch) for batch in plan.batches]
     return [*_builds(plan, bed), Memory(bed), *sweep, *churns]
 
 
 def _builds(plan: Plan, bed: Bed) -> list[Task]:
     """Return the bulk builds, in every order, and growth; with hints and (growth: only) without."""
-    plain = plan.bed(bed.engine, bed.data, hints=False)
+    plain = plan.bed(bed.backend, bed.data, hints=False)
     built = [plain, bed] if bed.hints else [plain]
     growths = [Growth(plain, size) for size in plan.growth_sizes(bed.data)]
     return [*(Build(each, order) for each in built for order in ORDERS), *growths]
@@ -192,24 +194,24 @@ def _reduce_references(plan: Plan, data: Input) -> list[Task]:
 
 
 def _schemes(plan: Plan, bed: Bed) -> list[Task]:
-    return [*scheme_tasks(bed, plan.bed(bed.engine, bed.data))]
+    return [*scheme_tasks(bed, plan.bed(bed.backend, bed.data))]
 
 
 def _sweep(plan: Plan, bed: Bed) -> list[Task]:
     tasks: list[Task] = []
-    for change in settings(engines()[bed.engine], plan.options, plan.knobs):
-        turned, sizes = plan.knob_bed(bed.engine, bed.data, change), plan.sweep_sizes()
+    for change in settings(backends()[bed.backend], plan.options, plan.knobs):
+        turned, sizes = plan.knob_bed(bed.backend, bed.data, change), plan.sweep_sizes()
         tasks += [Build(turned), Memory(turned), Reduce(turned, "sum", "float32")]
         tasks += [kind(turned, batch, plan.pairs, plan.state) for batch in sizes for kind in OPERATIONS]
     return tasks
 
 
 def _memory(plan: Plan, bed: Bed) -> list[Task]:
-    changes = widths(engines()[bed.engine], plan.options)
-    return [Footprint(plan.knob_bed(bed.engine, bed.data, change)) for change in changes]
+    changes = widths(backends()[bed.backend], plan.options)
+    return [Footprint(plan.knob_bed(bed.backend, bed.data, change)) for change in changes]
 
 
-ENGINE_TASKS: dict[str, Callable[[Plan, Bed], list[Task]]] = {
+BACKEND_TASKS: dict[str, Callable[[Plan, Bed], list[Task]]] = {
     "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "schemes": _schemes, "sweep": _sweep,
     "memory": _memory,
 }  # fmt: skip
@@ -243,4 +245,4 @@ def run_tasks(
 
 
 def _record(run: str, graph: str, task: Task, found: Measurement, peak: float | None) -> Cell:
-    return Cell.of(run, graph, task, found, None if task.engine == reference.SCIPY else peak)
+    return Cell.of(run, graph, task, found, None if task.backend == reference.SCIPY else peak)

@@ -9,23 +9,24 @@ from typing import Any
 
 import numpy as np
 
+from suricate.arrays import sorted_distinct
 from suricate.bench import constants
 from suricate.bench.beds import Batches, Bed, HostBatch, host_keys
 from suricate.bench.oracle import EdgeModel, check_content, check_same_keys, expect
 from suricate.bench.runner import Skipped, Task
 from suricate.bench.states import bytes_per_edge, stage_of
-from suricate.store import EdgeList, sorted_distinct
+from suricate.types import EdgeList
 
 PAIRS = {"insert": "uniform", "delete": "existing", "query": "mixed", "churn": "uniform"}  #: kind of batch per workload
 
 
 class BedTask(Task):
-    """A task of an engine on its bed."""
+    """A task of a backend on its bed."""
 
     oracle: str | None = "NumPy sorted keys"
 
     def __init__(self, bed: Bed, batch: int | None = None) -> None:
-        self.bed, self.batch, self.engine, self.device = bed, batch, bed.engine, bed.device
+        self.bed, self.batch, self.backend, self.device = bed, batch, bed.backend, bed.device
         self.hints, self.options, self.setting = bed.hints, bed.options, bed.label
         self.say(self.detail)
         if bed.silent:

@@ -1,4 +1,4 @@
-"""The oracle: what engines and algorithms must agree with, computed by other means, from the raw input.
+"""The oracle: what backends and algorithms must agree with, computed by other means, from the raw input.
 
 Edges are a sorted NumPy array of 64-bit keys, searches are SciPy's, ranks are a push-style power iteration over a SciPy
 sparse matrix. Nothing here uses a store, an operator or an algorithm of suricate.
@@ -12,9 +12,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from suricate.arrays import sorted_distinct
 from suricate.bench import constants
 from suricate.bench.runner import Mismatch
-from suricate.store import sorted_distinct
 
 
 def expect(holds: Any, what: str) -> None:

@@ -1,6 +1,6 @@
 """Reference rows: the same work by SciPy on the CPU, and a store that does nothing. They are not verified.
 
-SciPy's sums and searches are what the engines are verified against; the store that does nothing shows what the driver
+SciPy's sums and searches are what the backends are verified against; the store that does nothing shows what the driver
 and the graph cost themselves (the ``Dummy`` of the GFE driver).
 """
 
@@ -17,7 +17,8 @@ from suricate.bench.beds import Bed
 from suricate.bench.oracle import pagerank
 from suricate.bench.runner import Task
 from suricate.devices import Array
-from suricate.store import EdgeList, Outcome, Store
+from suricate.store import Store
+from suricate.types import EdgeList, Outcome
 
 SCIPY = "scipy"
 DUMMY = "dummy"
@@ -26,7 +27,7 @@ DUMMY = "dummy"
 class ScipyTask(Task):
     """A row of SciPy, on the host, whatever the device of the other rows."""
 
-    engine = SCIPY
+    backend = SCIPY
 
     def __init__(self, bed: Bed, detail: str = "") -> None:
         self.bed, self.data, self.detail = bed, bed.data, detail
@@ -74,7 +75,7 @@ class ScipyPropagate(ScipyBFS):
 
 
 class ScipyPageRank(ScipyTask):
-    """Power iteration with the parameters of the engines' rows."""
+    """Power iteration with the parameters of the backends' rows."""
 
     workload, algorithm = "from scratch", "pagerank"
 

@@ -11,11 +11,11 @@ from rich.table import Table
 from suricate.bench import constants
 from suricate.bench.reference import DUMMY, SCIPY
 
-BASELINE = "csr_baseline"  #: the engine that ratios refer to
+BASELINE = "csr_baseline"  #: the backend that ratios refer to
 REFERENCE_LABEL = "scipy (reference, CPU)"
 
 WIDTHS = (22, 44, 9, 9, 18, 11, 7, 9, 0)
-TITLES = ("engine", "workload", "batch", "median", "10th - 90th pct", "rate", "noise", "compile", "verified against")
+TITLES = ("backend", "workload", "batch", "median", "10th - 90th pct", "rate", "noise", "compile", "verified against")
 
 
 def heading() -> str:
@@ -26,7 +26,7 @@ def heading() -> str:
 def line(cell: dict[str, Any]) -> str:
     """Return one line for a cell; a cell that failed shows its status and reason, and no time."""
     batch = "" if cell["batch"] is None else f"{cell['batch']:,}"
-    start = (label(cell["engine"]), what(cell), batch)
+    start = (label(cell["backend"]), what(cell), batch)
     told = facts(cell["extra"])
     if cell["status"] != "ok":
         return _columns((*start, cell["status"], cell["reason"]), (*WIDTHS[:4], 0))
@@ -42,16 +42,16 @@ def line(cell: dict[str, Any]) -> str:
 
 
 def matrix(cells: list[dict[str, Any]]) -> list[Table]:
-    """Return a table per graph: a row per workload, algorithm and batch; a column per engine."""
+    """Return a table per graph: a row per workload, algorithm and batch; a column per backend."""
     tables = []
     for graph, device in dict.fromkeys((cell["graph"], _group_device(cells, cell)) for cell in cells):
         group = [cell for cell in cells if cell["graph"] == graph and _group_device(cells, cell) == device]
-        columns = engines_of(group)
+        columns = backends_of(group)
         table = _table(f"{graph} on {device}: median time (rate in edges per second)", columns)
         for row in dict.fromkeys(_row(cell) for cell in group):
-            found = {cell["engine"]: cell for cell in group if _row(cell) == row}
+            found = {cell["backend"]: cell for cell in group if _row(cell) == row}
             batch = "" if row[1] is None else f"{row[1]:,}"
-            table.add_row(row[0], batch, *(_entry(found.get(engine)) for engine in columns))
+            table.add_row(row[0], batch, *(_entry(found.get(backend)) for backend in columns))
         tables.append(table)
     return tables
 
@@ -65,13 +65,13 @@ def ratios(cells: list[dict[str, Any]]) -> list[Table]:
             for cell in cells
             if cell["graph"] == graph and _group_device(cells, cell) == device and cell["median_s"]
         ]
-        columns = [engine for engine in engines_of(group) if engine not in (SCIPY, DUMMY)]
+        columns = [backend for backend in backends_of(group) if backend not in (SCIPY, DUMMY)]
         table = _table(f"{graph} on {device}: times as fast as {BASELINE} / as scipy", columns)
         for row in dict.fromkeys(_row(cell) for cell in group):
-            found = {cell["engine"]: cell["median_s"] for cell in group if _row(cell) == row}
+            found = {cell["backend"]: cell["median_s"] for cell in group if _row(cell) == row}
             if not set(found) & set(columns) or not {BASELINE, SCIPY} & set(found):
                 continue
-            entries = (_ratio(found, engine) for engine in columns)
+            entries = (_ratio(found, backend) for backend in columns)
             table.add_row(row[0], "" if row[1] is None else f"{row[1]:,}", *entries)
         if table.row_count:
             tables.append(table)
@@ -83,12 +83,12 @@ def bandwidths(cells: list[dict[str, Any]]) -> Table | None:
     shares = [cell for cell in cells if cell["bandwidth_share"]]
     if not shares:
         return None
-    table = Table("graph", "engine", "workload", title="least memory traffic / time, against a device copy")
+    table = Table("graph", "backend", "workload", title="least memory traffic / time, against a device copy")
     table.add_column("GB/s", justify="right")
     table.add_column("share of peak", justify="right")
     for cell in shares:
         share, speed = f"{100 * cell['bandwidth_share']:.0f} %", f"{cell['bytes_per_s'] / 1e9:.0f}"
-        table.add_row(cell["graph"], label(cell["engine"]), what(cell), speed, share)
+        table.add_row(cell["graph"], label(cell["backend"]), what(cell), speed, share)
     return table
 
 
@@ -98,7 +98,7 @@ def environments(headers: Iterable[dict[str, Any]]) -> str:
 
 
 def capabilities(stores: Iterable[Any]) -> Table:
-    """Return a table of which operations each engine brings itself, and which fall back to the generic ones."""
+    """Return a table of which operations each backend brings itself, and which fall back to the generic ones."""
     from suricate.store import OPERATIONS
 
     stores = list(stores)
@@ -109,8 +109,8 @@ def capabilities(stores: Iterable[Any]) -> Table:
 
 
 def latest(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one cell per engine, device, graph and workload: the last measured."""
-    return list({(cell["graph"], cell["device"], cell["engine"], _row(cell)): cell for cell in cells}.values())
+    """Return one cell per backend, device, graph and workload: the last measured."""
+    return list({(cell["graph"], cell["device"], cell["backend"], _row(cell)): cell for cell in cells}.values())
 
 
 def plot(cells: list[dict[str, Any]], path: Path) -> None:
@@ -125,9 +125,9 @@ def plot(cells: list[dict[str, Any]], path: Path) -> None:
             1, len(panels), number + 1, title=f"{panel[1]}, {panel[0]}", xscale="log", yscale="log"
         )
         group = [cell for cell in swept if (cell["graph"], what(cell)) == panel]
-        for engine in engines_of(group):
-            points = sorted((cell["batch"], cell["edges_per_s"]) for cell in group if cell["engine"] == engine)
-            axes.plot(*zip(*points, strict=True), marker="o", label=label(engine))
+        for backend in backends_of(group):
+            points = sorted((cell["batch"], cell["edges_per_s"]) for cell in group if cell["backend"] == backend)
+            axes.plot(*zip(*points, strict=True), marker="o", label=label(backend))
         axes.set(xlabel="edges in the batch", ylabel="edges per second")
         axes.legend()
     figure.savefig(path)
@@ -142,9 +142,9 @@ def facts(extra: dict[str, Any]) -> str:
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-def label(engine: str) -> str:
-    """Return the name to show for an engine or reference."""
-    return {SCIPY: REFERENCE_LABEL, DUMMY: "dummy (does nothing)"}.get(engine, engine)
+def label(backend: str) -> str:
+    """Return the name to show for a backend or reference."""
+    return {SCIPY: REFERENCE_LABEL, DUMMY: "dummy (does nothing)"}.get(backend, backend)
 
 
 def what(cell: dict[str, Any]) -> str:
@@ -175,11 +175,11 @@ def noise(value: float) -> str:
     return f"{100 * value:.1f} %" + ("!" if value > constants.NOISY else "")
 
 
-def _table(title: str, engines: list[str]) -> Table:
-    """Return an empty table with a column per engine."""
+def _table(title: str, backends: list[str]) -> Table:
+    """Return an empty table with a column per backend."""
     table = Table(title=title, title_justify="left", min_width=len(title))
     table.add_column("workload")
-    for name in ("batch", *map(label, engines)):
+    for name in ("batch", *map(label, backends)):
         table.add_column(name, justify="right")
     return table
 
@@ -208,17 +208,18 @@ def _row(cell: dict[str, Any]) -> tuple[str, int | None]:
     return what(cell), cell["batch"]
 
 
-def engines_of(cells: list[dict[str, Any]]) -> list[str]:
-    """Return the engines in order of appearance, references last."""
-    return sorted(dict.fromkeys(cell["engine"] for cell in cells), key=lambda name: (SCIPY, DUMMY).count(name))
+def backends_of(cells: list[dict[str, Any]]) -> list[str]:
+    """Return the backends in order of appearance, references last."""
+    return sorted(dict.fromkeys(cell["backend"] for cell in cells), key=lambda name: (SCIPY, DUMMY).count(name))
 
 
 def _group_device(cells: list[dict[str, Any]], cell: dict[str, Any]) -> str:
-    """Return the device of the table that ``cell`` belongs to: a reference's is that of its run's engines."""
-    if cell["engine"] != SCIPY:
+    """Return the device of the table that ``cell`` belongs to: a reference's is that of its run's backends."""
+    if cell["backend"] != SCIPY:
         return cell["device"]
     return next(
-        (other["device"] for other in cells if other["run"] == cell["run"] and other["engine"] != SCIPY), cell["device"]
+        (other["device"] for other in cells if other["run"] == cell["run"] and other["backend"] != SCIPY),
+        cell["device"],
     )
 
 
@@ -234,10 +235,10 @@ def _entry(cell: dict[str, Any] | None) -> str:
     return f"{seconds(cell['median_s'])}{f' ({speed})' if speed else ''}{flag}"
 
 
-def _ratio(found: dict[str, float], engine: str) -> str:
-    if engine not in found:
+def _ratio(found: dict[str, float], backend: str) -> str:
+    if backend not in found:
         return ""
-    parts = (f"{found[other] / found[engine]:.2f}" if other in found else "-" for other in (BASELINE, SCIPY))
+    parts = (f"{found[other] / found[backend]:.2f}" if other in found else "-" for other in (BASELINE, SCIPY))
     return " / ".join(parts)
 
 

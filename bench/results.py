@@ -29,7 +29,7 @@ class Cell:
     """One cell of the matrix as it is written. Times are in seconds; all of them are None unless ``status`` is "ok"."""
 
     run: str
-    engine: str
+    backend: str
     device: str
     workload: str
     algorithm: str | None
@@ -69,7 +69,7 @@ class Cell:
         """Return the record of ``task``; ``peak`` is the device's measured bandwidth in bytes per second, if known."""
         ok = found.status == "ok"
         cell = cls(
-            run, task.engine, str(task.device), task.workload, task.algorithm, graph, task.batch, task.detail,
+            run, task.backend, str(task.device), task.workload, task.algorithm, graph, task.batch, task.detail,
             found.status, found.reason, task.oracle if ok else None, task.items,
             suite=task.suite, hints=task.hints, state=task.state, options=dict(task.options), setting=task.setting,
         )  # fmt: skip

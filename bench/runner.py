@@ -36,7 +36,7 @@ class Task:
 
     Attributes:
         workload: name of the workload.
-        engine: name of the engine, or of the reference library.
+        backend: name of the backend, or of the reference library.
         algorithm: name of the algorithm, or None.
         batch: number of edges of a batch, or None.
         detail: what distinguishes cells of one workload besides (a dtype, for instance).
@@ -45,14 +45,14 @@ class Task:
         verified_repeats: how many repeats the verification takes.
         timed: False for a task that measures a quantity other than time, see :meth:`extra`.
         suite: the suite that the cell belongs to, or "".
-        options: engine options that the cell is measured with.
+        options: backend options that the cell is measured with.
         setting: what of them a sweep varies, in words.
         hints: whether the graph was built with degree hints.
         state: of the graph that is measured on, see ``suricate.bench.states``.
     """
 
     workload: str = ""
-    engine: str = ""
+    backend: str = ""
     algorithm: str | None = None
     batch: int | None = None
     detail: str = ""
@@ -201,7 +201,7 @@ def measure(task: Task, limits: Limits, clock: Callable[[], float] = time.perf_c
     except Mismatch as reason:
         task.abandon()
         return Measurement("FAIL", str(reason))
-    except Exception as error:  # an engine may raise anything; the other cells still count
+    except Exception as error:  # a backend may raise anything; the other cells still count
         task.abandon()
         return Measurement("ERROR", f"{type(error).__name__}: {' '.join(str(error).split())}")
     compiling = None if timing is None else max(0.0, first - timing.median)

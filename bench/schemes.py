@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.arrays import sorted_distinct
 from suricate.bench import constants
 from suricate.bench.beds import Batches, Bed, Housekeeper
 from suricate.bench.operations import BedTask
@@ -17,9 +18,8 @@ from suricate.bench.oracle import check_content, ends_of, expect
 from suricate.bench.runner import Skipped
 from suricate.bench.traversals import gather_traffic, value
 from suricate.errors import RequirementError
-from suricate.frontier import Frontier
 from suricate.operators import advance, neighbor_reduce
-from suricate.store import sorted_distinct
+from suricate.structures.frontier import Frontier
 
 FAR = np.iinfo(np.int32).max
 
@@ -217,7 +217,7 @@ class Push(SchemeTask):
 
 
 def scheme_tasks(bed: Bed, marked: Bed) -> list[BedTask]:
-    """Return the tasks of an engine; ``marked`` has a graph of its own, which is inserted into."""
+    """Return the tasks of a backend; ``marked`` has a graph of its own, which is inserted into."""
     tasks: list[BedTask] = []
     for kind in (Pull, Push):
         tasks += [kind(bed, scheme, WHOLE) for scheme in SCHEMES["whole"]]

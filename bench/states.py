@@ -14,7 +14,7 @@ import numpy as np
 from suricate.bench import constants
 from suricate.bench.beds import Bed, Housekeeper
 from suricate.bench.oracle import EdgeModel, among, check_content, ends_of, keys_of
-from suricate.store import EdgeList
+from suricate.types import EdgeList
 
 ID = 4  #: bytes of a vertex id
 

@@ -1,4 +1,4 @@
-"""The options worth measuring of an engine (``Store.knobs``), and graphs that are built with them."""
+"""The options worth measuring of a backend (``Store.knobs``), and graphs that are built with them."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ WIDTH = "_bytes"  #: a knob whose name ends like this is the width of the storag
 
 
 class KnobBed(Bed):
-    """A bed of one setting of an engine's options; what the engine refuses is left out, not an error."""
+    """A bed of one setting of a backend's options; what the backend refuses is left out, not an error."""
 
     def empty_graph(self, **kind: Any) -> Any:
         """Return a new graph without edges."""
         try:
             return super().empty_graph(**kind)
         except ValueError as error:
-            raise Skipped(f"the engine refuses it: {error}") from error
+            raise Skipped(f"the backend refuses it: {error}") from error
 
 
-def settings(engine: type[Store], given: Mapping[str, Any], only: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+def settings(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """Return what to set besides the options that are ``given``: nothing first, then one knob at a time.
 
     The first two knobs are a pair and take all combinations. What is the same as an earlier one in effect is left out.
 
     Args:
-        engine: gives the knobs and their defaults.
+        backend: gives the knobs and their defaults.
         given: options that all settings have in common.
         only: names of the knobs to turn, none: all of them. A pair is turned if one of it is named.
 
     Raises:
-        UnknownNameError: the engine has no knob that is named in ``only``.
+        UnknownNameError: the backend has no knob that is named in ``only``.
     """
-    unknown = set(only) - set(engine.knobs)
+    unknown = set(only) - set(backend.knobs)
     if unknown:
-        known = ", ".join(engine.knobs) or "none"
-        raise UnknownNameError(f"engine {engine.name!r} has no knob {', '.join(sorted(unknown))}; its knobs: {known}")
-    base = {**defaults(engine), **given}
+        known = ", ".join(backend.knobs) or "none"
+        raise UnknownNameError(f"backend {backend.name!r} has no knob {', '.join(sorted(unknown))}; its knobs: {known}")
+    base = {**defaults(backend), **given}
     distinct: dict[tuple, dict[str, Any]] = {}
-    for change in ({}, *_changes(engine.knobs, only)):
+    for change in ({}, *_changes(backend.knobs, only)):
         distinct.setdefault(tuple({**base, **change}.items()), change)
     return list(distinct.values())
 
 
-def widths(engine: type[Store], given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def widths(backend: type[Store], given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the settings of the knob that is the width of the storage units: nothing first, then its values."""
-    chosen = tuple(name for name in engine.knobs if name.endswith(WIDTH))[:1]
-    distinct = [{}, *({name: value} for name in chosen for value in engine.knobs[name])]
+    chosen = tuple(name for name in backend.knobs if name.endswith(WIDTH))[:1]
+    distinct = [{}, *({name: value} for name in chosen for value in backend.knobs[name])]
     return [change for change in distinct if not change or change.items() - given.items()]
 
 
@@ -62,10 +62,10 @@ def label(change: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in change.items()) or "defaults"
 
 
-def defaults(engine: type[Store]) -> dict[str, Any]:
-    """Return the defaults of an engine's knobs, as its constructor has them."""
-    parameters = inspect.signature(engine).parameters
-    return {name: parameters[name].default for name in engine.knobs if name in parameters}
+def defaults(backend: type[Store]) -> dict[str, Any]:
+    """Return the defaults of a backend's knobs, as its constructor has them."""
+    parameters = inspect.signature(backend).parameters
+    return {name: parameters[name].default for name in backend.knobs if name in parameters}
 
 
 def _changes(knobs: Mapping[str, tuple], only: tuple[str, ...]) -> Iterator[dict[str, Any]]:

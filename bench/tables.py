@@ -1,4 +1,4 @@
-"""Tables of cells that are not engine against engine: latencies, states, engine options, bytes, schemes."""
+"""Tables of cells that are not backend against backend: latencies, states, backend options, bytes, schemes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from suricate.bench import constants
-from suricate.bench.report import engines_of, label, rate, seconds, what
+from suricate.bench.report import backends_of, label, rate, seconds, what
 
 SUITES = ("schemes", "sweep", "memory")  #: suites whose cells are in the tables of this module only
 OPERATIONS = ("insert", "delete", "query")
@@ -37,14 +37,14 @@ def latencies(cells: Cells) -> list[Table]:
     def entry(cell: dict[str, Any]) -> str:
         return f"{cell['median_s'] * 1e6:.1f} ({cell['p10_s'] * 1e6:.1f} - {cell['p90_s'] * 1e6:.1f})"
 
-    return _by_engine(small, "microseconds per batch: median (10th - 90th percentile)", entry)
+    return _by_backend(small, "microseconds per batch: median (10th - 90th percentile)", entry)
 
 
 def storage(cells: Cells) -> list[Table]:
     """Return the bytes per edge, without the operations on a fresh graph: they leave it as it was."""
     kept = [cell for cell in cells if cell["workload"] not in OPERATIONS or cell.get("state", "fresh") != "fresh"]
     sized = [cell for cell in kept if "bytes_per_edge" in cell["extra"]]
-    return _by_engine(sized, "bytes per edge: used of allocated (share of the largest part that is used)", size)
+    return _by_backend(sized, "bytes per edge: used of allocated (share of the largest part that is used)", size)
 
 
 def growth(cells: Cells) -> list[Table]:
@@ -56,17 +56,17 @@ def growth(cells: Cells) -> list[Table]:
         batches = f"{seconds(extra['median_batch_s'])} / {seconds(extra['slowest_batch_s'])}"
         return f"{rate(cell['edges_per_s'])}; {batches}"
 
-    return _by_engine(grown, "growth from an empty graph: rate of the whole; median / slowest batch", entry)
+    return _by_backend(grown, "growth from an empty graph: rate of the whole; median / slowest batch", entry)
 
 
 def schemes(cells: Cells) -> list[Table]:
-    """Return, per graph and engine, the time of each pass by each scheme."""
+    """Return, per graph and backend, the time of each pass by each scheme."""
     tables = []
     columns = list(dict.fromkeys(cell["extra"]["scheme"] for cell in cells))
-    for graph, device, engine in _distinct(cells, "graph", "device", "engine"):
-        group = [cell for cell in cells if (cell["graph"], cell["device"], cell["engine"]) == (graph, device, engine)]
+    for graph, device, backend in _distinct(cells, "graph", "device", "backend"):
+        group = [cell for cell in cells if (cell["graph"], cell["device"], cell["backend"]) == (graph, device, backend)]
         table = _table(
-            f"{label(engine)}, {graph} on {device}: median time (edges per second) by scheme", "pass", columns
+            f"{label(backend)}, {graph} on {device}: median time (edges per second) by scheme", "pass", columns
         )
         for workload, start in dict.fromkeys((cell["workload"], cell["extra"]["start"]) for cell in group):
             found = {
@@ -81,12 +81,12 @@ def schemes(cells: Cells) -> list[Table]:
 
 
 def sweeps(cells: Cells) -> list[Table]:
-    """Return, per graph and engine, rates and bytes per edge of each setting of the engine's options."""
+    """Return, per graph and backend, rates and bytes per edge of each setting of the backend's options."""
     tables = []
-    for graph, device, engine in _distinct(cells, "graph", "device", "engine"):
-        group = [cell for cell in cells if (cell["graph"], cell["device"], cell["engine"]) == (graph, device, engine)]
+    for graph, device, backend in _distinct(cells, "graph", "device", "backend"):
+        group = [cell for cell in cells if (cell["graph"], cell["device"], cell["backend"]) == (graph, device, backend)]
         rates = list(dict.fromkeys(_column(cell) for cell in group if cell["median_s"]))
-        title = f"{label(engine)}, {graph} on {device}: rates and memory by option"
+        title = f"{label(backend)}, {graph} on {device}: rates and memory by option"
         table = _table(title, "option", [*rates, "B/edge used", "B/edge allocated", "utilisation"])
         for setting in dict.fromkeys(cell["setting"] for cell in group):
             some = [cell for cell in group if cell["setting"] == setting]
@@ -97,13 +97,13 @@ def sweeps(cells: Cells) -> list[Table]:
 
 
 def footprints(cells: Cells) -> list[Table]:
-    """Return the bytes of every graph, engine and width (Meerkat's table 5), in all and by part."""
+    """Return the bytes of every graph, backend and width (Meerkat's table 5), in all and by part."""
     tables = []
     for device in dict.fromkeys(cell["device"] for cell in cells):
         group = [cell for cell in cells if cell["device"] == device]
         size, parts = _footprint_tables(device)
         for cell in group:
-            extra, name = cell["extra"], f"{label(cell['engine'])} {cell['detail']}"
+            extra, name = cell["extra"], f"{label(cell['backend'])} {cell['detail']}"
             degrees = f"{extra['mean_degree']:.1f} / {extra['max_degree']:,}"
             counts = f"{extra['vertices']:,}", f"{extra['edges']:,}", degrees
             churned = extra["churned"]
@@ -125,16 +125,16 @@ def size(cell: dict[str, Any]) -> str:
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-def _by_engine(cells: Cells, title: str, entry: Callable[[dict[str, Any]], str]) -> list[Table]:
-    """Return a table per graph and device: a row per workload and batch, a column per engine."""
+def _by_backend(cells: Cells, title: str, entry: Callable[[dict[str, Any]], str]) -> list[Table]:
+    """Return a table per graph and device: a row per workload and batch, a column per backend."""
     tables = []
     for graph, device in _distinct(cells, "graph", "device"):
         group = [cell for cell in cells if (cell["graph"], cell["device"]) == (graph, device)]
-        columns = engines_of(group)
+        columns = backends_of(group)
         table = _table(f"{graph} on {device}: {title}", "workload", ["batch", *map(label, columns)])
         for row, batch in dict.fromkeys((what(cell), cell["batch"]) for cell in group):
-            found = {cell["engine"]: cell for cell in group if (what(cell), cell["batch"]) == (row, batch)}
-            entries = (entry(found[engine]) if engine in found else "" for engine in columns)
+            found = {cell["backend"]: cell for cell in group if (what(cell), cell["batch"]) == (row, batch)}
+            entries = (entry(found[backend]) if backend in found else "" for backend in columns)
             table.add_row(row, "" if batch is None else f"{batch:,}", *entries)
         tables.append(table)
     return tables
@@ -173,10 +173,10 @@ def _memory_of(cells: Cells) -> tuple[str, str, str]:
 
 def _footprint_tables(device: str) -> tuple[Table, Table]:
     size = _table(f"bytes per edge on {device}, as built and after churn", "graph", ["vertices", "edges"])
-    for name in ("mean / largest degree", "engine", "used", "allocated", "MiB", "used, churned", "allocated, churned"):
-        size.add_column(name, justify="left" if name == "engine" else "right")
+    for name in ("mean / largest degree", "backend", "used", "allocated", "MiB", "used, churned", "allocated, churned"):
+        size.add_column(name, justify="left" if name == "backend" else "right")
     parts = Table(
-        "graph", "engine", "parts", "parts, churned", title=f"bytes per edge by part on {device}: used/allocated"
+        "graph", "backend", "parts", "parts, churned", title=f"bytes per edge by part on {device}: used/allocated"
     )
     return size, parts
 

@@ -139,7 +139,7 @@ class Current(AlgorithmTask):
 
     def action(self, state: tuple[HostBatch, HostBatch]) -> Any:
         """Apply; deletions come first."""
-        from suricate.batch import Batch
+        from suricate.delta import Batch
 
         insert, delete = state
         return self.graph.apply(Batch(insert=insert.edges, delete=delete.edges))
@@ -163,7 +163,7 @@ class Current(AlgorithmTask):
 
     def inverse(self, state: tuple[HostBatch, HostBatch]) -> Any:
         """Return the batch that brings back the input's edges."""
-        from suricate.batch import Batch
+        from suricate.delta import Batch
 
         insert, delete = state
         new = ~self.bed.data.model.contains(insert.keys)
@@ -261,7 +261,7 @@ class Stream(BedTask):
 
     def action(self, state: tuple[Any, Any]) -> Any:
         """Apply the batch."""
-        from suricate.batch import Batch
+        from suricate.delta import Batch
 
         insert, delete = state
         return self.graph.apply(Batch(insert=insert, delete=delete))  # type: ignore[attr-defined]

@@ -20,17 +20,17 @@ __version__ = "0.1.0"
 
 _HOME = {  # public name -> module that defines it; imported on first use
     "Algorithm": "suricate.algorithm",
-    "Batch": "suricate.batch",
-    "Delta": "suricate.batch",
+    "Batch": "suricate.delta",
+    "Delta": "suricate.delta",
     "Device": "suricate.devices",
     "EdgeFunction": "suricate.edgefn",
-    "EdgeList": "suricate.store",
-    "Frontier": "suricate.frontier",
+    "EdgeList": "suricate.types",
+    "Frontier": "suricate.structures.frontier",
     "Graph": "suricate.graph",
     "Requirements": "suricate.algorithm",
     "Store": "suricate.store",
     "Tracker": "suricate.tracker",
-    "UnionFind": "suricate.unionfind",
+    "UnionFind": "suricate.structures.union_find",
     "advance": "suricate.operators",
     "edges": "suricate.operators",
     "filter": "suricate.operators",
@@ -68,11 +68,10 @@ if TYPE_CHECKING:
     from suricate import plugins as plugins
     from suricate.algorithm import Algorithm as Algorithm
     from suricate.algorithm import Requirements as Requirements
-    from suricate.batch import Batch as Batch
-    from suricate.batch import Delta as Delta
+    from suricate.delta import Batch as Batch
+    from suricate.delta import Delta as Delta
     from suricate.devices import Device as Device
     from suricate.edgefn import EdgeFunction as EdgeFunction
-    from suricate.frontier import Frontier as Frontier
     from suricate.graph import Graph as Graph
     from suricate.io import read as read
     from suricate.io import write as write
@@ -83,7 +82,8 @@ if TYPE_CHECKING:
     from suricate.operators import neighbor_reduce as neighbor_reduce
     from suricate.operators import propagate as propagate
     from suricate.plugins import hookimpl as hookimpl
-    from suricate.store import EdgeList as EdgeList
     from suricate.store import Store as Store
+    from suricate.structures.frontier import Frontier as Frontier
+    from suricate.structures.union_find import UnionFind as UnionFind
     from suricate.tracker import Tracker as Tracker
-    from suricate.unionfind import UnionFind as UnionFind
+    from suricate.types import EdgeList as EdgeList

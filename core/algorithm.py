@@ -1,6 +1,6 @@
 """What an algorithm implements: :meth:`Algorithm.compute` from scratch, :meth:`Algorithm.update` after a batch.
 
-An algorithm is written against the operators (``suricate.operators``) and never names an engine. It keeps its state in
+An algorithm is written against the operators (``suricate.operators``) and never names a backend. It keeps its state in
 itself; ``graph.track(name, **params)`` makes an instance, computes it, and calls :meth:`Algorithm.update` after every
 batch that changed something (see ``suricate.tracker``).
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from suricate.errors import RequirementError
 
 if TYPE_CHECKING:
-    from suricate.batch import Delta
+    from suricate.delta import Delta
     from suricate.graph import Graph
 
 

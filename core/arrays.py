@@ -248,3 +248,17 @@ def mirrored(xp: Any, src: Array, dst: Array, weight: Array | None) -> tuple[Arr
     low, high = xp.minimum(src, dst), xp.maximum(src, dst)
     both = None if weight is None else xp.concatenate((weight, weight))
     return xp.concatenate((low, high)), xp.concatenate((high, low)), both
+
+
+def sorted_distinct(keys: np.ndarray) -> np.ndarray:
+    """Sort ``keys`` in place and return them without duplicates (``np.unique`` hashes, which is slower by far)."""
+    keys.sort()
+    first = np.ones(len(keys), bool)
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    return keys[first]
+
+
+def move(array: Array, source: Device, target: Device) -> Array:
+    """Return a copy of ``array`` (of device ``source``) on ``target``."""
+    host = source.to_numpy(array)
+    return target.xp.array(host)

@@ -119,7 +119,7 @@ def show_plugins(ctx: click.Context) -> None:
 @click.argument("algorithm")
 @click.argument("file", type=FILE)
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Parameter of the algorithm; repeatable.")
-@click.option("--backend", metavar="ENGINE", help="Storage engine; default: the one of highest priority.")
+@click.option("--backend", metavar="BACKEND", help="Storage backend; default: the one of highest priority.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--directed/--undirected", default=None, help="Default: what the file says or the algorithm needs.")
 @FORMAT
@@ -151,7 +151,7 @@ def run(
     if output is not None:
         check_folder(output)
     if backend is not None:
-        plugins.engine(backend)  # an unknown name shows before the file is read
+        plugins.backend(backend)  # an unknown name shows before the file is read
     graph, labels = build_graph(file, file_format, relabel, kind.requires, directed, device=device, backend=backend)
     with working(f"computing {algorithm}"):
         columns, scalars = per_vertex(graph.compute(kind, **arguments), graph)
@@ -328,7 +328,7 @@ def info(file: Path | None, file_format: str | None, relabel: bool) -> None:
 
 
 def machine_facts() -> dict[str, Any]:
-    """Return versions, devices, engines and caches of this installation."""
+    """Return versions, devices, backends and caches of this installation."""
     import platform
     from importlib import metadata
 
@@ -343,9 +343,9 @@ def machine_facts() -> dict[str, Any]:
     device = resolve_device("auto")
     facts["CUDA devices"] = cuda_device_count()
     facts["default device"] = device
-    facts["engines"] = ", ".join(plugins.engines()) or "none"
-    if plugins.engines():
-        facts["default engine"] = plugins.default_engine(device).name
+    facts["backends"] = ", ".join(plugins.backends()) or "none"
+    if plugins.backends():
+        facts["default backend"] = plugins.default_backend(device).name
     facts["algorithms"] = ", ".join(plugins.algorithms()) or "none"
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "suricate"
     facts["CPU kernel cache"] = os.environ.get("SURICATE_CACHE_DIR") or cache
@@ -367,7 +367,8 @@ def file_facts(data: EdgeFile) -> dict[str, Any]:
     """Return what is worth knowing about the edges of a file."""
     import numpy as np
 
-    from suricate.store import edge_keys, sorted_distinct
+    from suricate.arrays import sorted_distinct
+    from suricate.types import edge_keys
 
     keys = sorted_distinct(edge_keys(data.src, data.dst))
     facts: dict[str, Any] = {"file": data.path, "format": data.format, "vertices": data.num_vertices}

@@ -50,7 +50,7 @@ class EdgeFunctionError(SuricateError, TypeError):
 
 
 class UnknownNameError(SuricateError, KeyError):
-    """No engine, algorithm, format or generator of this name is installed; the message lists those that are."""
+    """No backend, algorithm, format or generator of this name is installed; the message lists those that are."""
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0]) if self.args else ""
@@ -74,3 +74,9 @@ class FileFormatError(SuricateError, ValueError):
 
 class CheckFailed(SuricateError, AssertionError):  # noqa: N818 - reads as what it is
     """A structural invariant of a store does not hold (raised by ``check()``)."""
+
+
+def require(holds: bool, invariant: str) -> None:
+    """Raise ``CheckFailed`` naming ``invariant`` unless ``holds``."""
+    if not holds:
+        raise CheckFailed(f"invariant does not hold: {invariant}")

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from suricate.arrays import sorted_distinct
 from suricate.devices import Device, resolve_device
-from suricate.store import MAX_VERTICES, EdgeList, edge_keys, sorted_distinct
+from suricate.types import MAX_VERTICES, EdgeList, edge_keys
 
 if TYPE_CHECKING:
-    from suricate.batch import Batch
+    from suricate.delta import Batch
 
 Seed = int | np.random.Generator
 Weights = tuple[
@@ -296,7 +297,7 @@ def mixed(
         seed: of the random numbers.
         weights: (low, high) of the insertions, see :data:`Weights`; None: no weights.
     """
-    from suricate.batch import Batch
+    from suricate.delta import Batch
 
     rng, inserts = np.random.default_rng(seed), round(size * insert_fraction)
     delete = existing_edges(EdgeList(edges.src, edges.dst), size - inserts, seed=rng)
@@ -324,7 +325,7 @@ def sliding_window(
         time: if given, the stream is put in the order of time first; edges of equal time keep their order.
         window: number of edges, at least 1. slide: number of edges, from 1 to ``window``.
     """
-    from suricate.batch import Batch
+    from suricate.delta import Batch
 
     if not 1 <= slide <= window:
         raise ValueError("window and slide are numbers of edges: 1 <= slide <= window")
@@ -358,7 +359,7 @@ def temporal_batches(
         initial_fraction: share of the stream in the first batch, from 0 to 1.
         batches: number of further batches; their sizes differ by one at most.
     """
-    from suricate.batch import Batch
+    from suricate.delta import Batch
 
     stream = _in_order(EdgeList(src, dst, weight), time)
     count = len(stream.src)

@@ -27,7 +27,7 @@ from suricate.arrays import (
     on_host,
     same_length,
 )
-from suricate.batch import Batch, Change, Delta
+from suricate.delta import Batch, Delta
 from suricate.devices import Array, Device, cuda_device_count, resolve_device
 from suricate.errors import (
     DeviceError,
@@ -38,25 +38,26 @@ from suricate.errors import (
     UnknownNameError,
     VertexRangeError,
     WeightError,
+    require,
 )
-from suricate.store import (
+from suricate.store import Store
+from suricate.types import (
     MAX_VERTICES,
     NEW,
     REMOVED,
     REPLACED,
     WEIGHT_DTYPES,
     Adjacency,
+    Change,
     EdgeList,
-    Store,
     StoreView,
     edge_keys,
-    require,
 )
 
 if TYPE_CHECKING:
     from suricate.cuda.ingest import Ingest, RawBatch
+    from suricate.structures.workspace import Workspace
     from suricate.tracker import Tracker
-    from suricate.workspace import Workspace
 
 CHECKS = ("eager", "deferred")
 
@@ -97,7 +98,7 @@ class Graph:
 
     Args:
         num_vertices: number of vertices; ids are below it.
-        backend: name of a storage engine, a ``Store`` class, or None for the default engine.
+        backend: name of a storage backend, a ``Store`` class, or None for the default backend.
         device: ``"auto"`` (CUDA where there is one), ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
         directed: whether ``(u, v)`` and ``(v, u)`` are different edges.
         weight_dtype: ``"float32"``, ``"float64"``, ``"int32"``, ``"uint32"``, or None for an unweighted graph.
@@ -107,11 +108,11 @@ class Graph:
         checks: when a bad batch that lies on the device raises: ``"eager"``, in the call itself, which then waits until
             the device has checked it, or is through with it; or ``"deferred"``, at the next call that waits anyway
             (:meth:`synchronize`, at the latest). A bad batch changes nothing either way. Host arrays are always
-            checked at once, and so is every batch for an engine whose kernels cannot be held back (``Store.guarded``).
+            checked at once, and so is every batch for a backend whose kernels cannot be held back (``Store.guarded``).
         degree_hints: expected out-degree per vertex, ``int[num_vertices]``, or None; only a hint.
         in_degree_hints: the same for in-degrees.
         memory_limit: upper bound in bytes on what each store may allocate, or None.
-        engine_options: passed to the engine.
+        backend_options: passed to the backend.
 
     Ids are given as NumPy or CuPy arrays, lists, or anything with DLPack or the CUDA array interface, of any integer
     dtype. Arrays are returned on the graph's device. A call that fails leaves the graph as it was. On CUDA all work is
@@ -135,21 +136,21 @@ class Graph:
         degree_hints: Any = None,
         in_degree_hints: Any = None,
         memory_limit: int | None = None,
-        **engine_options: Any,
+        **backend_options: Any,
     ) -> None:
         num_vertices = _vertex_count(num_vertices)
         dtype = _weight_dtype(weight_dtype)
         _one_of("self_loops", self_loops, tuple(LOOPS))
         _one_of("checks", checks, CHECKS)
-        engine, place = _engine_and_device(backend, device)
+        chosen, place = _backend_and_device(backend, device)
         self.device, self._cuda = place, _switch(place)
         self._set(num_vertices, directed=directed, weight_dtype=dtype, self_loops=self_loops, checks=checks)
         out_hints = _hints(degree_hints, num_vertices, "degree_hints")
         in_hints = _hints(in_degree_hints, num_vertices, "in_degree_hints")
-        self._out = self._make_store(engine, out_hints, memory_limit, engine_options)
+        self._out = self._make_store(chosen, out_hints, memory_limit, backend_options)
         self._in: Store | None = None
         if in_edges and directed:
-            self._in = self._make_store(engine, in_hints, memory_limit, engine_options)
+            self._in = self._make_store(chosen, in_hints, memory_limit, backend_options)
 
     def _set(
         self, num_vertices: int, *, directed: bool, weight_dtype: np.dtype | None, self_loops: str, checks: str
@@ -166,10 +167,10 @@ class Graph:
         self._ingest = self._make_ingest()
 
     @on_graph_device
-    def _make_store(self, engine: type[Store], hints: Any, limit: int | None, options: dict[str, Any]) -> Store:
+    def _make_store(self, backend: type[Store], hints: Any, limit: int | None, options: dict[str, Any]) -> Store:
         if hints is not None:
             hints = self.device.xp.asarray(hints) if self.device.is_cuda else on_host(hints)
-        return engine(
+        return backend(
             self._num_vertices,
             device=self.device,
             weight_dtype=self.weight_dtype,
@@ -216,14 +217,14 @@ class Graph:
 
     @property
     def backend(self) -> str:
-        """Name of the storage engine."""
+        """Name of the storage backend."""
         return self._out.name
 
     @property
     def workspace(self) -> Workspace:
         """Scratch arrays that operators keep between calls."""
         if self._workspace is None:
-            from suricate.workspace import Workspace
+            from suricate.structures.workspace import Workspace
 
             self._workspace = Workspace(self.device)
         return self._workspace
@@ -248,7 +249,7 @@ class Graph:
         return view
 
     def capabilities(self) -> dict[str, str]:
-        """Return ``{operation: "native" | "fallback"}`` of the graph's engine."""
+        """Return ``{operation: "native" | "fallback"}`` of the graph's backend."""
         return type(self._out).capabilities()
 
     def __repr__(self) -> str:
@@ -481,7 +482,7 @@ class Graph:
 
     @on_graph_device
     def to(self, device: str | Device) -> Graph:
-        """Return a copy of this graph on ``device``, of the same engine and version, without trackers. Waits."""
+        """Return a copy of this graph on ``device``, of the same backend and version, without trackers. Waits."""
         self._settle()
         other = object.__new__(type(self))
         place = resolve_device(device)
@@ -513,9 +514,9 @@ class Graph:
         backend: str | type[Store] | None = None,
         checks: str = "eager",
         memory_limit: int | None = None,
-        **engine_options: Any,
+        **backend_options: Any,
     ) -> Graph:
-        """Return the graph of a snapshot, on any device and engine (None: the one that wrote it, with its options).
+        """Return the graph of a snapshot, on any device and backend (None: the one that wrote it, with its options).
 
         Raises:
             FileFormatError: the file is no snapshot, or is damaged.
@@ -523,7 +524,7 @@ class Graph:
         from suricate.snapshot import load
 
         return load(
-            cls, path, device=device, backend=backend, checks=checks, memory_limit=memory_limit, **engine_options
+            cls, path, device=device, backend=backend, checks=checks, memory_limit=memory_limit, **backend_options
         )
 
     def current_device(self) -> AbstractContextManager[Any]:
@@ -1040,18 +1041,18 @@ def _hints(hints: Any, num_vertices: int, argument: str) -> Any:
     return array
 
 
-def _engine_and_device(backend: str | type[Store] | None, device: str | Device) -> tuple[type[Store], Device]:
+def _backend_and_device(backend: str | type[Store] | None, device: str | Device) -> tuple[type[Store], Device]:
     from suricate import plugins
 
     place = resolve_device(device)
     if backend is None:
-        engine = plugins.default_engine(place)
+        chosen = plugins.default_backend(place)
     elif isinstance(backend, type) and issubclass(backend, Store):
-        engine = backend
+        chosen = backend
     else:
-        engine = plugins.engine(backend)
-    if place.kind not in engine.devices:
+        chosen = plugins.backend(backend)
+    if place.kind not in chosen.devices:
         if device != "auto":
-            raise DeviceError(f"engine {engine.name!r} runs on {', '.join(engine.devices)}, not on {place}")
-        place = resolve_device(engine.devices[0])
-    return engine, place
+            raise DeviceError(f"backend {chosen.name!r} runs on {', '.join(chosen.devices)}, not on {place}")
+        place = resolve_device(chosen.devices[0])
+    return chosen, place

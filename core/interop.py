@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.arrays import as_array, as_ids, range_message
-from suricate.batch import both_directions
+from suricate.delta import both_directions
 from suricate.devices import Array
 from suricate.errors import DTypeError, ShapeError, SuricateError, VertexRangeError
-from suricate.store import MAX_VERTICES, Adjacency
+from suricate.types import MAX_VERTICES, Adjacency
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

@@ -1,4 +1,4 @@
-"""Snapshots: one file format for the graphs of every engine and device.
+"""Snapshots: one file format for the graphs of every backend and device.
 
 A snapshot is a NumPy ``.npz`` archive (every member has a checksum) of ``header`` (JSON, as bytes), ``src`` and ``dst``
 (uint32, an undirected edge once), ``weight`` (if there are weights) and ``deleted`` (ids that may be given out again).

@@ -1,8 +1,8 @@
-"""The store protocol: what a storage engine implements.
+"""The store protocol: what a storage backend implements.
 
 A *store* is one directed out-adjacency on one device. Three methods are required (:meth:`Store.insert`,
 :meth:`Store.delete`, :meth:`Store.edges`); every other method has a generic fallback, and
-:meth:`Store.capabilities` says which of them an engine brings itself. Input reaches a store validated,
+:meth:`Store.capabilities` says which of them a backend brings itself. Input reaches a store validated,
 contiguous and on its device: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` (or None on an
 unweighted store).
 
@@ -13,82 +13,22 @@ sentinels :data:`EMPTY` and :data:`TOMBSTONE`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from suricate.arrays import move
 from suricate.devices import CPU, Array, Device
-from suricate.errors import CheckFailed, DeviceError
+from suricate.errors import DeviceError, require
+from suricate.types import Adjacency, Change, EdgeList, Outcome, StoreView, edge_keys
 
 if TYPE_CHECKING:
-    from suricate.batch import Change
     from suricate.cuda.ingest import RawBatch
-
-EMPTY = 0xFFFFFFFF  #: a slot that never held an edge
-TOMBSTONE = 0xFFFFFFFE  #: a slot whose edge was deleted
-MAX_VERTICES = TOMBSTONE  #: ids are below this
-
-UNCHANGED, NEW, REPLACED = 0, 1, 2  #: status of an edge of an insertion batch
-REMOVED = 1  #: status of an edge of a deletion batch (``UNCHANGED``: it was not there)
-
-WEIGHT_DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "int32", "uint32"))
-
-
-class EdgeList(NamedTuple):
-    """Edges as parallel arrays: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` or None."""
-
-    src: Array
-    dst: Array
-    weight: Array | None = None
-
-
-class Outcome(NamedTuple):
-    """What a batch did: ``status`` is ``uint8[n]``, one per input edge.
-
-    ``weight`` is None on an unweighted store, else ``weight_dtype[n]``: the weight *before* the batch where ``status``
-    is ``REPLACED`` or ``REMOVED``, unspecified elsewhere.
-    """
-
-    status: Array
-    weight: Array | None = None
-
-
-class Adjacency(NamedTuple):
-    """Out-edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``; ``offsets`` is ``int64[k + 1]``."""
-
-    offsets: Array
-    dst: Array
-    weight: Array | None = None
-
-
-@dataclass(frozen=True)
-class StoreView:
-    """The plain arrays of a store, handed to kernels; valid until the store changes.
-
-    Attributes:
-        data: a NamedTuple *instance* of arrays and ints whose class is defined at the top level of a module. Numba
-            takes it as it is; for CUDA a struct ``View`` with the same field names is made of it (array -> pointer,
-            int -> ``long long``).
-        cursor: name of the module that holds the Numba cursor functions (see ``suricate.cursors``).
-        header: the ``.cuh`` file with the same functions for CUDA.
-        constants: integers that the header sees as macros (slab width, for instance).
-        weight_dtype: dtype of the weights, None if there are none.
-        num_vertices: number of vertices.
-    """
-
-    data: Any
-    cursor: str
-    header: Path
-    num_vertices: int
-    weight_dtype: np.dtype | None = None
-    constants: Mapping[str, int] = field(default_factory=dict)
 
 
 class Store(ABC):
-    """Base class of all engines: the protocol, with fallbacks for everything that is not required.
+    """Base class of all backends: the protocol, with fallbacks for everything that is not required.
 
     Args:
         num_vertices: number of vertices, at most :data:`MAX_VERTICES`.
@@ -97,7 +37,7 @@ class Store(ABC):
         degree_hints: expected out-degree per vertex (``int[num_vertices]``, host or device), or None. Only a hint.
         memory_limit: upper bound in bytes on what the store may allocate, or None.
 
-    Engine options are further keyword arguments of the subclass.
+    Backend options are further keyword arguments of the subclass.
     """
 
     name: ClassVar[str]
@@ -107,11 +47,11 @@ class Store(ABC):
     #: whether on CUDA the store also takes batches that its own kernels check (``insert_raw``, ``delete_raw`` and
     #: ``find_raw``, see ``core/cuda/ingest.cuh``): one launch less, which small batches notice
     takes_raw: ClassVar[bool] = False
-    #: of the engines that run on a device, the one of highest priority is the default
+    #: of the backends that run on a device, the one of highest priority is the default
     priority: ClassVar[int] = 0
-    #: engine options worth measuring: ``{option: values}``. ``suricate bench --suite sweep`` varies the first two
+    #: backend options worth measuring: ``{option: values}``. ``suricate bench --suite sweep`` varies the first two
     #: together and the others one at a time around the defaults; it takes an option named ``*_bytes`` for the width of
-    #: the engine's storage units
+    #: the backend's storage units
     knobs: ClassVar[dict[str, tuple]] = {}
 
     def __init__(
@@ -161,15 +101,15 @@ class Store(ABC):
         have to know the edges to make room for them: then nothing was done, and the graph calls :meth:`insert`. The
         kernel calls ``answer`` of ``ingest.cuh`` when it knows whether the batch is bad: the graph waits for that only.
         """
-        raise NotImplementedError(f"engine {self.name!r} takes no raw batches")
+        raise NotImplementedError(f"backend {self.name!r} takes no raw batches")
 
     def delete_raw(self, batch: RawBatch) -> Callable[[], Change]:
         """Delete like :meth:`delete` what nobody has checked; see :meth:`insert_raw`."""
-        raise NotImplementedError(f"engine {self.name!r} takes no raw batches")
+        raise NotImplementedError(f"backend {self.name!r} takes no raw batches")
 
     def find_raw(self, batch: RawBatch) -> tuple[Array, Array | None]:
         """Look up like :meth:`find` what nobody has checked; bad edges are not found."""
-        raise NotImplementedError(f"engine {self.name!r} takes no raw batches")
+        raise NotImplementedError(f"backend {self.name!r} takes no raw batches")
 
     # -- optional: generic fallbacks -----------------------------------------------------------------------------------
 
@@ -255,7 +195,7 @@ class Store(ABC):
     def copy_to(self, device: Device) -> Store:
         """Return a copy of this store on ``device``; the fallback inserts the edges into an empty store."""
         if device.kind not in self.devices:
-            raise DeviceError(f"engine {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
+            raise DeviceError(f"backend {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
         other = type(self)(
             self.num_vertices,
             device=device,
@@ -267,7 +207,7 @@ class Store(ABC):
         return other
 
     def options(self) -> dict[str, Any]:
-        """Return the engine options this store was built with, as keyword arguments."""
+        """Return the backend options this store was built with, as keyword arguments."""
         return {}
 
     def check(self) -> None:
@@ -297,28 +237,3 @@ OPERATIONS = (
     "insert", "delete", "edges", "find", "degrees", "delete_vertices", "resize", "adjacency", "mark", "updated", "view",
     "reserve", "compact", "memory", "copy_to", "check",
 )  # fmt: skip
-
-
-def edge_keys(src: Array, dst: Array) -> Array:
-    """Return ``uint64[n]`` keys ``src << 32 | dst``, ordered by source, then destination."""
-    return (src.astype(np.uint64) << np.uint64(32)) | dst.astype(np.uint64)
-
-
-def sorted_distinct(keys: np.ndarray) -> np.ndarray:
-    """Sort ``keys`` in place and return them without duplicates (``np.unique`` hashes, which is slower by far)."""
-    keys.sort()
-    first = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    return keys[first]
-
-
-def move(array: Array, source: Device, target: Device) -> Array:
-    """Return a copy of ``array`` (of device ``source``) on ``target``."""
-    host = source.to_numpy(array)
-    return target.xp.array(host)
-
-
-def require(holds: bool, invariant: str) -> None:
-    """Raise ``CheckFailed`` naming ``invariant`` unless ``holds``."""
-    if not holds:
-        raise CheckFailed(f"invariant does not hold: {invariant}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from suricate.algorithm import Algorithm
-from suricate.batch import Delta
+from suricate.delta import Delta
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

@@ -1,4 +1,4 @@
-"""Fixtures of the whole suite: devices, engines, the folder of real graphs, and the hypothesis profiles.
+"""Fixtures of the whole suite: devices, backends, the folder of real graphs, and the hypothesis profiles.
 
 ``SURICATE_DATA`` names the folder of real graphs; ``SURICATE_TEST_PROFILE`` picks ``ci`` (the default), ``gpu`` or
 ``thorough``.
@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from suricate.devices import Device, cuda_device_count, resolve_device
-from suricate.plugins import engines
+from suricate.plugins import backends
 from suricate.store import Store
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SURICATE_DATA") or CHECKOUT.parent / "shared" / "data")
-BUILT_IN_ENGINES = ("slabhash", "hornet_like", "csr_baseline")
+BUILT_IN_BACKENDS = ("slabhash", "hornet_like", "csr_baseline")
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("ci", max_examples=25, derandomize=True, **COMMON)
@@ -50,18 +50,18 @@ def device(request: pytest.FixtureRequest) -> Device:
     return resolve_device(request.param)
 
 
-@pytest.fixture(params=BUILT_IN_ENGINES)
-def engine(request: pytest.FixtureRequest, device: Device) -> str:
-    """The name of each built-in engine that runs on ``device``."""
-    if device.kind not in engines()[request.param].devices:
+@pytest.fixture(params=BUILT_IN_BACKENDS)
+def backend(request: pytest.FixtureRequest, device: Device) -> str:
+    """The name of each built-in backend that runs on ``device``."""
+    if device.kind not in backends()[request.param].devices:
         pytest.skip(f"{request.param} does not run on {device}")
     return request.param
 
 
 @pytest.fixture
-def engine_class(engine: str) -> type[Store]:
-    """The class of ``engine``."""
-    return engines()[engine]
+def backend_class(backend: str) -> type[Store]:
+    """The class of ``backend``."""
+    return backends()[backend]
 
 
 @pytest.fixture(scope="session")

@@ -23,11 +23,11 @@ def place(request, device):
 
 
 @pytest.fixture
-def make(engine, device):
+def make(backend, device):
     """Return a maker of graphs with two edges in them."""
 
     def build(**options):
-        graph = su.Graph(N, backend=engine, device=device, **options)
+        graph = su.Graph(N, backend=backend, device=device, **options)
         graph.insert_edges([1, 2], [2, 3], None if graph.weight_dtype is None else 5)
         return graph
 
@@ -327,8 +327,8 @@ def test_bad_ids_under_every_self_loop_policy(make, place, self_loops):
         graph.insert_edges(place(np.array([4, N, 1])), place(np.array([5, N, 1])))
 
 
-def test_graphs_without_vertices(engine, device, place):
-    graph = su.Graph(0, backend=engine, device=device, in_edges=True)
+def test_graphs_without_vertices(backend, device, place):
+    graph = su.Graph(0, backend=backend, device=device, in_edges=True)
     ids = place(np.array([0, 1]))
     for call in calls(graph, ids, ids):
         with Unchanged(graph), pytest.raises(VertexRangeError, match=r"src\[0\] is 0, but the graph has no vertices"):
@@ -363,7 +363,7 @@ def test_deferred_errors_come_at_the_next_wait(name):
     def insert(*batch):
         try:
             deltas.append(graph.insert_edges(*batch, 1))
-        except VertexRangeError:  # an engine without guards is checked at once
+        except VertexRangeError:  # a backend without guards is checked at once
             deltas.append(None)
 
     insert(one, two)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.batch import Change, Delta, both_directions
+from suricate.delta import Delta, both_directions
 from suricate.devices import CPU
 from suricate.errors import ShapeError, UnknownNameError, WeightError
-from suricate.store import NEW, REPLACED, UNCHANGED, EdgeList, Outcome
+from suricate.types import NEW, REPLACED, UNCHANGED, Change, EdgeList, Outcome
 
 
 def pairs(edges, host=np.asarray):
@@ -44,15 +44,15 @@ def test_batches_that_do_not_fit_are_refused(arguments, error, message):
         su.Batch(**arguments)
 
 
-def test_half_a_batch_is_an_insertion_or_a_deletion(engine, device):
-    graph = su.Graph(4, backend=engine, device=device)
+def test_half_a_batch_is_an_insertion_or_a_deletion(backend, device):
+    graph = su.Graph(4, backend=backend, device=device)
     assert graph.apply(su.Batch(insert=([0, 1], [1, 2]))).num_inserted == 2
     assert graph.apply(su.Batch(delete=([0, 3], [1, 3]))).num_deleted == 1
     assert graph.version == 2
 
 
-def test_deletions_come_before_insertions(engine, device):
-    graph = su.Graph(4, backend=engine, device=device)
+def test_deletions_come_before_insertions(backend, device):
+    graph = su.Graph(4, backend=backend, device=device)
     delta = graph.apply(su.Batch(insert=([0, 1], [1, 2]), delete=([0, 1], [1, 2])))
     assert (delta.num_inserted, delta.num_deleted) == (2, 0)
     assert graph.num_edges == 2
@@ -117,8 +117,8 @@ def test_an_unknown_kind_of_change_is_refused(device):
         delta.arcs("new")
 
 
-def test_an_empty_delta_has_lists_of_the_right_dtypes(engine, device):
-    graph = su.Graph(3, backend=engine, device=device, weight_dtype="int32")
+def test_an_empty_delta_has_lists_of_the_right_dtypes(backend, device):
+    graph = su.Graph(3, backend=backend, device=device, weight_dtype="int32")
     delta = graph.insert_edges([], [], [])
     assert delta.is_empty
     for edges in (delta.inserted, delta.deleted, delta.replaced):
@@ -127,8 +127,8 @@ def test_an_empty_delta_has_lists_of_the_right_dtypes(engine, device):
     assert (delta.num_vertices_before, delta.num_vertices_after, len(delta.deleted_vertices)) == (3, 3, 0)
 
 
-def test_deleted_vertices_are_part_of_the_delta(engine, device):
-    graph = su.Graph(5, backend=engine, device=device, directed=False, weight_dtype="float32")
+def test_deleted_vertices_are_part_of_the_delta(backend, device):
+    graph = su.Graph(5, backend=backend, device=device, directed=False, weight_dtype="float32")
     graph.insert_edges([0, 1, 2, 1], [1, 2, 2, 3], [1, 2, 3, 4])
     delta = graph.delete_vertices([2, 1, 2])
     host = device.to_numpy
@@ -139,16 +139,16 @@ def test_deleted_vertices_are_part_of_the_delta(engine, device):
     assert repr(delta) == "Delta(inserted=0, deleted=4, replaced=0, deleted_vertices=2)"
 
 
-def test_deleted_edges_keep_the_weights_they_had(engine, device):
-    graph = su.Graph(4, backend=engine, device=device, weight_dtype="float64", in_edges=True)
+def test_deleted_edges_keep_the_weights_they_had(backend, device):
+    graph = su.Graph(4, backend=backend, device=device, weight_dtype="float64", in_edges=True)
     graph.insert_edges([0, 1], [1, 2], [1.5, 2.5])
     delta = graph.delete_edges([1, 0, 1, 3], [2, 3, 2, 3])
     assert pairs(delta.deleted, device.to_numpy) == [(1, 2)]
     assert device.to_numpy(delta.deleted.weight).tolist() == [2.5]
 
 
-def test_a_delta_outlives_later_changes(engine, device):
-    graph = su.Graph(4, backend=engine, device=device, weight_dtype="float64")
+def test_a_delta_outlives_later_changes(backend, device):
+    graph = su.Graph(4, backend=backend, device=device, weight_dtype="float64")
     first = graph.insert_edges([0, 1], [1, 2], [1, 2])
     second = graph.insert_edges([0, 1], [1, 2], [3, 4])
     third = graph.delete_edges([0, 1], [1, 2])

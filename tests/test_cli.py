@@ -116,7 +116,7 @@ def test_plugins_lists_all() -> None:
     result = call("plugins")
     assert result.exit_code == 0
     table = {row[0]: row[1:] for row in rows(result)}
-    assert table["slabhash"] == [su.__version__, "suricate", "suricate_engines", "ok"]
+    assert table["slabhash"] == [su.__version__, "suricate", "suricate_backends", "ok"]
     assert table["bfs"] == [su.__version__, "suricate", "suricate_algorithms", "ok"]
     assert table["bench"] == [su.__version__, "suricate", "suricate_commands", "ok"]
 
@@ -144,11 +144,11 @@ def test_a_failed_plugin_warns_in_one_line(path_graph: Path) -> None:
 # -- run ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("engine", ["slabhash", "hornet_like", "csr_baseline"])
-def test_run(path_graph: Path, engine: str) -> None:
-    result = call("run", "bfs", path_graph, "--backend", engine, "--device", "cpu", "--top", 2)
+@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline"])
+def test_run(path_graph: Path, backend: str) -> None:
+    result = call("run", "bfs", path_graph, "--backend", backend, "--device", "cpu", "--top", 2)
     assert result.exit_code == 0, result.stderr
-    assert f"4 vertices, 3 edges, directed, unweighted; {engine} on cpu" in result.stdout
+    assert f"4 vertices, 3 edges, directed, unweighted; {backend} on cpu" in result.stdout
     assert rows(result) == [["3", "3", "2"], ["2", "2", "1"]]
 
 
@@ -196,7 +196,7 @@ def test_run_on_a_snapshot(path_graph: Path, tmp_path: Path) -> None:
     ("args", "message"),
     [
         (["nope", "FILE"], "no algorithm 'nope' is installed (there are: bfs, "),
-        (["bfs", "FILE", "--backend", "nope"], "no engine 'nope' is installed"),
+        (["bfs", "FILE", "--backend", "nope"], "no backend 'nope' is installed"),
         (["bfs", "FILE", "--device", "tpu"], "unknown device 'tpu'"),
         (["bfs", "FILE", "--param", "sauce=1"], "'sauce=1': NAME=VALUE, NAME one of source"),
         (["bfs", "FILE", "--param", "source"], "NAME=VALUE"),
@@ -271,7 +271,7 @@ def test_info_of_the_machine() -> None:
     facts = dict(rows(result))
     assert facts["suricate"] == su.__version__
     assert facts["numpy"] == np.__version__
-    assert facts["default engine"] == plugins.default_engine(su.Device(facts["default device"].split(":")[0])).name
+    assert facts["default backend"] == plugins.default_backend(su.Device(facts["default device"].split(":")[0])).name
     assert "pagerank" in facts["algorithms"]
 
 

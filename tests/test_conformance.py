@@ -1,4 +1,4 @@
-"""The conformance kits are strict: engines and algorithms with one fault each are caught, sound ones pass."""
+"""The conformance kits are strict: backends and algorithms with one fault each are caught, sound ones pass."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from hypothesis import Phase, settings
-from tutorial_engine import TutorialStore
+from tutorial_backend import TutorialStore
 
 from suricate import plugins
 from suricate.algorithm import Algorithm, Requirements
 from suricate.errors import CapacityError
-from suricate.store import UNCHANGED, Adjacency, EdgeList, Outcome, StoreView
 from suricate.testing import VARIANTS, AlgorithmConformance, StoreConformance, Variant
+from suricate.types import UNCHANGED, Adjacency, EdgeList, Outcome, StoreView
 
 PROFILE = os.environ.get("SURICATE_TEST_PROFILE", "ci")  # as in conftest.py
 Faults = dict[str, tuple[type, str, tuple[Any, ...]]]
@@ -37,7 +37,7 @@ def fault(test: str, *arguments: Any) -> Callable[[type], type]:
 TOUR, RANDOM = "test_every_operation", "test_random_operations"
 
 
-# -- engines with one fault --------------------------------------------------------------------------------------------
+# -- backends with one fault -------------------------------------------------------------------------------------------
 
 
 @fault(RANDOM, "cpu", None)
@@ -275,7 +275,7 @@ class ChangesTheGraph(InDegree):
 
 class InDegreeKit(AlgorithmConformance):
     algorithm = InDegree
-    engines = (TutorialStore,)
+    backends = (TutorialStore,)
 
     def oracle(self, num_vertices: int, src: Any, dst: Any, weight: Any, **params: Any) -> np.ndarray:
         return np.array([(dst == v).sum() for v in range(num_vertices)])
@@ -285,7 +285,7 @@ def kit_for(cls: type) -> Any:
     """An instance of the kit with ``cls`` under test."""
     if issubclass(cls, Algorithm):
         return type("Kit", (InDegreeKit,), {"algorithm": cls})()
-    return type("Kit", (StoreConformance,), {"engine": cls, "examples": 25})()
+    return type("Kit", (StoreConformance,), {"backend": cls, "examples": 25})()
 
 
 # -- tests -------------------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def test_an_algorithm_that_needs_nothing_fails_the_test_of_requirements() -> Non
         kit_for(accepts_all).test_requirements(Variant(weight_dtype="float32"))
 
 
-def test_memory_limit_test_passes_with_a_sound_engine() -> None:
+def test_memory_limit_test_passes_with_a_sound_backend() -> None:
     class Limited(TutorialStore):
         def reserve(self, num_edges: int) -> None:
             if self.memory_limit is not None and 8 * (len(self._keys) + num_edges) > self.memory_limit:
@@ -339,7 +339,7 @@ def test_memory_limit_test_passes_with_a_sound_engine() -> None:
     kit_for(Limited).test_memory_limit("cpu", None)
 
 
-def test_guard_test_passes_with_a_sound_engine() -> None:
+def test_guard_test_passes_with_a_sound_backend() -> None:
     class Guarded(TutorialStore):
         guarded = True
 
@@ -356,13 +356,13 @@ def test_guard_test_passes_with_a_sound_engine() -> None:
     kit_for(Guarded).test_guard("cpu", None)
 
 
-def test_every_built_in_engine_is_put_through_the_kit() -> None:
-    """Some test module subclasses StoreConformance and names the engine."""
+def test_every_built_in_backend_is_put_through_the_kit() -> None:
+    """Some test module subclasses StoreConformance and names the backend."""
     kits = [
         text
         for text in (file.read_text() for file in Path(__file__).parent.rglob("test_*.py"))
         if re.search(r"^class Test\w+\((\w+, *)*StoreConformance\b", text, re.MULTILINE)
     ]
     built_in = {plugin.name for plugin in plugins.installed() if plugin.source == "suricate"}
-    for name in built_in & set(plugins.engines()):
+    for name in built_in & set(plugins.backends()):
         assert any(name in text for text in kits), f"no conformance test for {name}"

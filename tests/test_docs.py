@@ -13,14 +13,15 @@ from typing import NamedTuple
 
 import pytest
 
-from suricate import hookspecs, plugins
+from suricate import plugins
 from suricate.cli import cli
+from suricate.plugins import hookspecs
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "examples").rglob("*.md")])
 PLUGIN_PAGE = CHECKOUT / "docs" / "plugins.md"
-EXCERPTED = [CHECKOUT / "core" / "hookspecs.py", CHECKOUT / "tests" / "tutorial_engine.py",
-             CHECKOUT / "tests" / "test_tutorial_engine.py", *(CHECKOUT / "examples").rglob("*.py")]  # fmt: skip
+EXCERPTED = [CHECKOUT / "core" / "plugins" / "hookspecs.py", CHECKOUT / "tests" / "tutorial_backend.py",
+             CHECKOUT / "tests" / "test_tutorial_backend.py", *(CHECKOUT / "examples").rglob("*.py")]  # fmt: skip
 
 
 READS = re.compile(r"""\bread(?:_events)?\(["']([^"']+)["']""")
@@ -111,7 +112,7 @@ def test_hook_has_a_user(hook: str) -> None:
 def test_pages_name_no_hook_that_is_not_there() -> None:
     known = {*hooks(), "suricate_concentration"}
     for page in PAGES:
-        for name in re.findall(r"\bsuricate_(?:engine|algorithm|command|hook|plugin)\w*", page.read_text()):
+        for name in re.findall(r"\bsuricate_(?:backend|algorithm|command|hook|plugin)\w*", page.read_text()):
             assert name in known, f"{relative(page)} names {name}"
 
 

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-import suricate.cuda
-from suricate.cuda import Program
+import suricate.cuda.program
+from suricate.cuda.program import Program
 from suricate.devices import resolve_device
 from suricate.edgefn import Argument, EdgeFunction, TypedFunction, argument_of, compile_function
 from suricate.errors import DTypeError, EdgeFunctionError, ShapeError
@@ -85,14 +85,14 @@ static double __longlong_as_double(long long bits) { double x; memcpy(&x, &bits,
 def in_cxx(typed: TypedFunction, folder: Path):
     """Compile the CUDA source with g++; return a function of ``(u, v, w, *args)``."""
     source, library = folder / f"{typed.key}.cpp", folder / f"{typed.key}.so"
-    result = suricate.cuda.c_type(typed.result)
+    result = suricate.cuda.program.c_type(typed.result)
     arguments = [
         ctypes.c_void_p if kind == "array" else np.ctypeslib.as_ctypes_type(dtype) for kind, dtype in typed.arguments
     ]
-    weight = suricate.cuda.c_type(typed.weight_dtype or np.int32)
+    weight = suricate.cuda.program.c_type(typed.weight_dtype or np.int32)
     outer = ["unsigned int u, unsigned int v", f"{weight} w"]
     for i, (kind, dtype) in enumerate(typed.arguments):
-        outer.append(f"{suricate.cuda.c_type(dtype)}{'*' if kind == 'array' else ''} a{i}")
+        outer.append(f"{suricate.cuda.program.c_type(dtype)}{'*' if kind == 'array' else ''} a{i}")
     inner = ", ".join(["u", "v", "w", *(f"a{i}" for i in range(len(arguments)))])
     entry = f'extern "C" void entry({", ".join(outer)}, {result}* out) {{ *out = translated({inner}); }}'
     source.write_text(f"{SHIM}\n{typed.cuda_source('translated')}\n{entry}\n")
@@ -309,12 +309,12 @@ def one_by_one(translate):
 def probe(typed: TypedFunction) -> Program:
     """Return a program whose kernel evaluates ``typed`` for many edges."""
     declared = "".join(
-        f", {suricate.cuda.c_type(dtype)}{'*' if kind == 'array' else ''} a{i}"
+        f", {suricate.cuda.program.c_type(dtype)}{'*' if kind == 'array' else ''} a{i}"
         for i, (kind, dtype) in enumerate(typed.arguments)
     )
     passed = "".join(f", a{i}" for i in range(len(typed.arguments)))
-    names = f"""typedef {suricate.cuda.c_type(typed.weight_dtype or np.int32)} weight_t;
-typedef {suricate.cuda.c_type(typed.result)} result_t;"""
+    names = f"""typedef {suricate.cuda.program.c_type(typed.weight_dtype or np.int32)} weight_t;
+typedef {suricate.cuda.program.c_type(typed.result)} result_t;"""
     return Program(
         Path(__file__).parent / "edgefn_probe.cu",
         prelude=f"{names}\n{typed.cuda_source('translated')}",

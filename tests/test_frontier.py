@@ -9,8 +9,8 @@ import pytest
 
 from suricate.devices import Device
 from suricate.errors import DTypeError, ShapeError, VertexRangeError
-from suricate.frontier import Frontier
-from suricate.workspace import Workspace
+from suricate.structures.frontier import Frontier
+from suricate.structures.workspace import Workspace
 
 
 def graph_of(device: Device, num_vertices: int) -> SimpleNamespace:

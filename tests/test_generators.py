@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suricate import generators
-from suricate.store import EdgeList, edge_keys
+from suricate.types import EdgeList, edge_keys
 
 
 def pairs(edges):

@@ -1,4 +1,4 @@
-"""``Graph``: random sequences of all operations against a dictionary, on every engine and kind of graph."""
+"""``Graph``: random sequences of all operations against a dictionary, on every backend and kind of graph."""
 
 from __future__ import annotations
 
@@ -175,17 +175,17 @@ operations = st.one_of(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(todo=st.lists(operations, min_size=1, max_size=8))
-def test_a_sequence_of_operations_equals_the_dictionary(kind, engine, device, todo):
-    graph = su.Graph(START, backend=engine, device=device, **KINDS[kind])
+def test_a_sequence_of_operations_equals_the_dictionary(kind, backend, device, todo):
+    graph = su.Graph(START, backend=backend, device=device, **KINDS[kind])
     model = Model(START, **KINDS[kind])
     for operation in todo:
         step(graph, model, operation)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_large_random_batches_equal_the_dictionary(kind, engine, device):
+def test_large_random_batches_equal_the_dictionary(kind, backend, device):
     rng = np.random.default_rng(7)
-    graph = su.Graph(300, backend=engine, device=device, **KINDS[kind])
+    graph = su.Graph(300, backend=backend, device=device, **KINDS[kind])
     model = Model(300, **KINDS[kind])
 
     def batch(size):
@@ -217,9 +217,9 @@ def test_large_random_batches_equal_the_dictionary(kind, engine, device):
 
 
 @pytest.fixture
-def make(engine, device):
-    """Return a maker of graphs on the engine and device in turn."""
-    return lambda n, **options: su.Graph(n, backend=engine, device=device, **options)
+def make(backend, device):
+    """Return a maker of graphs on the backend and device in turn."""
+    return lambda n, **options: su.Graph(n, backend=backend, device=device, **options)
 
 
 def test_an_undirected_edge_is_one_edge_however_it_is_named(make):
@@ -378,11 +378,11 @@ def test_degree_hints_change_nothing_but_speed(make):
     assert graph.num_edges == 4
 
 
-def test_capabilities_and_repr_tell_what_the_graph_is(make, engine):
+def test_capabilities_and_repr_tell_what_the_graph_is(make, backend):
     graph = make(3, in_edges=True, weight_dtype="int32")
     assert graph.capabilities()["insert"] == "native"
     text = repr(graph)
-    for part in ("3 vertices", "0 edges", "directed", "int32", "in-edges", engine, str(graph.device)):
+    for part in ("3 vertices", "0 edges", "directed", "int32", "in-edges", backend, str(graph.device)):
         assert part in text
 
 
@@ -442,8 +442,8 @@ def tight(base):
 
 @pytest.mark.parametrize("way", ["fail_reserve", "fail_insert"])
 @pytest.mark.parametrize("kind", ["directed", "directed-in", "directed-weighted-in", "undirected-weighted"])
-def test_running_out_of_memory_changes_nothing(engine_class, device, kind, way):
-    graph = su.Graph(5, backend=tight(engine_class), device=device, **KINDS[kind])
+def test_running_out_of_memory_changes_nothing(backend_class, device, kind, way):
+    graph = su.Graph(5, backend=tight(backend_class), device=device, **KINDS[kind])
     one = None if graph.weight_dtype is None else 1
     graph.insert_edges([0, 1, 2], [1, 2, 3], one)
     before = as_dict(graph, graph.edges())
@@ -502,12 +502,12 @@ def test_bad_arguments_are_refused(arguments, error, message):
         su.Graph(**({"num_vertices": 1, "device": "cpu"} | arguments))
 
 
-def test_an_engine_may_be_given_as_a_class_and_must_run_on_the_device():
-    class OnlyCuda(su.plugins.engines()["csr_baseline"]):
+def test_an_backend_may_be_given_as_a_class_and_must_run_on_the_device():
+    class OnlyCuda(su.plugins.backends()["csr_baseline"]):
         name, devices = "only_cuda", ("cuda",)
 
     assert issubclass(OnlyCuda, Store)
-    assert su.Graph(2, backend=su.plugins.engines()["csr_baseline"], device="cpu").backend == "csr_baseline"
+    assert su.Graph(2, backend=su.plugins.backends()["csr_baseline"], device="cpu").backend == "csr_baseline"
     with pytest.raises(DeviceError, match="only_cuda"):
         su.Graph(2, backend=OnlyCuda, device="cpu")
 
@@ -522,8 +522,8 @@ def test_too_many_vertices_are_refused(device):
 
 
 @pytest.mark.parametrize("checks", ["eager", "deferred"])
-def test_the_stores_of_a_graph_go_with_it(engine, device, checks):
-    graph = su.Graph(50, backend=engine, device=device, checks=checks, in_edges=True, weight_dtype="float32")
+def test_the_stores_of_a_graph_go_with_it(backend, device, checks):
+    graph = su.Graph(50, backend=backend, device=device, checks=checks, in_edges=True, weight_dtype="float32")
     ids, values = device.xp.arange(50), device.xp.ones(50, np.float32)
     gc.disable()
     try:

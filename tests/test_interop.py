@@ -17,8 +17,8 @@ SRC, DST, WEIGHT = [0, 2, 2, 4], [1, 0, 2, 3], [1.5, 2.5, 3.5, 4.5]
 
 
 @pytest.fixture
-def where(engine, device):
-    return {"backend": engine, "device": device}
+def where(backend, device):
+    return {"backend": backend, "device": device}
 
 
 def edges(graph):

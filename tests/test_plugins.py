@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 
 import click
 import pytest
-from tutorial_engine import TutorialStore
+from tutorial_backend import TutorialStore
 
 import suricate as su
 from suricate import plugins
@@ -49,18 +49,19 @@ def registered() -> Iterator[list[str]]:
 def site(tmp_path: Path) -> Path:
     """A folder with installed plugins: one good, one that raises on import, others broken in other ways."""
     modules = {
-        "good": "import suricate as su\nfrom tutorial_engine import suricate_engines\n",
+        "good": "import suricate as su\nfrom tutorial_backend import suricate_backends\n",
         "raises": "raise ImportError('no such library')\n",
         "exits": "import sys\nsys.exit(3)\n",
         "silent": "x = 1\n",
-        "typo": "import suricate as su\n@su.hookimpl\ndef suricate_engine():\n    return []\n",
+        "typo": "import suricate as su\n@su.hookimpl\ndef suricate_backend():\n    return []\n",
         "bad_hook": "import suricate as su\n@su.hookimpl\ndef suricate_algorithms():\n    raise ValueError('no')\n",
-        "bad_thing": "import suricate as su\n@su.hookimpl\ndef suricate_engines():\n    return [int]\n",
-        "abstract": "import suricate as su\n@su.hookimpl\ndef suricate_engines():\n    return [su.Store]\n",
-        "greedy": "import suricate as su\nfrom suricate.store import Store\nfrom tutorial_engine import TutorialStore\n"
+        "bad_thing": "import suricate as su\n@su.hookimpl\ndef suricate_backends():\n    return [int]\n",
+        "abstract": "import suricate as su\n@su.hookimpl\ndef suricate_backends():\n    return [su.Store]\n",
+        "greedy": "import suricate as su\nfrom suricate.store import Store\n"
+        "from tutorial_backend import TutorialStore\n"
         "class Mine(TutorialStore):\n    name = 'slabhash'\n"
-        "@su.hookimpl\ndef suricate_engines():\n    return [Mine]\n",
-        "arguments": "import suricate as su\n@su.hookimpl\ndef suricate_engines(graph):\n    return []\n",
+        "@su.hookimpl\ndef suricate_backends():\n    return [Mine]\n",
+        "arguments": "import suricate as su\n@su.hookimpl\ndef suricate_backends(graph):\n    return []\n",
     }
     for name, text in modules.items():
         (tmp_path / f"plug_{name}.py").write_text(text)
@@ -73,7 +74,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def python(code: str, *path: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run ``code`` in a new interpreter that finds the plugins under ``path`` and the tutorial engine."""
+    """Run ``code`` in a new interpreter that finds the plugins under ``path`` and the tutorial backend."""
     folders = os.pathsep.join(map(str, (*path, Path(__file__).parent)))
     clean = {key: value for key, value in os.environ.items() if not key.startswith("SURICATE_")}
     environ = {**clean, "PYTHONPATH": folders, "CUDA_VISIBLE_DEVICES": "", **environ}
@@ -84,7 +85,7 @@ STATE = """
 from suricate import plugins
 for plugin in plugins.installed():
     print(plugin.name, plugin.version, plugin.source, "+".join(plugin.hooks), plugin.error or "ok", sep="|")
-print(sorted(plugins.engines()))
+print(sorted(plugins.backends()))
 """
 
 
@@ -97,18 +98,18 @@ def test_built_ins_come_through_the_entry_points() -> None:
     for name in BUILT_IN:
         assert found[name].error is None
         assert (found[name].source, found[name].version) == ("suricate", su.__version__)
-    assert set(plugins.engines()) >= {"slabhash", "hornet_like", "csr_baseline"}
+    assert set(plugins.backends()) >= {"slabhash", "hornet_like", "csr_baseline"}
     assert set(plugins.algorithms()) >= {"bfs", "pagerank"}
     assert set(plugins.commands()) >= {"demo", "bench"}
-    assert plugins.engine("slabhash") is plugins.engines()["slabhash"]
+    assert plugins.backend("slabhash") is plugins.backends()["slabhash"]
     assert plugins.algorithm("bfs") is plugins.algorithms()["bfs"]
 
 
-def test_suricate_engines_hook(registered: list[str]) -> None:
-    module = ModuleType("my_engines")
-    module.suricate_engines = su.hookimpl(lambda: [TutorialStore], specname="suricate_engines")  # type: ignore[attr-defined]
+def test_suricate_backends_hook(registered: list[str]) -> None:
+    module = ModuleType("my_backends")
+    module.suricate_backends = su.hookimpl(lambda: [TutorialStore], specname="suricate_backends")  # type: ignore[attr-defined]
     registered.append(plugins.register(module))
-    assert plugins.engines()["tutorial"] is TutorialStore
+    assert plugins.backends()["tutorial"] is TutorialStore
     graph = su.Graph(3, backend="tutorial", device="cpu")
     graph.insert_edges([0], [2])
     assert graph.store("out").name == "tutorial"
@@ -136,8 +137,8 @@ def test_suricate_commands_hook(registered: list[str]) -> None:
 
 
 def test_results_are_copies() -> None:
-    plugins.engines().clear()
-    assert plugins.engines()
+    plugins.backends().clear()
+    assert plugins.backends()
 
 
 @pytest.mark.filterwarnings("ignore:suricate plugin")
@@ -170,29 +171,29 @@ def test_unusable_plugins_are_refused(plugin: object, reason: str) -> None:
 
 
 def test_unknown_names_list_what_there_is() -> None:
-    with pytest.raises(UnknownNameError, match=r"no engine 'nope' is installed \(there are: .*slabhash"):
-        plugins.engine("nope")
+    with pytest.raises(UnknownNameError, match=r"no backend 'nope' is installed \(there are: .*slabhash"):
+        plugins.backend("nope")
     with pytest.raises(UnknownNameError, match="pagerank"):
         plugins.algorithm("nope")
     with pytest.raises(UnknownNameError, match="no plugin 'nope'"):
         plugins.unregister("nope")
 
 
-def test_default_engine(monkeypatch: pytest.MonkeyPatch, registered: list[str]) -> None:
-    assert plugins.default_engine(CPU).name == "slabhash"
+def test_default_backend(monkeypatch: pytest.MonkeyPatch, registered: list[str]) -> None:
+    assert plugins.default_backend(CPU).name == "slabhash"
     urgent = type("Urgent", (TutorialStore,), {"name": "urgent", "priority": 1000, "devices": ("cuda",)})
     registered.append(plugins.register(urgent))
-    assert plugins.default_engine(CPU).name == "slabhash"
-    assert plugins.default_engine(Device("cuda")).name == "urgent"
-    monkeypatch.setenv("SURICATE_ENGINE", "csr_baseline")
-    assert plugins.default_engine(CPU).name == "csr_baseline"
+    assert plugins.default_backend(CPU).name == "slabhash"
+    assert plugins.default_backend(Device("cuda")).name == "urgent"
+    monkeypatch.setenv("SURICATE_BACKEND", "csr_baseline")
+    assert plugins.default_backend(CPU).name == "csr_baseline"
     assert su.Graph(2, device="cpu").store("out").name == "csr_baseline"
-    monkeypatch.setenv("SURICATE_ENGINE", "nope")
+    monkeypatch.setenv("SURICATE_BACKEND", "nope")
     with pytest.raises(UnknownNameError):
-        plugins.default_engine(CPU)
-    monkeypatch.delenv("SURICATE_ENGINE")
-    with pytest.raises(DeviceError, match="no installed engine runs on"):
-        plugins.default_engine(Device("tpu"))
+        plugins.default_backend(CPU)
+    monkeypatch.delenv("SURICATE_BACKEND")
+    with pytest.raises(DeviceError, match="no installed backend runs on"):
+        plugins.default_backend(Device("tpu"))
 
 
 def test_many_threads_load_once() -> None:
@@ -205,7 +206,7 @@ metadata.EntryPoint.load = lambda point: (loads.append(point.name), load(point))
 start, seen = threading.Barrier(8), []
 def ask():
     start.wait()
-    seen.append(sorted(plugins.engines()))
+    seen.append(sorted(plugins.backends()))
 threads = [threading.Thread(target=ask) for _ in range(8)]
 [t.start() for t in threads]; [t.join() for t in threads]
 assert len(loads) == len(set(loads)), loads
@@ -233,15 +234,15 @@ def test_registration_from_threads() -> None:
 def test_failing_plugins_are_named_and_contained(site: Path) -> None:
     done = python(STATE, site)
     assert done.returncode == 0, done.stderr
-    *lines, engines = done.stdout.splitlines()
+    *lines, backends = done.stdout.splitlines()
     states = {line.split("|")[0]: line for line in lines}
-    assert engines == "['csr_baseline', 'hornet_like', 'slabhash', 'tutorial']"
-    assert states["good"] == "good|2.5|outsider|suricate_engines|ok"
+    assert backends == "['csr_baseline', 'hornet_like', 'slabhash', 'tutorial']"
+    assert states["good"] == "good|2.5|outsider|suricate_backends|ok"
     reasons = {
         "raises": "ImportError: no such library",
         "exits": "SystemExit: 3",
         "silent": "implements nothing",
-        "typo": "suricate_engine; the hooks are",
+        "typo": "suricate_backend; the hooks are",
         "bad_hook": "ValueError: no",
         "bad_thing": "int",
         "abstract": "lacks delete, edges, insert",
@@ -259,9 +260,9 @@ def test_asking_for_what_a_failed_plugin_would_bring_names_it(site: Path) -> Non
 from suricate import plugins
 from suricate.errors import PluginError, UnknownNameError
 try:
-    plugins.engine("raises")
+    plugins.backend("raises")
 except PluginError as error:
-    assert "no engine 'raises'" in str(error) and "no such library" in str(error), error
+    assert "no backend 'raises'" in str(error) and "no such library" in str(error), error
     assert isinstance(error.__cause__, ImportError)
 try:
     plugins.algorithm("fancy_rank")
@@ -293,12 +294,12 @@ def test_selection(site: Path, selection: str, names: list[str]) -> None:
 
 
 def test_tracing(site: Path) -> None:
-    code = "from suricate import plugins; plugins.engines(); plugins.engines()"
+    code = "from suricate import plugins; plugins.backends(); plugins.backends()"
     assert python(code, SURICATE_PLUGINS="slabhash").stderr == ""
     assert python(code, SURICATE_PLUGINS="slabhash", SURICATE_TRACE_PLUGINS="0").stderr == ""
     traced = python(code, SURICATE_PLUGINS="slabhash,bfs", SURICATE_TRACE_PLUGINS="1").stderr.splitlines()
     assert len(traced) == 1
-    assert traced[0].startswith("suricate: suricate_engines of slabhash: ")
+    assert traced[0].startswith("suricate: suricate_backends of slabhash: ")
     failing = python("from suricate import plugins; plugins.algorithms()", site, SURICATE_TRACE_PLUGINS="1").stderr
     assert "suricate: suricate_algorithms of bad_hook: ValueError('no')" in failing
 
@@ -332,15 +333,15 @@ def test_example_is_listed(example: Path) -> None:
     assert "ok" in row
 
 
-@pytest.mark.parametrize("engine", ["slabhash", "hornet_like", "csr_baseline"])
-def test_example_runs_on_every_engine(example: Path, tmp_path: Path, engine: str) -> None:
+@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline"])
+def test_example_runs_on_every_backend(example: Path, tmp_path: Path, backend: str) -> None:
     graph = tmp_path / "payments.csv"
     graph.write_text("src,dst,weight\n0,1,8\n0,2,1\n0,3,1\n1,0,5\n2,0,1\n2,1,1\n")
     values = tmp_path / "values.csv"
-    done = suricate(example, "run", "concentration", str(graph), "--backend", engine, "--device", "cpu",
+    done = suricate(example, "run", "concentration", str(graph), "--backend", backend, "--device", "cpu",
                     "--output", str(values))  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert engine in done.stdout
+    assert backend in done.stdout
     assert values.read_text().split() == ["vertex,value", "0,0.66", "1,1.0", "2,0.5", "3,0.0"]
 
 

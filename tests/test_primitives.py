@@ -1,4 +1,4 @@
-"""The building blocks that engines share, against NumPy."""
+"""The building blocks that backends share, against NumPy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from suricate.devices import Device
 from suricate.primitives import copy_segments, power_class, sort_batch
-from suricate.store import MAX_VERTICES, EdgeList
+from suricate.types import MAX_VERTICES, EdgeList
 
 
 @pytest.mark.parametrize("num_vertices", [1, 2, 1000, 1 << 20, (1 << 28) + 5, MAX_VERTICES])

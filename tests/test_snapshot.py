@@ -1,4 +1,4 @@
-"""Snapshots: the same graph on every engine, whole files or none, and errors for what is no snapshot."""
+"""Snapshots: the same graph on every backend, whole files or none, and errors for what is no snapshot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import suricate as su
 from suricate.errors import FileFormatError, UnknownNameError
-from suricate.plugins import engines
+from suricate.plugins import backends
 
 KINDS = {
     "directed": {},
@@ -26,30 +26,30 @@ def state(graph):
 
 
 @pytest.fixture
-def graph(engine, device):
-    graph = su.Graph(50, backend=engine, device=device)
+def graph(backend, device):
+    graph = su.Graph(50, backend=backend, device=device)
     graph.insert_edges(np.arange(49), np.arange(1, 50))
     return graph
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_snapshot_loads_on_every_engine(tmp_path, engine, device, kind):
+def test_a_snapshot_loads_on_every_backend(tmp_path, backend, device, kind):
     rng = np.random.default_rng(3)
-    graph = su.Graph(40, backend=engine, device=device, **KINDS[kind])
+    graph = su.Graph(40, backend=backend, device=device, **KINDS[kind])
     graph.insert_edges(*rng.integers(0, 40, (2, 300)), None if graph.weight_dtype is None else rng.integers(1, 9, 300))
     graph.delete_vertices([3, 7])
     path = tmp_path / "graph.snapshot"
     graph.save(path)
-    for target, name in [(device, None), ("cpu", engine)] + [("cpu", other) for other in engines()]:
+    for target, name in [(device, None), ("cpu", backend)] + [("cpu", other) for other in backends()]:
         loaded = su.Graph.load(path, device=target, backend=name)
         loaded.check()
         assert state(loaded) == state(graph)
-        assert loaded.backend == (name or engine)
+        assert loaded.backend == (name or backend)
         assert loaded.device.to_numpy(loaded.insert_vertices(3, recycle=True)).tolist() == [3, 7, 40]
     assert [file.name for file in tmp_path.iterdir()] == ["graph.snapshot"]
 
 
-def test_engine_options_come_back(tmp_path, device):
+def test_backend_options_come_back(tmp_path, device):
     graph = su.Graph(5, backend="slabhash", device=device)
     options = graph.store("out").options()
     graph.save(tmp_path / "g")
@@ -57,9 +57,9 @@ def test_engine_options_come_back(tmp_path, device):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_empty_graphs(tmp_path, engine, device, kind):
+def test_empty_graphs(tmp_path, backend, device, kind):
     for n in (0, 3):
-        graph = su.Graph(n, backend=engine, device=device, **KINDS[kind])
+        graph = su.Graph(n, backend=backend, device=device, **KINDS[kind])
         graph.save(tmp_path / "g")
         assert state(su.Graph.load(tmp_path / "g", device=device)) == state(graph)
 
@@ -152,7 +152,7 @@ def test_contents_that_do_not_fit(tmp_path, graph, header, arrays, message):
         su.Graph.load(path, device="cpu")
 
 
-def test_an_engine_that_is_not_installed_is_named(tmp_path, graph):
+def test_an_backend_that_is_not_installed_is_named(tmp_path, graph):
     path = tmp_path / "g"
     graph.save(path)
     rewrite(path, {"backend": "other"})

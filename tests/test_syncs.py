@@ -23,11 +23,11 @@ def batches(xp, count, weighted):
     ]
 
 
-def settled_graph(engine, checks, weighted, **options):
+def settled_graph(backend, checks, weighted, **options):
     """Return a graph in its steady state: compiled, with room, and queries and updates behind it."""
     graph = su.Graph(
         VERTICES,
-        backend=engine,
+        backend=backend,
         device="cuda",
         checks=checks,
         weight_dtype="float64" if weighted else None,
@@ -47,8 +47,8 @@ def settled_graph(engine, checks, weighted, **options):
 @pytest.mark.parametrize("operation", ["insert", "delete", "apply", "query"])
 @pytest.mark.parametrize(("checks", "waits"), [("deferred", 0), ("eager", 1)])
 @pytest.mark.parametrize("device", ["cuda"], indirect=True)
-def test_waits_of_a_call(engine, device, checks, waits, operation, weighted, options):
-    graph = settled_graph(engine, checks, weighted, **options)
+def test_waits_of_a_call(backend, device, checks, waits, operation, weighted, options):
+    graph = settled_graph(backend, checks, weighted, **options)
     (src, dst, weight), (src2, dst2, _) = batches(graph.device.xp, 2, weighted)
     batch = su.Batch(insert=su.EdgeList(src, dst, weight), delete=su.EdgeList(src2, dst2))
     action = {
@@ -77,7 +77,7 @@ def test_an_answer_spares_the_wait(operation, monkeypatch):
 def test_a_deferred_update_can_be_recorded():
     """Stream capture refuses every call that waits, also those that a counter might not know.
 
-    The other engines send their counters to the host after every batch: CuPy does not let that be captured, though it
+    The other backends send their counters to the host after every batch: CuPy does not let that be captured, though it
     does not wait.
     """
     graph = settled_graph("slabhash", "deferred", weighted=False)
@@ -111,14 +111,14 @@ def sent(xp):
 
 
 @pytest.mark.parametrize("device", ["cuda"], indirect=True)
-def test_a_graph_may_go_away_while_the_device_is_at_work(engine, device):
+def test_a_graph_may_go_away_while_the_device_is_at_work(backend, device):
     """What its kernels send to the host then does not end up in memory that is somebody else's by now."""
     xp = device.xp
     src, dst, _ = batches(xp, 1, weighted=False)[0]
     gc.collect()
     gc.freeze()  # so that the collection below is quick
     try:
-        graph = settled_graph(engine, "deferred", weighted=False)
+        graph = settled_graph(backend, "deferred", weighted=False)
         keep_busy(xp)
         graph.insert_edges(src, dst)
         del graph

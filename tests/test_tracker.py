@@ -46,8 +46,8 @@ class NeedsWeights(Degrees):
 
 
 @pytest.fixture(params=[True, False], ids=["directed", "undirected"])
-def graph(request, engine, device):
-    graph = su.Graph(6, backend=engine, device=device, directed=request.param)
+def graph(request, backend, device):
+    graph = su.Graph(6, backend=backend, device=device, directed=request.param)
     graph.insert_edges([0, 1, 1], [1, 2, 1])
     return graph
 

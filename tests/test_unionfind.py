@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from suricate.devices import resolve_device
 from suricate.errors import DTypeError, ShapeError, VertexRangeError
-from suricate.unionfind import UnionFind
+from suricate.structures.union_find import UnionFind
 
 
 def smallest_members(n: int, src, dst) -> np.ndarray:

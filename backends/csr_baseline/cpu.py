@@ -9,7 +9,7 @@ from numba import njit
 
 from suricate.devices import Array
 from suricate.primitives import bit_pattern, sort_batch
-from suricate.store import NEW, REMOVED, REPLACED, EdgeList, Outcome
+from suricate.types import NEW, REMOVED, REPLACED, EdgeList, Outcome
 
 if TYPE_CHECKING:
     from suricate.backends.csr_baseline.store import CsrStore

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from suricate import primitives
-from suricate.cuda import Program
+from suricate.cuda.program import Program
 from suricate.devices import Array
 from suricate.errors import CapacityError
 from suricate.primitives import cuda as shared
 from suricate.primitives.cuda import BLOCK, launch, weight_bits
-from suricate.store import EdgeList, Outcome
+from suricate.types import EdgeList, Outcome
 
 if TYPE_CHECKING:
     from suricate.backends.csr_baseline.store import CsrStore
@@ -25,7 +25,7 @@ ITEMS = 8  #: edges per thread of a rebuild (the same constant is in csr.cu)
 
 @cache
 def program(weight_dtype: np.dtype | None) -> Program:
-    """Return the engine's kernels for weights of a dtype."""
+    """Return the backend's kernels for weights of a dtype."""
     return Program(
         HERE / "csr.cu", defines=(("WEIGHT_BITS", weight_bits(weight_dtype)),), include=(shared.HERE,)
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The engine ``csr_baseline``: compressed sparse rows, merged into new arrays by every batch.
+"""The backend ``csr_baseline``: compressed sparse rows, merged into new arrays by every batch.
 
 Layout: ``offsets`` int64[n + 1], ``dst`` uint32, ``weight``; one entry per edge, by source, then destination. The
 arrays of edges may be longer than ``offsets[n]``. On CUDA the exact number of edges lives on the device; the host knows
@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from suricate.arrays import move
 from suricate.devices import CPU, Array, Device
-from suricate.errors import CapacityError, DeviceError
+from suricate.errors import CapacityError, DeviceError, require
 from suricate.primitives import InsertLog, copy_segments, empty_edges, out_of_memory
-from suricate.store import Adjacency, EdgeList, Outcome, Store, StoreView, move, require
+from suricate.store import Store
+from suricate.types import Adjacency, EdgeList, Outcome, StoreView
 
 
 class CsrStore(Store):
@@ -230,7 +232,7 @@ class CsrStore(Store):
     def copy_to(self, device: Device) -> Store:
         """Return a copy on ``device``: the arrays, cut to the number of edges, nothing rebuilt."""
         if device.kind not in self.devices:
-            raise DeviceError(f"engine {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
+            raise DeviceError(f"backend {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
         count = self.num_edges
         other = type(self)(
             self.num_vertices, device=device, weight_dtype=self.weight_dtype, memory_limit=self.memory_limit

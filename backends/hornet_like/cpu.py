@@ -20,7 +20,7 @@ from suricate.backends.hornet_like.layout import (
 )
 from suricate.devices import Array
 from suricate.primitives import bit_pattern, sort_batch
-from suricate.store import NEW, REMOVED, REPLACED, TOMBSTONE, Outcome
+from suricate.types import NEW, REMOVED, REPLACED, TOMBSTONE, Outcome
 
 if TYPE_CHECKING:
     from suricate.backends.hornet_like.store import HornetStore

@@ -11,12 +11,12 @@ import numpy as np
 from suricate import primitives
 from suricate.backends.hornet_like import layout
 from suricate.backends.hornet_like.layout import CLASSES, EDGES, FREE, GROW, USED
-from suricate.cuda import Program
+from suricate.cuda.program import Program
 from suricate.devices import Array
 from suricate.errors import CapacityError
 from suricate.primitives import cuda as shared
 from suricate.primitives.cuda import launch, weight_bits
-from suricate.store import Outcome
+from suricate.types import Outcome
 
 if TYPE_CHECKING:
     from suricate.backends.hornet_like.store import HornetStore
@@ -37,7 +37,7 @@ BATCH = np.dtype(
 
 @cache
 def program(weight_dtype: np.dtype | None) -> Program:
-    """Return the engine's kernels for weights of a dtype."""
+    """Return the backend's kernels for weights of a dtype."""
     constants = tuple((name, int(getattr(layout, name))) for name in MACROS)
     return Program(
         HERE / "hornet.cu",

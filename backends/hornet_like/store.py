@@ -1,4 +1,4 @@
-"""The engine ``hornet_like``: each adjacency in one block of power-of-two capacity, after Hornet.
+"""The backend ``hornet_like``: each adjacency in one block of power-of-two capacity, after Hornet.
 
 Hornet: Busato, Green, Bombieri, Bader, "Hornet: An Efficient Data Structure for Dynamic Sparse Graphs and Matrices on
 GPUs", HPEC 2018. Layout: one pool (``dst`` uint32, ``weight``) from which block arrays are carved; ``begin``, ``end``
@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from suricate.arrays import move
 from suricate.backends.hornet_like.layout import (
     BLOCKS,
     CLASSES,
@@ -32,9 +33,10 @@ from suricate.backends.hornet_like.layout import (
     stack_bounds,
 )
 from suricate.devices import CPU, Array, Device
-from suricate.errors import CapacityError, DeviceError
+from suricate.errors import CapacityError, DeviceError, require
 from suricate.primitives import InsertLog, copy_segments, empty_edges, out_of_memory, power_class
-from suricate.store import Adjacency, EdgeList, Outcome, Store, StoreView, move, require
+from suricate.store import Store
+from suricate.types import Adjacency, EdgeList, Outcome, StoreView
 
 
 class HornetStore(Store):
@@ -340,7 +342,7 @@ class HornetStore(Store):
     def copy_to(self, device: Device) -> Store:
         """Return a copy on ``device``: the same blocks at the same places."""
         if device.kind not in self.devices:
-            raise DeviceError(f"engine {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
+            raise DeviceError(f"backend {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
         counters = self._known()
         used = int(counters[USED])
         other = type(self)(

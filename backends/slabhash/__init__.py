@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from suricate.hookspecs import hookimpl
+from suricate.plugins.hookspecs import hookimpl
 
 
 @hookimpl
-def suricate_engines():
-    """Return the engine."""
+def suricate_backends():
+    """Return the backend."""
     from suricate.backends.slabhash.store import SlabHashStore
 
     return [SlabHashStore]

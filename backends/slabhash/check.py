@@ -21,7 +21,8 @@ from suricate.backends.slabhash.layout import (
     TOUCHED,
     Slabs,
 )
-from suricate.store import EMPTY, require
+from suricate.errors import require
+from suricate.types import EMPTY
 
 CHAIN_INVARIANTS = (
     "",

@@ -39,7 +39,7 @@ from suricate.backends.slabhash.layout import (
 )
 from suricate.backends.slabhash.vector import kernel, match8, one_bits, prefetch, reach8, trailing_zeros
 from suricate.devices import Array
-from suricate.store import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
+from suricate.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
 
 if TYPE_CHECKING:
     from suricate.backends.slabhash.store import Grant

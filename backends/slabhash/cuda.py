@@ -18,13 +18,14 @@ import numpy as np
 from cupy.cuda import alloc
 
 from suricate.backends.slabhash.layout import BUMP, TOUCHED, Slabs
-from suricate.backends.slabhash.programs import DELETION, INSERT_BLOCKS, INSERTION, QUERY, SCRATCH, engine_programs
-from suricate.batch import Change
-from suricate.cuda import Program, StructKernel, ViewStruct, view_struct, wait_for
+from suricate.backends.slabhash.programs import DELETION, INSERT_BLOCKS, INSERTION, QUERY, SCRATCH, backend_programs
 from suricate.cuda.ingest import RAW, RawBatch, Variant
+from suricate.cuda.launch import StructKernel, wait_for
+from suricate.cuda.program import Program
+from suricate.cuda.structs import ViewStruct, view_struct
 from suricate.devices import Array
 from suricate.errors import CapacityError
-from suricate.store import EdgeList, Outcome
+from suricate.types import Change, EdgeList, Outcome
 
 if TYPE_CHECKING:
     from suricate.backends.slabhash.store import Grant
@@ -228,7 +229,7 @@ class CudaKernels:
         programs = self._programs.get(variant)
         if programs is None:
             store = self.store
-            programs = engine_programs(store.geometry, self._struct.declaration, store.edges_in_flight, variant)
+            programs = backend_programs(store.geometry, self._struct.declaration, store.edges_in_flight, variant)
             self._programs[variant] = programs
         return programs[source]
 

@@ -7,7 +7,7 @@ from numba import njit
 
 from suricate.backends.slabhash.layout import MANTISSA_BITS, SEVERAL, TOUCHED
 from suricate.backends.slabhash.vector import match8, prefetch, trailing_zeros
-from suricate.store import EMPTY
+from suricate.types import EMPTY
 
 KEY_EMPTY = np.uint32(EMPTY)
 LEADING_ONE = 1 << MANTISSA_BITS

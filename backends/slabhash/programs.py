@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from suricate.backends.slabhash.layout import Geometry, macros
-from suricate.cuda import Program, view_struct
 from suricate.cuda.ingest import Variant, sample_variants
+from suricate.cuda.program import Program
+from suricate.cuda.structs import view_struct
 
 HERE = Path(__file__).parent
 INSERT_BLOCKS = 4  # per multiprocessor, all resident: limits the registers of an insertion
@@ -26,10 +27,10 @@ QUERY = struct.Struct("=4Q2q")
 
 
 @cache
-def engine_programs(
+def backend_programs(
     shape: Geometry, declaration: str, in_flight: int = 2, variant: Variant | None = None
 ) -> dict[str, Program]:
-    """Return the programs of the engine by source file; with a ``variant``, those that take raw batches of it.
+    """Return the programs of the backend by source file; with a ``variant``, those that take raw batches of it.
 
     They are the same for all stores of this layout, so that kernels are looked up once.
     """
@@ -64,11 +65,11 @@ def programs(store: Any) -> list[Program]:
     plain, weighted = sample_variants(None), [] if held is None else sample_variants(held.name)
 
     def of(variant: Variant, *sources: str) -> list[Program]:
-        found = engine_programs(store.geometry, declaration, variant=variant)
+        found = backend_programs(store.geometry, declaration, variant=variant)
         return [found[source] for source in sources]
 
     return [
-        *engine_programs(store.geometry, declaration).values(),
+        *backend_programs(store.geometry, declaration).values(),
         *of((weighted or plain)[0], "insert.cu"),
         *of(plain[0], "delete.cu", "find.cu"),
         *of(plain[1], "find.cu"),

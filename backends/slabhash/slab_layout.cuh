@@ -1,4 +1,4 @@
-// Geometry of slabs and hashing, shared by the engine's kernels and by the cursor; the CUDA twin of layout.py.
+// Geometry of slabs and hashing, shared by the backend's kernels and by the cursor; the CUDA twin of layout.py.
 // Macros: SLAB_WORDS (8, 16, 32), SLAB_KEYS, SLAB_LANES (lanes that load keys and link, LANE_WORDS words each),
 // WEIGHT_WORDS (0, 1, 2), WEIGHT_OFFSET (word of the first weight).
 #pragma once

@@ -1,4 +1,4 @@
-"""The engine ``slabhash``: what is common to both devices. The layout is in ``layout.py``, the reasons in README.md.
+"""The backend ``slabhash``: what is common to both devices. The layout is in ``layout.py``, the reasons in README.md.
 
 Slabs never run out inside a kernel: before every insertion the host makes sure that there are as many as the batch can
 need at most. It knows a lower bound of the free ones (``_room``) and reads the device's counters only when that bound
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from suricate.arrays import move
 from suricate.backends.slabhash.layout import (
     BUMP,
     FREED,
@@ -36,11 +37,12 @@ from suricate.backends.slabhash.layout import (
 )
 from suricate.devices import CPU, Array, Device
 from suricate.errors import CapacityError, DeviceError, ShapeError
-from suricate.store import EMPTY, MAX_VERTICES, Adjacency, EdgeList, Outcome, Store, StoreView, move
+from suricate.store import Store
+from suricate.types import EMPTY, MAX_VERTICES, Adjacency, EdgeList, Outcome, StoreView
 
 if TYPE_CHECKING:
-    from suricate.batch import Change
     from suricate.cuda.ingest import RawBatch
+    from suricate.types import Change
 
 HERE = Path(__file__).parent
 MIN_SLABS = 64
@@ -183,7 +185,7 @@ class SlabHashStore(Store):
         return CpuKernels(self)
 
     def options(self) -> dict[str, Any]:
-        """Return the engine options, with the slab width that was chosen."""
+        """Return the backend options, with the slab width that was chosen."""
         return {
             "slab_bytes": self.slab_bytes,
             "load_factor": self.load_factor,
@@ -855,7 +857,7 @@ class SlabHashStore(Store):
     def copy_to(self, device: Device) -> SlabHashStore:
         """Return a copy of this store on ``device``: its arrays, as they are."""
         if device.kind not in self.devices:
-            raise DeviceError(f"engine {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
+            raise DeviceError(f"backend {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
         other = type(self)(
             self.num_vertices,
             device=device,

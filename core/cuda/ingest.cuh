@@ -1,5 +1,5 @@
 // Checking and converting a batch that lies on the device: ids of any integer dtype to uint32, weights to the graph's
-// dtype. For ingest.cu, and for engines that do it in the kernel that also changes the store.
+// dtype. For ingest.cu, and for backends that do it in the kernel that also changes the store.
 //
 // Macros: SRC_T, DST_T  dtypes of the ids; WEIGHT_MODE 0: no weights, 1: weight[n] of IN_T, 2: `fill` for every edge;
 //         WEIGHT_T  dtype of the graph's weights, INTEGRAL 1 if that is an integer dtype, WEIGHT_MIN and WEIGHT_MAX

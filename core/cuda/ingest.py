@@ -1,7 +1,7 @@
 """Checking batches that lie on the device, in the stream: launches ``ingest.cu`` and reads what it found.
 
 The kernel copies and converts a batch and sets a guard if an entry is bad; the mutation kernels behind it then do
-nothing. An engine may do both in one kernel instead, which takes a :class:`RawBatch` (see ``ingest.cuh``). Either way
+nothing. A backend may do both in one kernel instead, which takes a :class:`RawBatch` (see ``ingest.cuh``). Either way
 the host need not wait in between: with ``checks="eager"`` it looks once, after everything is queued, and a kernel that
 does both answers as soon as it has checked the batch; with ``"deferred"`` the host looks at some later point where it
 waits anyway. All calls on a graph go to one stream.
@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from suricate.arrays import PARTS, Scalar, is_flat, loop_message, on_device, range_message, weight_message
-from suricate.cuda import C_TYPES, Program, StructKernel, c_type, wait_for
+from suricate.cuda.launch import StructKernel, wait_for
+from suricate.cuda.program import C_TYPES, Program, c_type
 from suricate.devices import Array, Device, cuda_device_count
 from suricate.errors import SelfLoopError, SuricateError, VertexRangeError, WeightError
-from suricate.store import EdgeList
+from suricate.types import EdgeList
 
 STATUS = np.dtype(
     [("guard", "u4"), ("unused", "u4"), ("key", "u8"), ("value", "u8"), ("version", "u8"), ("vertices", "u8")]

@@ -1,6 +1,6 @@
 """Cursors: how kernels walk a store, the same idea in Numba and in CUDA C++.
 
-An engine names, in its :class:`suricate.store.StoreView`, one Python module and one CUDA header. Operators are
+A backend names, in its :class:`suricate.store.StoreView`, one Python module and one CUDA header. Operators are
 templates over what these define; it is the only way in which they touch storage. ``g`` is the view's NamedTuple (Numba)
 or the struct ``View`` generated from it (CUDA); ``u`` a vertex; a *unit* is an independent part of a vertex's storage
 (a bucket, a block); a *slot* the place of one edge.
@@ -19,7 +19,7 @@ Numba module (all functions ``@njit``, integers in and out):
 ``find(g, u, v)``     slot of edge ``(u, v)``, or -1
 ====================  =============================================================================================
 
-An engine that remembers where it inserted may add an iterator over the edges inserted since ``Store.mark()``; operators
+A backend that remembers where it inserted may add an iterator over the edges inserted since ``Store.mark()``; operators
 then serve the scheme ``"updated"`` by it, and by a list (``Store.updated()``) otherwise. A *segment* is a part of the
 storage with one owner. All four functions are there, or none; they are called only while ``Store.has_mark``:
 
@@ -41,10 +41,10 @@ CUDA header (``__device__ __forceinline__``; the struct ``View``, the macros of 
 ``for_neighbors<LANES>(g, u, lane, f)``            the same for all units of ``u``
 ``weight_t weight(g, slot)``                       as above
 ``long long find(g, u, v)``                        as above, by one thread
-``SCAN_LANES``, ``segments(g)``,                   macro: lanes that share a segment (0: the engine cannot scan), number
+``SCAN_LANES``, ``segments(g)``,                   macro: lanes that share a segment (0: it cannot scan), number
 ``segment_owner(g, s)``, ``for_segment(g, s,       of storage segments in address order; the vertex that owns segment
 lane, f)``                                         ``s`` (``EMPTY`` if none); calls ``f(v, slot)`` once per edge in it
-``HAS_UPDATED``, ``long long                       optional, on engines that can scan: macro, 1 if there is the iterator
+``HAS_UPDATED``, ``long long                       optional, where it can scan: macro, 1 if there is the iterator
 updated_segments(g)``, ``long long                 over the edges inserted since the mark; number of touched segments;
 updated_segment(g, i)``, ``for_updated(g, s,       number ``s`` of the ``i``-th, as for ``segment_owner``; calls
 lane, f)``                                         ``f(v, slot)`` once per inserted edge in it, by ``SCAN_LANES`` lanes

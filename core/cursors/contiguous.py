@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from suricate.devices import Array
-from suricate.store import EdgeList, StoreView
+from suricate.types import EdgeList, StoreView
 
 
 class ContiguousView(NamedTuple):

@@ -22,10 +22,10 @@ import numpy as np
 from suricate.errors import FileFormatError
 from suricate.io import files
 from suricate.io.formats import Layout, Line, lines_of
-from suricate.store import EdgeList, edge_keys
+from suricate.types import EdgeList, edge_keys
 
 if TYPE_CHECKING:
-    from suricate.batch import Batch
+    from suricate.delta import Batch
     from suricate.io.tokenizer import Rows, Tokenizer
 
 INSERT, DELETE, REWEIGHT = (ord(letter) for letter in "+-=")  #: values of ``EventStep.op``
@@ -93,7 +93,7 @@ class EventStep:
 
         Applied deletions first it leads to the same graph as the events one by one.
         """
-        from suricate.batch import Batch
+        from suricate.delta import Batch
 
         weighted = weighted and self.weight is not None
         insert = self._select([INSERT, REWEIGHT] if weighted else [INSERT], weighted)

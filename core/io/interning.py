@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from suricate.store import EMPTY, MAX_VERTICES
+from suricate.types import EMPTY, MAX_VERTICES
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FNV_START, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)

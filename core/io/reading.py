@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 from suricate.errors import FileFormatError
 from suricate.io import files
 from suricate.io.formats import Columns, Layout, has_body, make_layout
-from suricate.store import MAX_VERTICES, WEIGHT_DTYPES, EdgeList
+from suricate.types import MAX_VERTICES, WEIGHT_DTYPES, EdgeList
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

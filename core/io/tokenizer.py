@@ -15,7 +15,7 @@ from numba import njit
 
 from suricate.errors import FileFormatError
 from suricate.io.formats import Layout
-from suricate.store import MAX_VERTICES
+from suricate.types import MAX_VERTICES
 
 BLANK, NEWLINE, DELIMITER, COMMENT = 1, 2, 4, 8  # classes of bytes
 BREAK = BLANK | NEWLINE | DELIMITER

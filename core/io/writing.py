@@ -13,7 +13,7 @@ import numpy as np
 from suricate.errors import ShapeError, UnknownNameError, VertexRangeError, WeightError
 from suricate.io import files
 from suricate.io.formats import BY_SUFFIX, FORMATS
-from suricate.store import MAX_VERTICES
+from suricate.types import MAX_VERTICES
 
 _ROWS = 1 << 17  # edges formatted at a time
 

@@ -1,7 +1,7 @@
 """Bulk operators over a graph: what an algorithm is written in (after Meerkat's iterators and Gunrock's operators).
 
 ``advance`` and ``propagate`` push along out-edges, ``neighbor_reduce`` pulls, ``filter`` picks vertices, ``intersect``
-compares adjacencies, ``edges`` lists everything. They are templates over the cursor of an engine (``suricate.cursors``)
+compares adjacencies, ``edges`` lists everything. They are templates over the cursor of a backend (``suricate.cursors``)
 into which the user's edge function is compiled, on both devices; balancing the load is their job, not the author's.
 
 An *edge function* is a plain function of ``(u, v, w, *args)`` (see ``suricate.edgefn``): the edge ``u -> v`` as it is
@@ -15,14 +15,14 @@ All arrays live on the graph's device. Everything is validated before anything c
 =============  ========================================================================================================
 ``"vertex"``   vertex by vertex, each served by as many threads as its degree wants (Meerkat's SlabIterator)
 ``"unit"``     (vertex, storage unit) pairs in equal parts, whatever the degrees (BucketIterator)
-``"scan"``     the whole graph, its storage in address order; on engines that know the owner of their storage
+``"scan"``     the whole graph, its storage in address order; on backends that know the owner of their storage
 ``"updated"``  the whole graph, but only the edges inserted since ``graph.mark()`` that are still there
                (UpdateIterator): all edges, before the first mark
 ``"auto"``     the fastest that is known for the graph and frontier, of the first three or of mixtures of them
 =============  ========================================================================================================
 
 All but ``"updated"`` give the same result, up to the rounding of sums; they matter on CUDA, while the CPU has one loop
-for them. ``"updated"`` visits only the storage that was inserted into, where the cursor of the engine has an iterator
+for them. ``"updated"`` visits only the storage that was inserted into, where the cursor of the backend has an iterator
 for that; elsewhere the edges are listed first (``Store.updated``), and on CUDA this waits for the device. No other
 scheme waits.
 """
@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING, Any
 
 from suricate.devices import Array
 from suricate.errors import RequirementError
-from suricate.frontier import Frontier
 from suricate.graph import on_graph_device
 from suricate.operators import checks
 from suricate.operators.call import MAX_STEPS, driver_of
-from suricate.store import EdgeList
+from suricate.structures.frontier import Frontier
+from suricate.types import EdgeList
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +72,7 @@ def advance(
         args: further arguments of ``fn``; None means ``(out,)``.
         reduce: ``"min"``, ``"max"``, ``"sum"``, or ``"or"`` (integers only).
         scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"unit"``; with ``frontier=None`` also ``"scan"``
-            (on engines that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``).
+            (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``).
 
     Returns:
         The vertices whose ``out`` changed, without duplicates, in any order. On CUDA their number stays on the device:
@@ -81,7 +81,7 @@ def advance(
     Raises:
         ShapeError, DTypeError, DeviceError, VertexRangeError, WeightError: an argument does not fit.
         UnknownNameError: there is no such reduction or scheme.
-        RequirementError: the engine or the frontier does not allow the scheme.
+        RequirementError: the backend or the frontier does not allow the scheme.
         EdgeFunctionError: ``fn`` cannot be translated.
     """
     checks.name("reduce", reduce, ("min", "max", "sum", "or"))
@@ -155,7 +155,7 @@ def neighbor_reduce(
         out: array to fill, ``T[len(vertices)]``, distinct from ``args``; None makes one.
         dtype: type of the values if ``out`` is None; default: the type that ``fn`` returns, int64 for integers.
         scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"unit"``; with ``vertices=None`` also ``"scan"``
-            (on engines that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``). On CUDA sums of
+            (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``). On CUDA sums of
             floats may differ in rounding from run to run, except with ``"vertex"``.
 
     Returns:

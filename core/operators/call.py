@@ -15,7 +15,7 @@ from suricate.devices import Array
 if TYPE_CHECKING:
     from suricate.edgefn import TypedFunction
     from suricate.graph import Graph
-    from suricate.workspace import Workspace
+    from suricate.structures.workspace import Workspace
 
 REDUCTIONS = ("sum", "min", "max", "or")
 OUT_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))
@@ -94,4 +94,4 @@ def driver_of(graph: Graph) -> ModuleType:
 
 @cache
 def _driver(kind: str) -> ModuleType:
-    return importlib.import_module(f"suricate.operators.{kind}")
+    return importlib.import_module(f"suricate.operators.{kind}.driver")

@@ -20,9 +20,9 @@ from suricate.errors import (
     VertexRangeError,
     WeightError,
 )
-from suricate.frontier import Frontier
 from suricate.operators.call import OUT_DTYPES, Call
-from suricate.store import EdgeList
+from suricate.structures.frontier import Frontier
+from suricate.types import EdgeList
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

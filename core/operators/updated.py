@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from suricate.cursors.contiguous import view_of_edges
-from suricate.store import EdgeList, StoreView
+from suricate.types import EdgeList, StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

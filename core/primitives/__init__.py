@@ -1,4 +1,4 @@
-"""Building blocks that engines with contiguous adjacencies share; an engine is free not to use them.
+"""Building blocks that backends with contiguous adjacencies share; a backend is free not to use them.
 
 ``sort_batch`` orders a batch by (source, destination), ``copy_segments`` moves many short ranges of edges at once,
 :class:`InsertLog` remembers insertions for ``mark()`` / ``updated()``. Each works on both devices. On CUDA none of them
@@ -15,7 +15,8 @@ import numpy as np
 
 from suricate.devices import Array, Device
 from suricate.errors import CapacityError
-from suricate.store import NEW, EdgeList, Store, edge_keys
+from suricate.store import Store
+from suricate.types import NEW, EdgeList, edge_keys
 
 
 class SortedBatch(NamedTuple):
@@ -108,11 +109,11 @@ def empty_edges(store: Store, size: int = 0, *, owners: bool = True) -> EdgeList
 
 
 @contextmanager
-def out_of_memory(engine: str) -> Iterator[None]:
-    """Turn a ``MemoryError`` of an allocation into a ``CapacityError`` that names the engine."""
+def out_of_memory(backend: str) -> Iterator[None]:
+    """Turn a ``MemoryError`` of an allocation into a ``CapacityError`` that names the backend."""
     try:
         yield
     except CapacityError:
         raise
     except MemoryError as error:
-        raise CapacityError(f"{engine}: out of memory ({error})") from error
+        raise CapacityError(f"{backend}: out of memory ({error})") from error

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from suricate.devices import Array
-from suricate.store import EdgeList
+from suricate.types import EdgeList
 
 DIGIT = 11  #: bits per pass of the radix sort: the counters of one pass fit the first-level cache
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from suricate.cuda import Program
+from suricate.cuda.program import Program
 from suricate.devices import Array
 from suricate.primitives import SortedBatch
-from suricate.store import EdgeList
+from suricate.types import EdgeList
 
 HERE = Path(__file__).parent
 BLOCK = 256

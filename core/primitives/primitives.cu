@@ -1,4 +1,4 @@
-// Kernels of the building blocks that engines share. WEIGHT_BITS is 0, 32 or 64 (weights are moved as bit patterns).
+// Kernels of the building blocks that backends share. WEIGHT_BITS is 0, 32 or 64 (weights are moved as bit patterns).
 #include "search.cuh"
 
 #if WEIGHT_BITS == 64

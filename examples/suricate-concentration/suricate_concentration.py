@@ -5,7 +5,7 @@ The Herfindahl index of the out-edges of a vertex, ``sum(w * w) / sum(w) ** 2``:
 graph every edge weighs 1.
 
 A batch only moves the vertices at whose out-edges it changed something, so that an update looks at these and no others.
-The algorithm names no engine and no device: it is written in operators, and runs on every engine there is.
+The algorithm names no backend and no device: it is written in operators, and runs on every backend there is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The conformance kit runs the algorithm on every installed engine, after random batches, against this oracle."""
+"""The conformance kit runs the algorithm on every installed backend, after random batches, against this oracle."""
 
 import numpy as np
 from suricate_concentration import Concentration

@@ -1,4 +1,4 @@
-"""Sorted CSR: the conformance kit, and what only this engine promises."""
+"""Sorted CSR: the conformance kit, and what only this backend promises."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from suricate.testing import StoreConformance
 
 
 class TestConformance(StoreConformance):
-    engine = CsrStore
+    backend = CsrStore
     cuda_marks = (pytest.mark.gpu,)
 
 

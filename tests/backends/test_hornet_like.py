@@ -1,4 +1,4 @@
-"""Power-of-two blocks: the conformance kit, and what only this engine promises."""
+"""Power-of-two blocks: the conformance kit, and what only this backend promises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from suricate.testing import StoreConformance
 
 
 class TestConformance(StoreConformance):
-    engine = HornetStore
+    backend = HornetStore
     cuda_marks = (pytest.mark.gpu,)
 
 

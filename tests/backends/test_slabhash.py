@@ -19,19 +19,19 @@ from suricate.backends.slabhash.store import LOOK_AFTER, Grant, SlabHashStore
 from suricate.devices import CPU, Device, resolve_device
 from suricate.errors import CapacityError, CheckFailed, VertexRangeError
 from suricate.graph import Graph
-from suricate.store import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
 from suricate.testing import STEPS, ModelledStore, StoreConformance
+from suricate.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
 
 F32, F64 = np.dtype("float32"), np.dtype("float64")
 
 
 class TestConformance(StoreConformance):
-    engine = SlabHashStore
+    backend = SlabHashStore
     cuda_marks = (pytest.mark.gpu,)
 
 
 class TestConformanceWithoutHashing(StoreConformance):
-    engine = SlabHashStore
+    backend = SlabHashStore
     options = {"slab_bytes": 32, "hashing": False}  # noqa: RUF012
     weight_dtypes = (None, "float64")
     examples = 8
@@ -39,7 +39,7 @@ class TestConformanceWithoutHashing(StoreConformance):
 
 
 class TestConformanceWithOverfullBuckets(StoreConformance):
-    engine = SlabHashStore
+    backend = SlabHashStore
     options = {"slab_bytes": 32, "load_factor": 6.0}  # noqa: RUF012
     weight_dtypes = (None, "float32")
     examples = 8

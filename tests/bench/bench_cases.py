@@ -1,4 +1,4 @@
-"""What the tests of the benchmark share: beds of an engine, and tables as text."""
+"""What the tests of the benchmark share: beds of a backend, and tables as text."""
 
 from rich.console import Console
 
@@ -6,9 +6,9 @@ from suricate.bench.beds import Bed
 from suricate.devices import CPU
 
 
-def bed_of(engine, data, device=CPU, **options):
-    """Return a bed of ``engine``, always with the same seed."""
-    return Bed(engine, data, device, seed=9, **options)
+def bed_of(backend, data, device=CPU, **options):
+    """Return a bed of ``backend``, always with the same seed."""
+    return Bed(backend, data, device, seed=9, **options)
 
 
 def text_of(*renderables):

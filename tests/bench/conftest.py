@@ -1,4 +1,4 @@
-"""Tiny graphs, and engines that are right and wrong, registered for one test."""
+"""Tiny graphs, and backends that are right and wrong, registered for one test."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from tutorial_engine import TutorialStore
+from tutorial_backend import TutorialStore
 
 from suricate import plugins
 from suricate.bench import inputs
-from suricate.store import Outcome
+from suricate.types import Outcome
 
 
 class ForgetfulStore(TutorialStore):
@@ -87,7 +87,7 @@ def data() -> inputs.Input:
 
 @pytest.fixture
 def knob_store() -> Iterator[type[KnobStore]]:
-    """The engine with knobs, registered; ``made`` lists the options of the stores that were made."""
+    """The backend with knobs, registered; ``made`` lists the options of the stores that were made."""
     KnobStore.made.clear()
     name = plugins.register(KnobStore, name="test knobs")
     yield KnobStore
@@ -95,8 +95,8 @@ def knob_store() -> Iterator[type[KnobStore]]:
 
 
 @pytest.fixture
-def broken_engines() -> Iterator[list[str]]:
-    """Names of a right engine, three broken ones and a right one with room to fill, registered while the test runs."""
+def broken_backends() -> Iterator[list[str]]:
+    """Names of a right backend, three broken ones and a right one with room to fill, registered while the test runs."""
     stores = [TutorialStore, ForgetfulStore, GullibleStore, RaisingStore, RoomyStore]
     names = [plugins.register(store, name=f"test {store.name}") for store in stores]
     yield [store.name for store in stores]

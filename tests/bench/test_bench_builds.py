@@ -1,4 +1,4 @@
-"""Bulk builds and growth: what order the edges come in, and what hints the engine gets."""
+"""Bulk builds and growth: what order the edges come in, and what hints the backend gets."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_orders(data):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("order", builds.ORDERS)
-def test_builds_of_repeated_edges_are_verified_in_every_order(broken_engines, order, weighted):
+def test_builds_of_repeated_edges_are_verified_in_every_order(broken_backends, order, weighted):
     rng = np.random.default_rng(4)
     src, dst = rng.integers(0, 9, (2, 200), np.uint32)
     repeated = inputs.Input("repeated", 9, src, dst, rng.random(200).astype(np.float32), False, "")
@@ -39,9 +39,9 @@ def test_builds_of_repeated_edges_are_verified_in_every_order(broken_engines, or
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("engine", ["csr_baseline", "tutorial"])
-def test_growth(data, broken_engines, engine, weighted):
-    task = builds.Growth(bed_of(engine, data, weighted=weighted), 64)
+@pytest.mark.parametrize("backend", ["csr_baseline", "tutorial"])
+def test_growth(data, broken_backends, backend, weighted):
+    task = builds.Growth(bed_of(backend, data, weighted=weighted), 64)
     found = measure(task, QUICK)
     assert (found.status, found.reason) == ("ok", "")
     extra = task.extra()
@@ -50,11 +50,11 @@ def test_growth(data, broken_engines, engine, weighted):
     assert task.items == 300
 
 
-def test_growth_needs_a_batch(data, broken_engines):
+def test_growth_needs_a_batch(data, broken_backends):
     assert measure(builds.Growth(bed_of("tutorial", data), 301), QUICK).status == "skip"
 
 
-def test_hints_are_the_exact_degrees(data, broken_engines, monkeypatch):
+def test_hints_are_the_exact_degrees(data, broken_backends, monkeypatch):
     from suricate import graph
 
     given = []
@@ -69,7 +69,7 @@ def test_hints_are_the_exact_degrees(data, broken_engines, monkeypatch):
 def test_rows_say_whether_there_were_hints(data):
     plan = matrix.Plan(("csr_baseline",), CPU, batches=(32,), hints=True, dummy=False)
     tasks = matrix.bench_tasks("operations", plan, data)
-    built = [task.detail for task in tasks if task.workload == "bulk build" and task.engine == "csr_baseline"]
+    built = [task.detail for task in tasks if task.workload == "bulk build" and task.backend == "csr_baseline"]
     assert built == [
         "", "sorted edges", "shuffled edges", "with hints", "sorted edges, with hints", "shuffled edges, with hints"
     ]  # fmt: skip

@@ -40,12 +40,12 @@ def test_demo_verifies_every_cell(finished_demo):
     assert header["type"] == "environment"
     assert header.keys() >= ENVIRONMENT
     assert header["inputs"][0]["graph"] == "tiny"
-    engines = [cell for cell in cells if cell["engine"] != "scipy"]
-    assert {cell["engine"] for cell in engines} == {"slabhash", "hornet_like", "csr_baseline"}
-    assert len(engines) == 3 * 9
-    for cell in engines:
-        assert (cell["engine"], cell["workload"], cell["status"], cell["reason"]) == (
-            cell["engine"],
+    backends = [cell for cell in cells if cell["backend"] != "scipy"]
+    assert {cell["backend"] for cell in backends} == {"slabhash", "hornet_like", "csr_baseline"}
+    assert len(backends) == 3 * 9
+    for cell in backends:
+        assert (cell["backend"], cell["workload"], cell["status"], cell["reason"]) == (
+            cell["backend"],
             cell["workload"],
             "ok",
             "",
@@ -74,31 +74,31 @@ def test_report_reads_what_demo_wrote(finished_demo, tmp_path):
     assert "broken.jsonl:1" in failed.output
 
 
-def test_a_broken_engine_shows_fail_no_time_and_exit_code_1(tmp_path, broken_engines):
+def test_a_broken_backend_shows_fail_no_time_and_exit_code_1(tmp_path, broken_backends):
     path = tmp_path / "results.jsonl"
     args = ["--suite", "operations", "--graph", "uniform:40:300", "--batch", 32, "--output", path]
-    result = run(bench, *QUICK, *args, "--engine", "forgetful", "--engine", "gullible", "--engine", "raising")
+    result = run(bench, *QUICK, *args, "--backend", "forgetful", "--backend", "gullible", "--backend", "raising")
     assert result.exit_code == 1
-    cells = {(cell["engine"], cell["workload"]): cell for cell in lines_of(path)[1:]}
-    for engine, workload, status in [
+    cells = {(cell["backend"], cell["workload"]): cell for cell in lines_of(path)[1:]}
+    for backend, workload, status in [
         ("forgetful", "bulk build", "FAIL"),
         ("gullible", "query", "FAIL"),
         ("raising", "delete", "ERROR"),
     ]:
-        cell = cells[engine, workload]
+        cell = cells[backend, workload]
         assert cell["status"] == status
         assert cell["reason"]
         assert cell["verified"] is None
         assert cell["edges_per_s"] is None
         assert all(value is None for name, value in cell.items() if name.endswith("_s"))
-        shown = [line for line in result.output.splitlines() if line.startswith(engine) and workload in line]
+        shown = [line for line in result.output.splitlines() if line.startswith(backend) and workload in line]
         assert any(status in line for line in shown)
         assert not any(" us" in line or " ms" in line for line in shown)
     assert cells["gullible", "bulk build"]["median_s"] > 0
 
 
-def test_a_right_engine_passes(tmp_path, broken_engines):
-    args = ["--suite", "operations", "--graph", "uniform:40:300", "--batch", 32, "--engine", "tutorial"]
+def test_a_right_backend_passes(tmp_path, broken_backends):
+    args = ["--suite", "operations", "--graph", "uniform:40:300", "--batch", 32, "--backend", "tutorial"]
     result = run(bench, *QUICK, *args, "--output", tmp_path / "results.jsonl")
     assert result.exit_code == 0, result.output
     assert "dummy (does nothing)" in result.output
@@ -118,7 +118,7 @@ def test_results_that_cannot_be_written_are_noticed_first(tmp_path, command, mon
 @pytest.mark.parametrize(
     "args",
     [
-        ["--engine", "nosuch"],
+        ["--backend", "nosuch"],
         ["--graph", "nosuch"],
         ["--graph", "grid:3"],
         ["--device", "tpu"],
@@ -137,15 +137,15 @@ def test_what_cannot_be_run_is_exit_code_2(tmp_path, args):
 
 def test_workloads_are_chosen_by_name(tmp_path):
     path = tmp_path / "chosen.jsonl"
-    args = ["--suite", "reduce", "--graph", "grid:5x4", "--engine", "csr_baseline", "--workload", "propagate"]
+    args = ["--suite", "reduce", "--graph", "grid:5x4", "--backend", "csr_baseline", "--workload", "propagate"]
     assert run(bench, *QUICK, *args, "--output", path).exit_code == 0
     assert {cell["workload"] for cell in lines_of(path)[1:]} == {"propagate"}
     assert run(bench, *QUICK, *args, "--workload", "nothing", "--output", path).exit_code == 0  # one of them is enough
     assert run(bench, *QUICK, *args[:-1], "nothing", "--output", path).exit_code == 2
 
 
-def test_list_shows_workloads_and_capabilities(broken_engines):
-    result = run(bench, "--list", "--device", "cpu", "--engine", "tutorial")
+def test_list_shows_workloads_and_capabilities(broken_backends):
+    result = run(bench, "--list", "--device", "cpu", "--backend", "tutorial")
     assert result.exit_code == 0
     for word in ("bulk build", "neighbor_reduce", "x[v]", "fallback", "native"):
         assert word in result.output

@@ -113,7 +113,7 @@ class Watching(Task):
 
 
 @needs_affinity
-def test_engines_of_the_cpu_keep_all_cores():
+def test_backends_of_the_cpu_keep_all_cores():
     task = Watching(CPU)
     assert measure(task, Limits()).status == "ok"
     assert set(map(frozenset, task.seen.values())) == {frozenset(os.sched_getaffinity(0))}

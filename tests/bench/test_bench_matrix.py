@@ -1,4 +1,4 @@
-"""The matrix on a tiny graph: right engines pass, broken ones fail, and how batches come about."""
+"""The matrix on a tiny graph: right backends pass, broken ones fail, and how batches come about."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_batches(data, kind):
         assert len(np.unique(first.src)) == 1
         assert len(np.unique(first.dst)) == 32
     again = Batches(bed_of("other", data), 32, "test", weighted=True).draw(kind)
-    assert np.array_equal(first.keys, again.keys)  # the same for every engine
+    assert np.array_equal(first.keys, again.keys)  # the same for every backend
     assert np.array_equal(first.weight, again.weight)
 
 
@@ -49,7 +49,7 @@ def test_more_edges_than_there_are(data, kind, size):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("pairs", [None, "uniform", "existing", "mixed", "hub"])
 @pytest.mark.parametrize("kind", operations.OPERATIONS)
-def test_operations_verify_a_right_engine_and_leave_the_graph_as_it_was(data, broken_engines, kind, pairs, weighted):
+def test_operations_verify_a_right_backend_and_leave_the_graph_as_it_was(data, broken_backends, kind, pairs, weighted):
     bed = bed_of("tutorial", data, weighted=weighted)
     for size in (8, 32):  # one is undone, after the other the graph is made anew
         found = measure(kind(bed, size, pairs), QUICK)
@@ -59,8 +59,8 @@ def test_operations_verify_a_right_engine_and_leave_the_graph_as_it_was(data, br
     assert np.array_equal(np.sort(keys_of(edges.src, edges.dst)), data.model.keys)
 
 
-def test_operations_on_every_engine_and_device(data, engine, device):
-    bed = bed_of(engine, data, device)
+def test_operations_on_every_backend_and_device(data, backend, device):
+    bed = bed_of(backend, data, device)
     tasks = [builds.Build(bed), operations.Memory(bed), *(kind(bed, 32) for kind in operations.OPERATIONS)]
     tasks += [operations.Churn(bed, 32)]
     for task in tasks:
@@ -69,7 +69,7 @@ def test_operations_on_every_engine_and_device(data, engine, device):
     assert tasks[1].extra()["bytes_per_edge"] > 0
 
 
-def test_the_limit_of_growth_stays_that_of_the_start(data, broken_engines):
+def test_the_limit_of_growth_stays_that_of_the_start(data, broken_backends):
     bed = bed_of("tutorial", data)
     first = operations.Insert(bed, 32)
     first.setup()
@@ -101,7 +101,7 @@ def test_a_bloated_graph_is_compacted_between_repeats(data):
 
 
 @pytest.mark.parametrize(
-    ("engine", "kind", "status"),
+    ("backend", "kind", "status"),
     [
         ("forgetful", builds.Build, "FAIL"),
         ("forgetful", builds.Growth, "FAIL"),
@@ -111,15 +111,15 @@ def test_a_bloated_graph_is_compacted_between_repeats(data):
         ("raising", operations.Query, "ok"),
     ],
 )
-def test_broken_engines_fail_and_have_no_time(data, broken_engines, engine, kind, status):
-    bed = bed_of(engine, data)
+def test_broken_backends_fail_and_have_no_time(data, broken_backends, backend, kind, status):
+    bed = bed_of(backend, data)
     found = measure(kind(bed) if kind is builds.Build else kind(bed, 32), QUICK)
     assert found.status == status
     assert (found.timing is None) == (status != "ok")
     assert bool(found.reason) == (status != "ok")
 
 
-def test_a_graph_that_is_wrong_only_after_the_timing_has_no_time_either(data, broken_engines):
+def test_a_graph_that_is_wrong_only_after_the_timing_has_no_time_either(data, broken_backends):
     class Spoiling(operations.Query):
         def action(self, batch):
             found = super().action(batch)
@@ -131,7 +131,7 @@ def test_a_graph_that_is_wrong_only_after_the_timing_has_no_time_either(data, br
     assert found.timing is None
 
 
-def test_the_last_timed_batch_is_verified(data, broken_engines):
+def test_the_last_timed_batch_is_verified(data, broken_backends):
     class Slipping(operations.Insert):
         calls = 0
 
@@ -153,14 +153,14 @@ def test_the_dummy_is_measured_but_not_verified(data):
         task = kind(bed, 32)
         assert measure(task, QUICK).timing is not None
         assert task.oracle is None
-        assert task.engine == "dummy"
+        assert task.backend == "dummy"
 
 
 # -- algorithms and operators ------------------------------------------------------------------------------------------
 
 
-def test_algorithms_and_operators_on_every_engine_and_device(data, engine, device):
-    bed = bed_of(engine, data, device)
+def test_algorithms_and_operators_on_every_backend_and_device(data, backend, device):
+    bed = bed_of(backend, data, device)
     tasks = [kind(bed, name, 20) for name in traversals.ORACLES for kind in (traversals.Current, traversals.Repair)]
     tasks += [traversals.Scratch(bed, name) for name in traversals.ORACLES]
     tasks += [traversals.Reduce(bed, "sum", "float32"), traversals.Reduce(bed, "product", "float64")]
@@ -207,19 +207,19 @@ def test_a_stream_needs_time_stamps(data):
 # -- plans -------------------------------------------------------------------------------------------------------------
 
 
-def test_engines_of_a_plan():
-    assert {"slabhash", "hornet_like", "csr_baseline"} <= set(matrix.engine_names((), CPU))
-    assert matrix.engine_names(("csr_baseline",), resolve_device("cpu")) == ("csr_baseline",)
+def test_backends_of_a_plan():
+    assert {"slabhash", "hornet_like", "csr_baseline"} <= set(matrix.backend_names((), CPU))
+    assert matrix.backend_names(("csr_baseline",), resolve_device("cpu")) == ("csr_baseline",)
 
 
 def test_the_demo_has_every_cell(temporal_file):
     data = inputs.load(str(temporal_file))
-    engines = ("slabhash", "hornet_like", "csr_baseline")
-    tasks = matrix.demo_tasks(matrix.Plan(engines, CPU, batches=(32,)), data)
-    cells = {(task.engine, task.workload, task.algorithm) for task in tasks}
-    for engine in engines:
+    backends = ("slabhash", "hornet_like", "csr_baseline")
+    tasks = matrix.demo_tasks(matrix.Plan(backends, CPU, batches=(32,)), data)
+    cells = {(task.backend, task.workload, task.algorithm) for task in tasks}
+    for backend in backends:
         for workload in ("bulk build", "insert", "delete", "query", "stream"):
-            assert (engine, workload, None) in cells
+            assert (backend, workload, None) in cells
         for algorithm in ("bfs", "pagerank"):
-            assert (engine, "from scratch", algorithm) in cells
-            assert (engine, "stream", algorithm) in cells
+            assert (backend, "from scratch", algorithm) in cells
+            assert (backend, "stream", algorithm) in cells

@@ -6,10 +6,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from suricate.arrays import sorted_distinct
 from suricate.bench import constants
 from suricate.bench.oracle import EdgeModel, among, check_bfs, check_pagerank, keys_of, levels, pagerank
 from suricate.bench.runner import Mismatch
-from suricate.store import sorted_distinct
 
 N = 60
 

@@ -13,15 +13,15 @@ from suricate.devices import CPU
 
 
 class Example(Task):
-    workload, engine, batch, items, oracle = "insert", "slabhash", 1024, 1024, "an oracle"
+    workload, backend, batch, items, oracle = "insert", "slabhash", 1024, 1024, "an oracle"
 
     def traffic(self):
         return 4096
 
 
-def cell(engine="slabhash", median=0.001, status="ok", **changes):
+def cell(backend="slabhash", median=0.001, status="ok", **changes):
     task = Example()
-    task.engine = engine
+    task.backend = backend
     for name, value in changes.items():
         setattr(task, name, value)
     timing = Timing.of([median, median * 2, median]) if status == "ok" else None

@@ -21,7 +21,7 @@ class Clock:
 class Fake(Task):
     """Takes the given durations, in turn, the last one for ever; preparing and restoring take a second each."""
 
-    workload, engine, oracle, items = "fake", "none", "nothing", 10
+    workload, backend, oracle, items = "fake", "none", "nothing", 10
 
     def __init__(self, clock, durations):
         self.clock, self.durations, self.log = clock, list(durations), []

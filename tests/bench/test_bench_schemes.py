@@ -1,4 +1,4 @@
-"""The schemes of the operators, from every start, on right engines and with wrong results."""
+"""The schemes of the operators, from every start, on right backends and with wrong results."""
 
 import numpy as np
 import pytest
@@ -15,8 +15,8 @@ STARTS = [Start("whole"), Start("random", 16), Start("hubs", 4), Start("marked",
 
 
 @pytest.mark.parametrize("kind", [Pull, Push])
-def test_every_scheme_from_every_start(data, engine, device, kind):
-    bed, host = bed_of(engine, data, device), device.to_numpy
+def test_every_scheme_from_every_start(data, backend, device, kind):
+    bed, host = bed_of(backend, data, device), device.to_numpy
     for start in STARTS:
         for scheme in schemes.SCHEMES.get(start.kind, schemes.FEW_SCHEMES):
             task = kind(bed, scheme, start)
@@ -28,7 +28,7 @@ def test_every_scheme_from_every_start(data, engine, device, kind):
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_what_is_walked_is_what_is_counted(data, broken_engines, start):
+def test_what_is_walked_is_what_is_counted(data, broken_backends, start):
     task = Pull(bed_of("tutorial", data), "updated" if start.kind == "marked" else "auto", start)
     task.setup()
     drawn = task.prepare()
@@ -49,7 +49,7 @@ def test_what_is_walked_is_what_is_counted(data, broken_engines, start):
 
 @pytest.mark.parametrize("kind", [Pull, Push])
 @pytest.mark.parametrize("start", STARTS)
-def test_a_wrong_result_is_noticed(data, broken_engines, kind, start):
+def test_a_wrong_result_is_noticed(data, broken_backends, kind, start):
     class Wrong(kind):
         def call(self, frontier, scheme, *, spare=False):
             result = super().call(frontier, scheme, spare=spare)
@@ -60,7 +60,7 @@ def test_a_wrong_result_is_noticed(data, broken_engines, kind, start):
     assert measure(task, QUICK).status == "FAIL"
 
 
-def test_a_frontier_that_lacks_a_vertex_is_noticed(data, broken_engines):
+def test_a_frontier_that_lacks_a_vertex_is_noticed(data, broken_backends):
     class Short(Push):
         def call(self, frontier, scheme, *, spare=False):
             changed = super().call(frontier, scheme, spare=spare)
@@ -69,16 +69,16 @@ def test_a_frontier_that_lacks_a_vertex_is_noticed(data, broken_engines):
     assert "other vertices" in measure(Short(bed_of("tutorial", data), "auto", Start("whole")), QUICK).reason
 
 
-def test_a_scheme_that_an_engine_cannot_do_is_left_out(data, broken_engines):
+def test_a_scheme_that_an_backend_cannot_do_is_left_out(data, broken_backends):
     class Refused(Pull):
         def call(self, frontier, scheme, *, spare=False):
-            raise RequirementError("this engine cannot scan")
+            raise RequirementError("this backend cannot scan")
 
     found = measure(Refused(bed_of("tutorial", data), "scan", Start("whole")), QUICK)
-    assert (found.status, found.reason) == ("skip", "this engine cannot scan")
+    assert (found.status, found.reason) == ("skip", "this backend cannot scan")
 
 
-def test_more_vertices_than_there_are(data, broken_engines):
+def test_more_vertices_than_there_are(data, broken_backends):
     assert measure(Pull(bed_of("tutorial", data), "auto", Start("random", 41)), QUICK).status == "skip"
 
 

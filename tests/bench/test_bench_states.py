@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from bench_cases import bed_of
 
+from suricate.arrays import sorted_distinct
 from suricate.bench import constants, inputs, matrix, operations
 from suricate.bench.oracle import keys_of
 from suricate.bench.runner import Limits, measure
 from suricate.bench.states import STATES, age, fill_of, stage_of
 from suricate.devices import CPU
-from suricate.store import sorted_distinct
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=1)
 
@@ -22,7 +22,7 @@ def keys_in(graph):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("kind", operations.OPERATIONS)
-def test_operations_in_every_state(data, broken_engines, kind, state, weighted):
+def test_operations_in_every_state(data, broken_backends, kind, state, weighted):
     bed = bed_of("roomy", data, weighted=weighted)
     task = kind(bed, 32, None, state)
     found = measure(task, QUICK)
@@ -34,18 +34,18 @@ def test_operations_in_every_state(data, broken_engines, kind, state, weighted):
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_hub_batches_meet_the_hub_as_it_was(data, broken_engines, state):
+def test_hub_batches_meet_the_hub_as_it_was(data, broken_backends, state):
     task = operations.Insert(bed_of("roomy", data), 32, "hub", state)
     assert measure(task, QUICK).status == "ok"
     assert int(task.graph.degrees()[data.hub]) == int(np.sum(task.model.src == data.hub))
 
 
-def test_a_batch_of_the_hub_that_is_too_large_is_left_out(data, broken_engines):
+def test_a_batch_of_the_hub_that_is_too_large_is_left_out(data, broken_backends):
     assert measure(operations.Query(bed_of("tutorial", data), 64, "hub"), QUICK).status == "skip"
 
 
 @pytest.mark.parametrize("state", ["aged", "full"])
-def test_a_broken_engine_does_not_get_past_the_state(data, broken_engines, state):
+def test_a_broken_backend_does_not_get_past_the_state(data, broken_backends, state):
     found = measure(operations.Query(bed_of("forgetful", data), 32, None, state), QUICK)
     assert found.status == "FAIL"
     assert found.timing is None
@@ -68,7 +68,7 @@ def test_ageing_deletes_and_inserts_a_tenth_ten_times(data):
     assert np.array_equal(np.sort(np.concatenate(log.calls)), data.model.keys)  # 300 edges: each of them once
 
 
-def test_a_full_store_is_full_and_made_anew_when_it_has_grown(data, broken_engines, monkeypatch):
+def test_a_full_store_is_full_and_made_anew_when_it_has_grown(data, broken_backends, monkeypatch):
     monkeypatch.setattr(constants, "FULL_EXTRA", 2.0)
     stage = stage_of(bed_of("roomy", data), "full")
     assert fill_of(stage.graph) >= constants.FULL
@@ -86,7 +86,7 @@ def test_a_full_store_is_full_and_made_anew_when_it_has_grown(data, broken_engin
     assert np.array_equal(keys_in(stage.graph), stage.model.keys)
 
 
-def test_a_store_that_cannot_be_filled_says_how_far_it_came(data, broken_engines, monkeypatch):
+def test_a_store_that_cannot_be_filled_says_how_far_it_came(data, broken_backends, monkeypatch):
     monkeypatch.setattr(constants, "FULL_EXTRA", 0.0)
     task = operations.Query(bed_of("roomy", data), 32, None, "full")
     assert measure(task, QUICK).status == "ok"
@@ -97,7 +97,7 @@ def test_a_store_that_cannot_be_filled_says_how_far_it_came(data, broken_engines
 
 
 @pytest.mark.parametrize("state", ["aged", "full"])
-def test_a_state_is_never_compacted_away(data, broken_engines, state):
+def test_a_state_is_never_compacted_away(data, broken_backends, state):
     stage = stage_of(bed_of("roomy", data), state)
     store = stage.graph.store("out")
     before = store.compactions
@@ -108,7 +108,7 @@ def test_a_state_is_never_compacted_away(data, broken_engines, state):
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_calls_ahead_of_a_timed_one_change_nothing(data, broken_engines, state):
+def test_calls_ahead_of_a_timed_one_change_nothing(data, broken_backends, state):
     bed = bed_of("roomy", data, weighted=True)
     stage = stage_of(bed, state)
     present, absent = stage.present(32), stage.absent(32)
@@ -129,7 +129,7 @@ def test_calls_ahead_of_a_timed_one_change_nothing(data, broken_engines, state):
     assert np.array_equal(np.sort(stage.graph.edges().weight), version[1])
 
 
-def test_a_complete_graph_has_no_absent_edge(broken_engines):
+def test_a_complete_graph_has_no_absent_edge(broken_backends):
     every = np.arange(9, dtype=np.uint32)
     complete = inputs.Input("complete", 3, every // 3, every % 3, np.ones(9, np.float32), False, "")
     assert len(stage_of(bed_of("tutorial", complete), "fresh").absent(4).src) == 0

@@ -1,4 +1,4 @@
-"""The sweep over engine options and the table of bytes, with an engine whose options do nothing."""
+"""The sweep over backend options and the table of bytes, with a backend whose options do nothing."""
 
 import json
 
@@ -48,10 +48,10 @@ def test_widths(knob_store):
     assert sweeps.widths(knob_store, {"line_bytes": 32}) == [{}, {"line_bytes": 64}]
 
 
-def test_an_engine_without_knobs_has_its_defaults():
-    from suricate.plugins import engine
+def test_an_backend_without_knobs_has_its_defaults():
+    from suricate.plugins import backend
 
-    assert sweeps.settings(engine("csr_baseline"), {}) == [{}] == sweeps.widths(engine("csr_baseline"), {})
+    assert sweeps.settings(backend("csr_baseline"), {}) == [{}] == sweeps.widths(backend("csr_baseline"), {})
 
 
 def test_labels():
@@ -61,11 +61,11 @@ def test_labels():
 
 def test_the_sweep_builds_with_every_setting_and_gives_bytes_beside_rates(tmp_path, knob_store):
     path = tmp_path / "sweep.jsonl"
-    args = ["--suite", "sweep", "--engine", "knobs", "--engine", "csr_baseline", "--hints", "--batch", 16]
+    args = ["--suite", "sweep", "--backend", "knobs", "--backend", "csr_baseline", "--hints", "--batch", 16]
     result = run(*QUICK, *args, "--output", path)
     assert result.exit_code == 0, result.output
     cells = cells_of(path)
-    mine = [cell for cell in cells if cell["engine"] == "knobs"]
+    mine = [cell for cell in cells if cell["backend"] == "knobs"]
     refused = [cell for cell in mine if cell["setting"] == "lanes=3"]
     assert {cell["status"] for cell in refused} == {"skip"}
     assert "power of two" in refused[0]["reason"]
@@ -73,7 +73,7 @@ def test_the_sweep_builds_with_every_setting_and_gives_bytes_beside_rates(tmp_pa
     workloads = {"bulk build", "memory", "neighbor_reduce", "insert", "delete", "query"}
     for setting in ("defaults", "load=0.5, hashed=False", "line_bytes=32", "lanes=2"):
         assert {cell["workload"] for cell in mine if cell["setting"] == setting} == workloads
-    assert {cell["setting"] for cell in cells if cell["engine"] == "csr_baseline"} == {"defaults"}
+    assert {cell["setting"] for cell in cells if cell["backend"] == "csr_baseline"} == {"defaults"}
     built = set(knob_store.made)
     assert {(0.5, False, "auto", 1, True), (0.7, True, 64, 1, True), (0.7, True, "auto", 2, True)} <= built
     assert {cell["suite"] for cell in cells} == {"sweep"}
@@ -85,13 +85,13 @@ def test_the_sweep_builds_with_every_setting_and_gives_bytes_beside_rates(tmp_pa
 
 
 def test_a_knob_that_is_not_there_is_exit_code_2(tmp_path, knob_store):
-    args = ["--suite", "sweep", "--engine", "knobs", "--knob", "nosuch", "--output", tmp_path / "sweep.jsonl"]
+    args = ["--suite", "sweep", "--backend", "knobs", "--knob", "nosuch", "--output", tmp_path / "sweep.jsonl"]
     assert run(*QUICK, *args).exit_code == 2
 
 
 def test_the_memory_suite_takes_every_width_and_churns(tmp_path, knob_store):
     path = tmp_path / "memory.jsonl"
-    result = run(*QUICK, "--suite", "memory", "--engine", "knobs", "--graph", "grid:5x4", "--output", path)
+    result = run(*QUICK, "--suite", "memory", "--backend", "knobs", "--graph", "grid:5x4", "--output", path)
     assert result.exit_code == 0, result.output
     cells = cells_of(path)
     assert {(cell["graph"], cell["setting"]) for cell in cells} == {
@@ -107,11 +107,11 @@ def test_the_memory_suite_takes_every_width_and_churns(tmp_path, knob_store):
         assert word in result.output
 
 
-def test_an_engine_that_loses_edges_in_churn_has_no_bytes(tmp_path, broken_engines):
+def test_an_backend_that_loses_edges_in_churn_has_no_bytes(tmp_path, broken_backends):
     path = tmp_path / "memory.jsonl"
-    result = run(*QUICK, "--suite", "memory", "--engine", "forgetful", "--engine", "raising", "--output", path)
+    result = run(*QUICK, "--suite", "memory", "--backend", "forgetful", "--backend", "raising", "--output", path)
     assert result.exit_code == 1
-    cells = {cell["engine"]: cell for cell in cells_of(path)}
+    cells = {cell["backend"]: cell for cell in cells_of(path)}
     assert [cells[name]["status"] for name in ("forgetful", "raising")] == ["FAIL", "ERROR"]
     assert not cells["raising"]["extra"]
 
@@ -129,6 +129,6 @@ def test_the_memory_suite_reads_all_real_graphs(tmp_path, monkeypatch):
 
 
 def test_the_list_names_the_knobs(knob_store):
-    shown = run("--list", "--device", "cpu", "--engine", "knobs").output
+    shown = run("--list", "--device", "cpu", "--backend", "knobs").output
     for word in ("line_bytes", "32, 64", "growth", "pull", "push", "footprint"):
         assert word in shown

@@ -1,4 +1,4 @@
-"""The tables that are not engine against engine, made of cells as they are read from files."""
+"""The tables that are not backend against backend, made of cells as they are read from files."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ SAMPLES = np.linspace(20e-6, 30e-6, 11).tolist()
 
 
 class Example(Task):
-    workload, engine, batch, items, oracle, detail = "insert", "slabhash", 1024, 1024, "an oracle", "uniform pairs"
+    workload, backend, batch, items, oracle, detail = "insert", "slabhash", 1024, 1024, "an oracle", "uniform pairs"
 
 
 def cell(extra=None, timed=True, **changes):
@@ -25,7 +25,7 @@ def cell(extra=None, timed=True, **changes):
 
 
 def test_small_batches_are_shown_in_microseconds():
-    cells = [cell(), cell(batch=2**20), cell(workload="churn"), cell(engine="other")]
+    cells = [cell(), cell(batch=2**20), cell(workload="churn"), cell(backend="other")]
     (table,) = tables.latencies(cells)
     assert table.row_count == 1
     assert "25.0 (21.0 - 29.0)" in text_of(table)

@@ -44,8 +44,8 @@ def graph(full: bool) -> inputs.Input:
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_workload(benchmark, workload, engine, device, graph, full):
-    task = WORKLOADS[workload](Bed(engine, graph, device, seed=constants.SEED), 2**14 if full else 2**5)
+def test_workload(benchmark, workload, backend, device, graph, full):
+    task = WORKLOADS[workload](Bed(backend, graph, device, seed=constants.SEED), 2**14 if full else 2**5)
     task.setup()
     for _ in range(1 + constants.WARMUPS * full):
         state = task.prepare()

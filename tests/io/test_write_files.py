@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from suricate import io
 from suricate.errors import ShapeError, UnknownNameError, VertexRangeError, WeightError
 from suricate.io import formatter, writing
-from suricate.store import EdgeList
+from suricate.types import EdgeList
 
 SUFFIXES = ["", ".gz", ".xz", ".bz2"]
 EXTENSION = {"snap": ".txt", "temporal": ".txt", "mtx": ".mtx", "gr": ".gr", "csv": ".csv"}

@@ -54,9 +54,9 @@ def random_edges(seed: int = 0) -> tuple[int, np.ndarray, np.ndarray]:
 
 
 def make_case(
-    engine: str, device: Device, weight_dtype: str | None = None, *, directed: bool = True, in_edges: bool = False
+    backend: str, device: Device, weight_dtype: str | None = None, *, directed: bool = True, in_edges: bool = False
 ) -> Case:
-    """Return the case of :func:`random_edges` on an engine; edges were deleted and put back, so storage has holes."""
+    """Return the case of :func:`random_edges` on a backend; edges were deleted and put back, so storage has holes."""
     n, src, dst = random_edges()
     rng = np.random.default_rng(1)
     weight = None
@@ -66,7 +66,7 @@ def make_case(
         low, high = np.minimum(src, dst), np.maximum(src, dst)
         _, once = np.unique(low * n + high, return_index=True)
         src, dst, weight = low[once], high[once], None if weight is None else weight[once]
-    graph = su.Graph(n, backend=engine, device=device, weight_dtype=weight_dtype, directed=directed, in_edges=in_edges)
+    graph = su.Graph(n, backend=backend, device=device, weight_dtype=weight_dtype, directed=directed, in_edges=in_edges)
     graph.insert_edges(src, dst, weight)
     gone = rng.permutation(np.flatnonzero((src > len(DEGREES)) & (src < n - PATH - ISOLATED)))[: len(src) // 4]
     back = gone[: len(gone) // 2]

@@ -55,8 +55,8 @@ def starts(case, device):
 
 
 @pytest.mark.parametrize("weight_dtype", [None, "int32", "float32"])
-def test_frontiers_of_every_kind(engine, device, weight_dtype):
-    case = make_case(engine, device, weight_dtype)
+def test_frontiers_of_every_kind(backend, device, weight_dtype):
+    case = make_case(backend, device, weight_dtype)
     x = np.random.default_rng(8).integers(0, 1000, case.n)
     kind = np.float64 if weight_dtype == "float32" else np.int64
     before = np.random.default_rng(9).integers(0, 20000, case.n).astype(kind)
@@ -123,9 +123,9 @@ def test_nan_never_wins(device):
         assert device.to_numpy(frontier.vertices).tolist() == [2]
 
 
-def test_steps_make_breadth_first_levels(engine, device):
+def test_steps_make_breadth_first_levels(backend, device):
     """Frontiers are passed on from call to call, without the host knowing how long they are."""
-    case = make_case(engine, device)
+    case = make_case(backend, device)
     level = device.xp.full(case.n, 10**6, np.int32)
     level[0] = 0
     scheme_of = itertools.cycle(schemes(case, whole=False))
@@ -142,9 +142,9 @@ def test_steps_make_breadth_first_levels(engine, device):
 
 
 @pytest.mark.parametrize("weight_dtype", [None, "float32"])
-def test_explicit_edges(engine, device, weight_dtype):
+def test_explicit_edges(backend, device, weight_dtype):
     """The function is applied to exactly these edges, with their weights, even if the graph has no such edge."""
-    case = make_case(engine, device, weight_dtype)
+    case = make_case(backend, device, weight_dtype)
     rng = np.random.default_rng(13)
     src, dst = rng.integers(0, case.n, 3000), rng.integers(0, 50, 3000)
     weight = None if weight_dtype is None else rng.integers(1, 9, 3000).astype(weight_dtype)
@@ -159,19 +159,19 @@ def test_explicit_edges(engine, device, weight_dtype):
     check(case, su.advance(case.graph, ids, value_of, out, args=(case.array(x),)), out, before, expected)
 
 
-def test_no_edges_at_all(engine, device):
-    graph = su.Graph(4, backend=engine, device=device)
+def test_no_edges_at_all(backend, device):
+    graph = su.Graph(4, backend=backend, device=device)
     out = device.xp.zeros(4, np.int32)
     assert len(su.advance(graph, None, hop, out)) == 0
     assert (
         len(su.advance(graph, su.EdgeList(device.xp.empty(0, np.uint32), device.xp.empty(0, np.uint32)), hop, out)) == 0
     )
-    empty = su.Graph(0, backend=engine, device=device)
+    empty = su.Graph(0, backend=backend, device=device)
     assert len(su.advance(empty, None, hop, out[:0])) == 0
 
 
-def test_stamps_survive_growth_of_the_graph(engine, device):
-    graph = su.Graph(3, backend=engine, device=device)
+def test_stamps_survive_growth_of_the_graph(backend, device):
+    graph = su.Graph(3, backend=backend, device=device)
     graph.insert_edges([0, 1], [1, 2])
     for n in (3, 40, 700):
         if n > graph.num_vertices:

@@ -38,8 +38,8 @@ def pairs(case):
 
 
 @pytest.mark.parametrize("weight_dtype", [None, "float32"])
-def test_counts(engine, device, weight_dtype):
-    case = make_case(engine, device, weight_dtype)
+def test_counts(backend, device, weight_dtype):
+    case = make_case(backend, device, weight_dtype)
     left, right = pairs(case)
     a = adjacency(case)
     found = su.intersect(case.graph, left, right)
@@ -50,8 +50,8 @@ def test_counts(engine, device, weight_dtype):
     np.testing.assert_array_equal(case.host(on_device), expected)
 
 
-def test_sums_of_a_function(engine, device):
-    case = make_case(engine, device)
+def test_sums_of_a_function(backend, device):
+    case = make_case(backend, device)
     left, right = pairs(case)
     value = np.random.default_rng(21).random(case.n)
     a, b = adjacency(case), adjacency(case, value[case.dst])
@@ -66,26 +66,26 @@ def test_sums_of_a_function(engine, device):
     np.testing.assert_array_equal(case.host(su.intersect(case.graph, left, right, order)), expected)
 
 
-def test_triangles(engine, device):
-    case = make_case(engine, device, directed=False)
+def test_triangles(backend, device):
+    case = make_case(backend, device, directed=False)
     simple = adjacency(case)
     simple.setdiag(0)
     simple.eliminate_zeros()
-    graph = su.Graph(case.n, backend=engine, device=device, directed=False)
+    graph = su.Graph(case.n, backend=backend, device=device, directed=False)
     upper = sparse.triu(simple).tocoo()
     graph.insert_edges(upper.row, upper.col)
     found = su.intersect(graph, upper.row, upper.col)
     assert int(found.sum()) == round((simple @ simple).multiply(simple).sum() / 2)
 
 
-def test_nothing(engine, device):
-    graph = su.Graph(3, backend=engine, device=device)
+def test_nothing(backend, device):
+    graph = su.Graph(3, backend=backend, device=device)
     assert len(su.intersect(graph, [], [])) == 0
     assert device.to_numpy(su.intersect(graph, [0, 1], [1, 1])).tolist() == [0, 0]
 
 
-def test_edges_lists_all_arcs(engine, device):
-    case = make_case(engine, device, "int32", directed=False)
+def test_edges_lists_all_arcs(backend, device):
+    case = make_case(backend, device, "int32", directed=False)
     src, dst, weight = (case.host(part) for part in su.edges(case.graph))
     by = np.lexsort((dst, src))
     np.testing.assert_array_equal(src, np.sort(src))

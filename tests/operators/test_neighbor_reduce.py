@@ -1,4 +1,4 @@
-"""neighbor_reduce against NumPy: every reduction, type, scheme, direction and engine."""
+"""neighbor_reduce against NumPy: every reduction, type, scheme, direction and backend."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def mixed(u, v, w, x, factor):
 
 
 @pytest.mark.parametrize("weight_dtype", [None, "float32", "float64", "int32"])
-def test_weighted_sum_over_out_edges(engine, device, weight_dtype):
-    case = make_case(engine, device, weight_dtype)
+def test_weighted_sum_over_out_edges(backend, device, weight_dtype):
+    case = make_case(backend, device, weight_dtype)
     x = np.random.default_rng(2).random(case.n)
     expected = np.bincount(case.src, case.weight * x[case.dst], case.n)
     for scheme in schemes(case):
@@ -35,8 +35,8 @@ def test_weighted_sum_over_out_edges(engine, device, weight_dtype):
         np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
 
 
-def test_sum_over_in_edges_sees_edges_as_stored(engine, device):
-    case = make_case(engine, device, "float32", in_edges=True)
+def test_sum_over_in_edges_sees_edges_as_stored(backend, device):
+    case = make_case(backend, device, "float32", in_edges=True)
     x = np.random.default_rng(2).random(case.n)
     expected = np.bincount(case.dst, case.weight + x[case.src], case.n)
     for scheme in schemes(case):
@@ -63,8 +63,8 @@ def test_every_reduction_and_type(device, dtype, reduce):
 
 
 @pytest.mark.parametrize("reduce", ["sum", "min", "max"])
-def test_every_reduction_on_every_engine(engine, device, reduce):
-    case = make_case(engine, device)
+def test_every_reduction_on_every_backend(backend, device, reduce):
+    case = make_case(backend, device)
     x = np.random.default_rng(3).integers(-1000, 1000, case.n)
     each = x[case.dst] * 5 - case.src + 3 * case.dst
     expected = reduce_at(reduce, np.full(case.n, neutral(reduce, np.dtype(np.int64))), case.src, each)
@@ -73,8 +73,8 @@ def test_every_reduction_on_every_engine(engine, device, reduce):
         np.testing.assert_array_equal(case.host(result), expected)
 
 
-def test_chosen_vertices_in_their_order(engine, device):
-    case = make_case(engine, device)
+def test_chosen_vertices_in_their_order(backend, device):
+    case = make_case(backend, device)
     x = np.random.default_rng(4).random(case.n)
     chosen = np.random.default_rng(5).integers(0, case.n, 700)
     chosen[:12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, case.n - 1, 0]
@@ -104,8 +104,8 @@ def test_an_infinite_value_survives_a_minimum(device):
     assert device.to_numpy(result).tolist() == [np.inf, 5.0, np.inf]
 
 
-def test_undirected_graphs_have_both_directions(engine, device):
-    case = make_case(engine, device, directed=False)
+def test_undirected_graphs_have_both_directions(backend, device):
+    case = make_case(backend, device, directed=False)
     expected = np.bincount(case.src, case.dst, case.n)
     x = case.array(np.arange(case.n))
     for over in ("out", "in"):
@@ -118,12 +118,12 @@ def of_target_source(u, v, w, x):
     return x[u]
 
 
-def test_empty_graphs(engine, device):
+def test_empty_graphs(backend, device):
     x = device.xp.ones(3)
-    result = su.neighbor_reduce(su.Graph(3, backend=engine, device=device), product, args=(x,))
+    result = su.neighbor_reduce(su.Graph(3, backend=backend, device=device), product, args=(x,))
     assert device.to_numpy(result).tolist() == [0, 0, 0]
-    assert len(su.neighbor_reduce(su.Graph(0, backend=engine, device=device), product, args=(x[:0],))) == 0
-    nobody = su.neighbor_reduce(su.Graph(3, backend=engine, device=device), product, args=(x,), vertices=[])
+    assert len(su.neighbor_reduce(su.Graph(0, backend=backend, device=device), product, args=(x[:0],))) == 0
+    nobody = su.neighbor_reduce(su.Graph(3, backend=backend, device=device), product, args=(x,), vertices=[])
     assert len(nobody) == 0
 
 
@@ -135,14 +135,14 @@ def test_single_entry_arrays_are_numbers_on_the_device(device):
     assert device.to_numpy(result).tolist() == [0.5, 0.25, 0]
 
 
-def test_in_edges_are_required(engine, device):
-    graph = su.Graph(3, backend=engine, device=device)
+def test_in_edges_are_required(backend, device):
+    graph = su.Graph(3, backend=backend, device=device)
     with pytest.raises(RequirementError, match="in_edges"):
         su.neighbor_reduce(graph, product, args=(device.xp.ones(3),), over="in")
 
 
 @pytest.mark.gpu
-def test_scan_needs_an_engine_that_can(device):
+def test_scan_needs_an_backend_that_can(device):
     if not device.is_cuda:
         pytest.skip("the CPU has one loop for all schemes")
     graph = su.Graph(3, backend="csr_baseline", device=device)

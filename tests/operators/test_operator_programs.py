@@ -14,13 +14,13 @@ import pytest
 import suricate as su
 from suricate.devices import CPU
 
-ENGINES = ("csr_baseline", "hornet_like", "slabhash")
+BACKENDS = ("csr_baseline", "hornet_like", "slabhash")
 TEMPLATES = {"advance.cu", "filter.cu", "intersect.cu", "neighbor_reduce.cu", "propagate.cu"}
 
 SCRIPT = """
 import numpy as np
 import suricate as su
-from suricate.operators import cpu
+from suricate.operators.cpu import instances as cpu
 
 def product(u, v, w, x):
     return x[v]
@@ -77,7 +77,7 @@ def test_a_folder_that_cannot_be_written_is_replaced(tmp_path):
 )
 def test_templates_are_modules(template):
     """Each template runs as it stands, over a contiguous view and the edge function of ``bindings``."""
-    module = importlib.import_module(f"suricate.operators.cpu_{template}")
+    module = importlib.import_module(f"suricate.operators.cpu.templates.{template}")
     graph = su.Graph(3, backend="csr_baseline", device="cpu", weight_dtype="float64")
     graph.insert_edges([0, 0, 1], [1, 2, 2], [1.0, 2.0, 4.0])
     data, out = graph.view().data, np.zeros(3)
@@ -101,12 +101,12 @@ def test_functions_that_differ_only_in_a_number_do_not_mix():
         assert su.neighbor_reduce(graph, lambda u, v, w, k=number: k).tolist() == [2 * number, number, 0]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("weight_dtype", [None, "float32"])
-def test_cuda_sources_can_be_assembled_anywhere(engine, weight_dtype):
-    from suricate.operators import cuda
+def test_cuda_sources_can_be_assembled_anywhere(backend, weight_dtype):
+    from suricate.operators.cuda import programs as cuda
 
-    view = su.Graph(4, backend=engine, device=CPU, weight_dtype=weight_dtype).view()
+    view = su.Graph(4, backend=backend, device=CPU, weight_dtype=weight_dtype).view()
     programs = cuda.programs(view)
     assert {program.source.name for program in programs} == TEMPLATES
     for program in programs:
@@ -116,7 +116,7 @@ def test_cuda_sources_can_be_assembled_anywhere(engine, weight_dtype):
 
 def test_assembling_needs_no_cupy():
     code = (
-        "import sys, suricate as su\nfrom suricate.operators import cuda\n"
+        "import sys, suricate as su\nfrom suricate.operators.cuda import programs as cuda\n"
         "cuda.programs(su.Graph(4, backend='csr_baseline', device='cpu').view())\nassert 'cupy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -40,8 +40,8 @@ def unweighted_levels(case, source):
 
 
 @pytest.mark.parametrize("source", [0, 9, 5550])
-def test_levels(engine, device, source):
-    case = make_case(engine, device)
+def test_levels(backend, device, source):
+    case = make_case(backend, device)
     level = device.xp.full(case.n, 2**31 - 1, np.int32)
     level[source] = 0
     steps = su.propagate(case.graph, [source], hop, level)
@@ -61,8 +61,8 @@ def test_the_case_has_what_the_kernels_treat_apart(device):
     assert np.nanmax(np.where(np.isfinite(levels := unweighted_levels(case, 0)), levels, np.nan)) > PATH / 2
 
 
-def test_levels_and_parents_in_one_word(engine, device):
-    case = make_case(engine, device)
+def test_levels_and_parents_in_one_word(backend, device):
+    case = make_case(backend, device)
     key = device.xp.full(case.n, FAR, np.int64)
     key[0] = 0
     su.propagate(case.graph, [0], hop_with_parent, key)
@@ -77,16 +77,16 @@ def test_levels_and_parents_in_one_word(engine, device):
 
 
 @pytest.mark.parametrize("weight_dtype", ["int32", "uint32", "float32", "float64"])
-def test_shortest_paths(engine, device, weight_dtype):
-    case = make_case(engine, device, weight_dtype)
+def test_shortest_paths(backend, device, weight_dtype):
+    case = make_case(backend, device, weight_dtype)
     distance = device.xp.full(case.n, np.inf)
     distance[2] = 0
     su.propagate(case.graph, [2], relax, distance)
     np.testing.assert_array_equal(case.host(distance), csgraph.dijkstra(matrix(case), indices=2))
 
 
-def test_largest_label_from_everywhere(engine, device):
-    case = make_case(engine, device, directed=False)
+def test_largest_label_from_everywhere(backend, device):
+    case = make_case(backend, device, directed=False)
     label = device.xp.arange(case.n, dtype=np.uint32)
     su.propagate(case.graph, None, label_of, label, reduce="max")
     _, component = csgraph.connected_components(matrix(case), directed=False)
@@ -95,9 +95,9 @@ def test_largest_label_from_everywhere(engine, device):
     np.testing.assert_array_equal(case.host(label), largest[component])
 
 
-def test_max_steps(engine, device):
+def test_max_steps(backend, device):
     n = 600
-    graph = su.Graph(n, backend=engine, device=device)
+    graph = su.Graph(n, backend=backend, device=device)
     graph.insert_edges(np.arange(n - 1), np.arange(1, n))
     for limit in (0, 1, 5, 599, 600, None):
         level = device.xp.full(n, n, np.int32)
@@ -108,16 +108,16 @@ def test_max_steps(engine, device):
         assert device.to_numpy(level).tolist() == [i if i <= reached else n for i in range(n)]
 
 
-def test_nothing_to_do(engine, device):
-    graph = su.Graph(3, backend=engine, device=device)
+def test_nothing_to_do(backend, device):
+    graph = su.Graph(3, backend=backend, device=device)
     level = device.xp.zeros(3, np.int32)
     assert su.propagate(graph, [], hop, level) == 0
     assert su.propagate(graph, None, hop, level) == 1
-    assert su.propagate(su.Graph(0, backend=engine, device=device), None, hop, level[:0]) == 0
+    assert su.propagate(su.Graph(0, backend=backend, device=device), None, hop, level[:0]) == 0
 
 
-def test_starts_from_a_frontier_that_an_operator_returned(engine, device):
-    case = make_case(engine, device)
+def test_starts_from_a_frontier_that_an_operator_returned(backend, device):
+    case = make_case(backend, device)
     level = device.xp.full(case.n, 10**6, np.int32)
     level[0] = 0
     frontier = su.advance(case.graph, [0], hop, level)

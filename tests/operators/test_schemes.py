@@ -7,7 +7,7 @@ import importlib
 import numpy as np
 import pytest
 from operator_cases import make_case, neutral, reduce_at, schemes
-from tutorial_engine import TutorialStore
+from tutorial_backend import TutorialStore
 
 import suricate as su
 from suricate.bench.syncs import count_syncs
@@ -31,8 +31,8 @@ def value(u, v, w, x):
 class Story:
     """A graph beside the dictionary of its arcs, and what is known about the last mark."""
 
-    def __init__(self, engine, device, weight_dtype, **kind):
-        self.graph = su.Graph(N, backend=engine, device=device, weight_dtype=weight_dtype, **kind)
+    def __init__(self, backend, device, weight_dtype, **kind):
+        self.graph = su.Graph(N, backend=backend, device=device, weight_dtype=weight_dtype, **kind)
         self.rng = np.random.default_rng(1)
         self.arcs: dict[tuple[int, int], float] = {}
         self.at_mark: set[tuple[int, int]] = set()
@@ -170,21 +170,21 @@ def check_all(story, what):
 
 @pytest.mark.parametrize("weight_dtype", [None, "float32", "int32"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_updated_after_every_change(engine, device, weight_dtype, kind):
-    story = Story(engine, device, weight_dtype, **KINDS[kind])
+def test_updated_after_every_change(backend, device, weight_dtype, kind):
+    story = Story(backend, device, weight_dtype, **KINDS[kind])
     for what in changes(story):
         check_all(story, what)
 
 
 @pytest.mark.parametrize("weight_dtype", [None, "float64"])
-def test_the_list_and_the_iterator_agree(engine, device, weight_dtype, monkeypatch):
-    """So do engines whose cursor has an updated-edges iterator, and the fallback for those that have none."""
+def test_the_list_and_the_iterator_agree(backend, device, weight_dtype, monkeypatch):
+    """So do backends whose cursor has an updated-edges iterator, and the fallback for those that have none."""
     ask = updated.source_of
 
     def listed(graph, over, iterates):
         return ask(graph, over, False)
 
-    story = Story(engine, device, weight_dtype, in_edges=True)
+    story = Story(backend, device, weight_dtype, in_edges=True)
     for what in changes(story):
         check_all(story, what)
         with monkeypatch.context() as patched:
@@ -192,8 +192,8 @@ def test_the_list_and_the_iterator_agree(engine, device, weight_dtype, monkeypat
             check_all(story, what)
 
 
-def test_a_marked_store_of_in_edges_is_asked_itself(engine, device):
-    story = Story(engine, device, None, in_edges=True)
+def test_a_marked_store_of_in_edges_is_asked_itself(backend, device):
+    story = Story(backend, device, None, in_edges=True)
     story.insert(*story.random(500))
     story.mark()
     story.graph.store("in").mark()
@@ -218,7 +218,7 @@ def test_updated_edges_are_not_listed_where_there_is_an_iterator(device, monkeyp
     assert sorted(device.to_numpy(reached.vertices).tolist()) == [6, 7]
 
 
-def test_updated_on_an_engine_of_fallbacks():
+def test_updated_on_an_backend_of_fallbacks():
     """It has neither an iterator nor marks of its own."""
     for kind in KINDS.values():
         story = Story(TutorialStore, CPU, "float32", **kind)
@@ -226,8 +226,8 @@ def test_updated_on_an_engine_of_fallbacks():
             check_all(story, what)
 
 
-def test_updated_without_vertices(engine, device):
-    graph = su.Graph(0, backend=engine, device=device)
+def test_updated_without_vertices(backend, device):
+    graph = su.Graph(0, backend=backend, device=device)
     out = device.xp.zeros(0, np.int64)
     for _ in range(2):
         assert len(su.advance(graph, None, lambda u, v, w: 1, out, args=(), scheme="updated")) == 0
@@ -235,8 +235,8 @@ def test_updated_without_vertices(engine, device):
         graph.mark()
 
 
-def test_a_copy_remembers_as_its_updated_edges_say(engine, device):
-    story = Story(engine, device, "float32")
+def test_a_copy_remembers_as_its_updated_edges_say(backend, device):
+    story = Story(backend, device, "float32")
     story.insert(*story.random(200))
     story.mark()
     story.insert(*story.random(50))
@@ -246,8 +246,8 @@ def test_a_copy_remembers_as_its_updated_edges_say(engine, device):
     check_all(story, "a copy")
 
 
-def test_auto_never_picks_updated(engine, device):
-    story = Story(engine, device, None)
+def test_auto_never_picks_updated(backend, device):
+    story = Story(backend, device, None)
     story.insert(*story.random(200))
     story.mark()
     story.insert(*story.random(20))
@@ -260,11 +260,11 @@ def test_auto_never_picks_updated(engine, device):
 
 
 @pytest.mark.parametrize(("room", "degree"), [(1, 4096), (3, 2000), (100, 2000), (100, 0), (100, 10**6)])
-def test_more_hubs_than_there_is_room_for(engine, device, room, degree, monkeypatch):
+def test_more_hubs_than_there_is_room_for(backend, device, room, degree, monkeypatch):
     """Repeats of a hub are shared out as far as there is room, and blocks serve the others."""
-    monkeypatch.setattr("suricate.operators.cuda.SHARED_HUBS", room)
-    monkeypatch.setattr("suricate.operators.cuda.HUB_DEGREE", degree)
-    case = make_case(engine, device)
+    monkeypatch.setattr("suricate.operators.cuda.driver.SHARED_HUBS", room)
+    monkeypatch.setattr("suricate.operators.cuda.driver.HUB_DEGREE", degree)
+    case = make_case(backend, device)
     x = np.random.default_rng(2).integers(0, 1000, case.n)
     chosen = np.array([0, 1, 0, 5, 0, 0, 2, 0, case.n - 1, 0, 0, 0, 0])
     each = np.bincount(case.src, x[case.dst], case.n)[chosen]
@@ -276,9 +276,9 @@ def test_more_hubs_than_there_is_room_for(engine, device, room, degree, monkeypa
 
 
 @pytest.mark.parametrize("few", [0, 5, 10**6])
-def test_small_frontiers_share_out_more(engine, device, few, monkeypatch):
-    monkeypatch.setattr("suricate.operators.cuda.FEW_VERTICES", few)
-    case = make_case(engine, device, "float32")
+def test_small_frontiers_share_out_more(backend, device, few, monkeypatch):
+    monkeypatch.setattr("suricate.operators.cuda.driver.FEW_VERTICES", few)
+    case = make_case(backend, device, "float32")
     x = np.random.default_rng(2).integers(0, 1000, case.n)
     for start in ([0], [4, 3, 5, 6, 7], list(range(12)), None):
         inside = np.isin(case.src, np.arange(case.n) if start is None else start)
@@ -295,9 +295,9 @@ def test_small_frontiers_share_out_more(engine, device, few, monkeypatch):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("device", ["cuda"], indirect=True)
-def test_no_scheme_waits(engine, device):
+def test_no_scheme_waits(backend, device):
     """Except "updated" where the edges have to be listed."""
-    case = make_case(engine, device, in_edges=True)
+    case = make_case(backend, device, in_edges=True)
     graph, xp = case.graph, device.xp
     graph.mark()
     graph.insert_edges(xp.asarray([1, 2, 3]), xp.asarray([5900, 5901, 5902]))
@@ -305,7 +305,7 @@ def test_no_scheme_waits(engine, device):
     x, out = xp.ones(case.n), xp.zeros(case.n)
     some = xp.asarray(np.arange(50, dtype=np.uint32))
     frontier = su.Frontier(device, some)
-    names = [*schemes(case), *(["updated"] if engine == "slabhash" else [])]
+    names = [*schemes(case), *(["updated"] if backend == "slabhash" else [])]
 
     def whole():
         for scheme in names:

@@ -1,0 +1,270 @@
+"""Batches (what to change) and deltas (what a batch really changed).
+
+A :class:`Delta` keeps the arrays of the batch and the status that the store gave each edge; the lists are made of them
+when they are first asked for. So an update whose delta nobody reads costs nothing more and does not wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.devices import Array, Device
+from suricate.errors import ShapeError, UnknownNameError, WeightError
+from suricate.types import NEW, REMOVED, REPLACED, Change, EdgeList, edge_keys
+
+
+class Batch:
+    """Edges to delete and to insert in one step: deletions first, then insertions.
+
+    Args:
+        insert: ``(src, dst)`` or ``(src, dst, weight)`` of anything that ``Graph.insert_edges`` takes, or None.
+        delete: ``(src, dst)``, or None.
+
+    Raises:
+        ShapeError: not two or three arrays, or arrays of different length.
+        WeightError: weights to delete.
+
+    Ids and weights are checked by ``Graph.apply``, against the graph.
+    """
+
+    __slots__ = ("delete", "insert")
+
+    def __init__(self, insert: Any = None, delete: Any = None) -> None:
+        self.insert = _edge_list(insert, "insert")
+        self.delete = _edge_list(delete, "delete")
+        if self.delete is not None and self.delete.weight is not None:
+            raise WeightError("delete has weights: an edge is deleted whatever its weight; pass (src, dst)")
+
+    def __len__(self) -> int:
+        return sum(len(part.src) for part in (self.insert, self.delete) if part is not None)
+
+    def __repr__(self) -> str:
+        sizes = (0 if part is None else len(part.src) for part in (self.insert, self.delete))
+        return "Batch(insert={} edges, delete={} edges)".format(*sizes)
+
+
+def _edge_list(edges: Any, argument: str) -> EdgeList | None:
+    if edges is None:
+        return None
+    if not isinstance(edges, (tuple, list)) or len(edges) not in (2, 3):
+        raise ShapeError(f"{argument} is no edge list: pass (src, dst) or (src, dst, weight)")
+    result = EdgeList(*edges)
+    for name, part in zip(("src", "dst"), edges, strict=False):
+        if not hasattr(part, "__len__"):
+            raise ShapeError(f"{argument}.{name} is no array: pass one entry per edge")
+    if len(result.src) != len(result.dst):
+        raise ShapeError(f"{argument}.src has {len(result.src)} entries and {argument}.dst has {len(result.dst)}")
+    weight: Any = result.weight
+    if getattr(weight, "ndim", 1) and hasattr(weight, "__len__") and len(weight) != len(result.src):
+        raise ShapeError(f"{argument}.weight has {len(weight)} entries for {len(result.src)} edges")
+    return result
+
+
+class Lists(NamedTuple):
+    """The exact lists of a delta."""
+
+    inserted: EdgeList
+    deleted: EdgeList
+    replaced: EdgeList
+    replaced_old: Array | None
+
+
+class Delta:
+    """What one call really changed, net.
+
+    Attributes:
+        num_vertices_before: number of vertices before the call.
+        num_vertices_after: number of vertices after it.
+
+    An undirected edge is listed once, with ``src <= dst``. The arrays live on the graph's device and are made when
+    first asked for, which waits for the device; they never alias the caller's arrays.
+    """
+
+    __slots__ = ("_deleted_vertices", "_device", "_directed", "_lists", "_raw", "_wait", "_weight_dtype",
+                 "num_vertices_after", "num_vertices_before")  # fmt: skip
+
+    def __init__(
+        self,
+        device: Device,
+        directed: bool,
+        weight_dtype: np.dtype | None,
+        num_vertices: tuple[int, int],
+        removed: Change | Callable[[], Change] | None = None,
+        added: Change | Callable[[], Change] | None = None,
+        deleted: EdgeList | None = None,
+        deleted_vertices: Array | None = None,
+        wait: Callable[[], None] | None = None,
+    ) -> None:
+        self._device, self._directed, self._weight_dtype, self._wait = device, directed, weight_dtype, wait
+        self.num_vertices_before, self.num_vertices_after = num_vertices
+        self._raw = (removed, added, deleted)
+        self._lists: Lists | None = None
+        self._deleted_vertices = deleted_vertices
+
+    @property
+    def deleted_vertices(self) -> Array:
+        """``uint32[k]``: the ids given to ``Graph.delete_vertices``, ascending."""
+        if self._deleted_vertices is None:
+            with self._device.current():
+                self._deleted_vertices = self._device.xp.empty(0, np.uint32)
+        return self._deleted_vertices
+
+    @property
+    def inserted(self) -> EdgeList:
+        """Edges that are there now and were not before, with their weights."""
+        return self._all().inserted
+
+    @property
+    def deleted(self) -> EdgeList:
+        """Edges that were there before and are not any more, with the weights they had."""
+        return self._all().deleted
+
+    @property
+    def replaced(self) -> EdgeList:
+        """Edges whose weight differs now, with the new weights (empty on unweighted graphs)."""
+        return self._all().replaced
+
+    @property
+    def replaced_old(self) -> Array | None:
+        """The weights of :attr:`replaced` before the call, or None on unweighted graphs."""
+        return self._all().replaced_old
+
+    @property
+    def num_inserted(self) -> int:
+        """Number of inserted edges."""
+        return len(self._all().inserted.src)
+
+    @property
+    def num_deleted(self) -> int:
+        """Number of deleted edges."""
+        return len(self._all().deleted.src)
+
+    @property
+    def num_replaced(self) -> int:
+        """Number of edges whose weight was replaced."""
+        return len(self._all().replaced.src)
+
+    def __len__(self) -> int:
+        """Number of changes: edges inserted, deleted and replaced, vertices added and deleted."""
+        vertices = self.num_vertices_after - self.num_vertices_before + len(self.deleted_vertices)
+        return vertices + self.num_inserted + self.num_deleted + self.num_replaced
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changed."""
+        return len(self) == 0
+
+    def arcs(self, kind: str) -> EdgeList:
+        """Return the changes as directed arcs: both directions of an undirected edge, a self-loop once.
+
+        Args:
+            kind: ``"inserted"``, ``"deleted"``, ``"replaced"`` (new weights) or ``"replaced_old"`` (old weights).
+        """
+        if kind not in Lists._fields:
+            raise UnknownNameError(f"unknown kind {kind!r} of change: use one of {', '.join(Lists._fields)}")
+        lists = self._all()
+        edges = lists.replaced._replace(weight=lists.replaced_old) if kind == "replaced_old" else getattr(lists, kind)
+        if self._directed:
+            return edges
+        with self._device.current():
+            return both_directions(self._device.xp, edges)
+
+    def __repr__(self) -> str:
+        parts = [f"inserted={self.num_inserted}", f"deleted={self.num_deleted}", f"replaced={self.num_replaced}"]
+        if len(self.deleted_vertices):
+            parts.append(f"deleted_vertices={len(self.deleted_vertices)}")
+        if self.num_vertices_after != self.num_vertices_before:
+            parts.append(f"num_vertices={self.num_vertices_before}->{self.num_vertices_after}")
+        return f"Delta({', '.join(parts)})"
+
+    def _all(self) -> Lists:
+        if self._lists is None:
+            if self._wait is not None:
+                self._wait()
+            removed, added, deleted = self._raw
+            with self._device.current():
+                self._lists = self._resolve(_made(removed), _made(added), deleted)
+            self._raw = (None, None, None)
+        return self._lists
+
+    def _resolve(self, removed: Change | None, added: Change | None, deleted: EdgeList | None) -> Lists:
+        xp = self._device.xp
+        weight = None if self._weight_dtype is None else xp.empty(0, self._weight_dtype)
+        none = EdgeList(xp.empty(0, np.uint32), xp.empty(0, np.uint32), weight)
+        lists = Lists(none, none if deleted is None else deleted, none, weight)
+        if removed is not None:
+            lists = lists._replace(deleted=_removed(xp, removed))
+        if added is not None:
+            lists = _added(xp, added, lists)
+        return lists if removed is None or added is None else _net(xp, lists)
+
+
+def _made(change: Change | Callable[[], Change] | None) -> Change | None:
+    return change() if callable(change) else change
+
+
+def _once(xp: Any, change: Change) -> tuple[EdgeList, Array, Array | None]:
+    """Return edges, status and old weights with one entry per edge of the batch.
+
+    Both arcs of an undirected edge fare alike, so the first half tells; but a self-loop is one arc, given twice, and
+    either copy may carry the status.
+    """
+    (src, dst, weight), (status, old), mirrored = change
+    if not mirrored:
+        return change.edges, status, old
+    n = len(src) // 2
+    late = (src[:n] == dst[:n]) & (status[n:] != 0)
+    edges = EdgeList(src[:n], dst[:n], None if weight is None else weight[:n])
+    return edges, xp.where(late, status[n:], status[:n]), None if old is None else xp.where(late, old[n:], old[:n])
+
+
+def _take(edges: EdgeList, at: Array) -> EdgeList:
+    return EdgeList(edges.src[at], edges.dst[at], None if edges.weight is None else edges.weight[at])
+
+
+def _removed(xp: Any, change: Change) -> EdgeList:
+    edges, status, old = _once(xp, change)
+    return _take(edges._replace(weight=old), xp.flatnonzero(status == REMOVED))
+
+
+def _added(xp: Any, change: Change, lists: Lists) -> Lists:
+    edges, status, old = _once(xp, change)
+    lists = lists._replace(inserted=_take(edges, xp.flatnonzero(status == NEW)))
+    if old is None:
+        return lists
+    at = xp.flatnonzero(status == REPLACED)
+    return lists._replace(replaced=_take(edges, at), replaced_old=old[at])
+
+
+def _net(xp: Any, lists: Lists) -> Lists:
+    """Take edges that were deleted and came back out of both lists; where the weight differs they are replaced."""
+    deleted, inserted = lists.deleted, lists.inserted
+    if not len(deleted.src) or not len(inserted.src):
+        return lists
+    keys = edge_keys(inserted.src, inserted.dst)
+    order = xp.argsort(keys)
+    keys, wanted = keys[order], edge_keys(deleted.src, deleted.dst)
+    at = xp.minimum(xp.searchsorted(keys, wanted), len(keys) - 1)
+    back = keys[at] == wanted
+    came, stays = order[at[back]], xp.ones(len(keys), bool)
+    stays[came] = False
+    replaced, old = lists.replaced, lists.replaced_old
+    if old is not None:
+        assert deleted.weight is not None
+        assert inserted.weight is not None
+        before, after = deleted.weight[back], inserted.weight[came]
+        extra = _take(inserted, came[before != after])
+        replaced = EdgeList(*(xp.concatenate(pair) for pair in zip(replaced, extra, strict=True)))
+        old = xp.concatenate((old, before[before != after]))
+    return Lists(_take(inserted, stays), _take(deleted, ~back), replaced, old)
+
+
+def both_directions(xp: Any, edges: EdgeList) -> EdgeList:
+    """Return the arcs of undirected edges that are listed once: self-loops once, other edges in both directions."""
+    src, dst, weight = edges
+    other = xp.flatnonzero(src != dst)
+    arcs = xp.concatenate((src, dst[other])), xp.concatenate((dst, src[other]))
+    return EdgeList(*arcs, None if weight is None else xp.concatenate((weight, weight[other])))

@@ -1,0 +1,121 @@
+"""Write the typed tree of an edge function as CUDA C++.
+
+A value is cast to its type wherever C++ would choose another, so that both devices agree.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cuda.program import c_type
+from suricate.edgefn.syntax import INFIX, is_float
+from suricate.edgefn.tree import BOOL, Assign, Node, Return, Statement, Tree, storage
+
+_WRAPPING = ("add", "sub", "mul", "neg")  # on integers
+_C_NAMES = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "arctan2": "atan2", "abs": "fabs",
+}  # fmt: skip
+
+
+def cuda_source(tree: Tree, parameters: list[str], name: str) -> str:
+    """Return the device function ``name`` with the declared ``parameters``."""
+    return "\n".join(
+        [
+            '#include "edgefn.cuh"',
+            f"__device__ __forceinline__ {c_type(storage(tree.result))} {name}({', '.join(parameters)}) {{",
+            *(f"    {c_type(storage(kind))} x{local};" for local, kind in enumerate(tree.locals)),
+            *_cuda_block(tree.statements, "    "),
+            "}",
+            "",
+        ]
+    )
+
+
+def _cuda_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
+    lines = []
+    for statement in statements:
+        match statement:
+            case Assign(local, value):
+                lines.append(f"{indent}x{local} = {_cuda(value)};")
+            case Return(value):
+                lines.append(f"{indent}return {_cuda(value)};")
+            case _:
+                lines.append(f"{indent}if ({_cuda(statement.test)}) {{")
+                lines += _cuda_block(statement.body, indent + "    ")
+                if statement.orelse:
+                    lines += [f"{indent}}} else {{", *_cuda_block(statement.orelse, indent + "    ")]
+                lines.append(f"{indent}}}")
+    return lines
+
+
+def _cuda_const(kind: str, value: float) -> str:
+    kind = storage(kind)
+    if kind == BOOL:
+        return str(value).lower()
+    if kind == "uint64":
+        return f"{value}ull"
+    if kind == "int64":
+        return "(-9223372036854775807ll - 1ll)" if value == -(2**63) else f"({value}ll)" if value < 0 else f"{value}ll"
+    number = np.dtype(kind).type(value)
+    if not np.isfinite(number):  # no header: infinity and NaN by their bits
+        bits = f"{number.view(f'u{number.itemsize}'):#x}"
+        return f"__int_as_float({bits})" if kind == "float32" else f"__longlong_as_double({bits}ll)"
+    text = repr(float(number)) + ("f" if kind == "float32" else "")
+    return f"({text})" if text.startswith("-") else text
+
+
+def _cuda(node: Node) -> str:
+    op, kind, value = node.op, node.type, node.value
+    match op:
+        case "const":
+            return _cuda_const(kind, value)
+        case "parameter":
+            return f"({c_type(storage(kind))})({value})"
+        case "local":
+            return f"x{value}"
+        case "load":
+            index = node.args[0]
+            at = index.value if index.op == "parameter" else _cuda(index)
+            return f"({c_type(storage(kind))})(a{value.position}[{at}])"
+    args = [_cuda(arg) for arg in node.args]
+    a, b = args[0], args[-1]
+    operands = node.args[0].type
+    match op:
+        case "cast":
+            return f"({c_type(storage(kind))})({a})"
+        case "narrow":
+            return f"(long long)({c_type(value)})({a})"
+        case "truth":
+            return f"({a} != 0)"
+        case "not":
+            return f"(!{a})"
+        case "both":
+            return f"({a} && {b})"
+        case "either":
+            return f"({a} || {b})"
+        case "choose":
+            return f"({a} ? {args[1]} : {b})"
+        case "invert":
+            return f"(~{a})"
+        case "power":
+            return f"edgefn::power({a}, {value})"
+        case "min" | "max":
+            return f"edgefn::{op}_({a}, {b})"
+        case "shl" | "shr" | "floordiv" | "mod" | "minimum" | "maximum" | "square":
+            return f"edgefn::{op}({', '.join(args)})"
+        case "isnan":
+            return f"({a} != {a})"
+        case "isfinite":
+            return f"({a} - {a} == 0)"
+        case "isinf":
+            return f"({a} == {a} && {a} - {a} != 0)"
+        case "neg" if is_float(kind):
+            return f"(-{a})"
+        case "abs" if not is_float(kind):
+            return f"({a} < 0 ? edgefn::neg({a}) : {a})"
+    if op in _WRAPPING and not is_float(operands):
+        return f"edgefn::{op}({', '.join(args)})"
+    if op in INFIX:
+        return f"({a} {INFIX[op]} {b})"
+    return f"{_C_NAMES.get(op, op)}{'f' if kind == 'float32' else ''}({', '.join(args)})"

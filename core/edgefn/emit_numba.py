@@ -1,0 +1,121 @@
+"""Write the typed tree of an edge function as Numba Python.
+
+A value is cast to its type wherever Numba would choose another, so that both devices agree.
+"""
+
+from __future__ import annotations
+
+import math
+
+from suricate.edgefn.syntax import INFIX, is_float
+from suricate.edgefn.tree import BOOL, Assign, Node, Return, Statement, Tree, storage
+
+
+def numba_source(tree: Tree, parameters: list[str], name: str) -> str:
+    """Return ``def name(parameters): ...``; its globals need only ``np`` and ``math``."""
+    return "\n".join([f"def {name}({', '.join(parameters)}):", *_numba_block(tree.statements, "    ")]) + "\n"
+
+
+def _numba_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
+    lines = []
+    for statement in statements:
+        match statement:
+            case Assign(local, value):
+                lines.append(f"{indent}x{local} = {_numba(value)}")
+            case Return(value):
+                lines.append(f"{indent}return {_numba(value)}")
+            case _:
+                lines.append(f"{indent}if {_numba(statement.test)}:")
+                lines += _numba_block(statement.body, indent + "    ")
+                if statement.orelse:
+                    lines += [f"{indent}else:", *_numba_block(statement.orelse, indent + "    ")]
+    return lines or [f"{indent}pass"]
+
+
+def _numba_cast(kind: str, text: str) -> str:
+    return f"bool({text})" if kind == BOOL else f"np.{storage(kind)}({text})"
+
+
+def numba_constant(kind: str, value: float) -> str:
+    """Return a constant of the given type."""
+    kind = storage(kind)
+    if kind in (BOOL, "int64"):
+        return f"({value})" if value < 0 else str(value)
+    if kind == "float64" and math.isfinite(value):
+        return f"({value!r})"
+    text = {"inf": "np.inf", "-inf": "-np.inf", "nan": "np.nan"}.get(str(value), repr(value))
+    return f"np.{kind}({text})"
+
+
+def _numba(node: Node) -> str:
+    op, kind, value = node.op, node.type, node.value
+    match op:
+        case "const":
+            return numba_constant(kind, value)
+        case "parameter":
+            return _numba_cast(kind, value)
+        case "local":
+            return f"x{value}"
+        case "load":
+            index = node.args[0]
+            at = index.value if index.op == "parameter" else _numba(index)  # an unsigned index has no sign to test
+            return _numba_cast(kind, f"a{value.position}[{at}]")
+    args = [_numba(arg) for arg in node.args]
+    a, b = args[0], args[-1]
+    match op:
+        case "cast":
+            return _numba_cast(kind, a)
+        case "narrow":
+            return f"np.int64(np.{value}({a}))"
+        case "truth":
+            return f"({a} != 0)"
+        case "not":
+            return f"(not {a})"
+        case "both":
+            return f"({a} and {b})"
+        case "either":
+            return f"({a} or {b})"
+        case "choose":
+            return f"({args[1]} if {a} else {b})"
+        case "neg":
+            return f"(np.uint64(0) - {a})" if kind == "uint64" else f"(-{a})"
+        case "invert":
+            return f"(~{a})"
+        case "div":
+            return f"np.true_divide({a}, {b})"  # `/` would raise for 0
+        case "floordiv" | "mod":
+            return _numba_floor(op, kind, a, b, node.args[1])
+        case "shl" | "shr":
+            return _numba_shift(op, kind, a, b, node.args[1])
+        case "power":
+            return f"np.{storage(kind)}({a} ** {value})"
+        case "min" | "max" | "abs":
+            return f"{op}({', '.join(args)})"
+        case "pow":
+            return f"np.power({a}, {b})"
+        case "erf" | "erfc" | "lgamma":
+            return f"np.{storage(kind)}(math.{op}({a}))"
+    if op in INFIX:
+        return f"({a} {INFIX[op]} {b})"
+    return f"np.{op}({', '.join(args)})"
+
+
+def _numba_floor(op: str, kind: str, a: str, b: str, divisor: Node) -> str:
+    symbol = "//" if op == "floordiv" else "%"
+    if divisor.is_const and divisor.value > 0:
+        return f"({a} {symbol} {b})"
+    if is_float(kind):
+        return f"({a} {symbol} {b} if {b} != 0 else np.{'true_divide' if op == 'floordiv' else 'fmod'}({a}, {b}))"
+    function = "floor_divide" if op == "floordiv" else "remainder"
+    if kind == "uint64":
+        return f"np.{function}({a}, {b})"
+    overflow = f"(-{a})" if op == "floordiv" else "0"  # the hardware traps on the least integer // -1
+    return f"({overflow} if {b} == -1 else np.{function}({a}, {b}))"
+
+
+def _numba_shift(op: str, kind: str, a: str, b: str, count: Node) -> str:
+    symbol, dtype = "<<" if op == "shl" else ">>", storage(kind)
+    if count.is_const:
+        return f"np.{dtype}({a} {symbol} np.{dtype}({count.value}))"
+    beyond = f"({a} >> 63)" if op == "shr" and dtype == "int64" else f"np.{dtype}(0)"
+    return f"(np.{dtype}({a} {symbol} np.{dtype}({b} & 63)) if 0 <= {b} < 64 else {beyond})"

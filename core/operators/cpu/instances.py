@@ -1,0 +1,155 @@
+"""Instances of the CPU templates: a Numba module per combination of template, cursor, edge function and reduction.
+
+Numba cannot keep closures on disk, so every instance is written as a Python file of its own: the template in which the
+import of ``bindings`` is replaced by the imports of the backend's cursor, the edge function and the reduction. Its name
+is a digest of all of that, so a file never changes and Numba's own disk cache, which lies beside it, stays valid. The
+folder is ``$SURICATE_CACHE_DIR``, else ``$XDG_CACHE_HOME/suricate``, else ``~/.cache/suricate``; where that cannot be
+written, a temporary folder that lives as long as the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import re
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+
+from suricate.operators.call import Call, identity_of
+from suricate.types import StoreView
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+COMBINE = {
+    "sum": "old + new",
+    "min": "new if new < old else old",
+    "max": "new if new > old else old",
+    "or": "old | new",
+}
+
+BINDINGS_IMPORT = re.compile(
+    r"^from suricate\.operators\.cpu\.templates\.bindings import (\((?P<lines>[^)]+)\)|(?P<names>.+))$", re.MULTILINE
+)
+
+_instances: dict[tuple, ModuleType] = {}
+
+
+def instance(template: str, view: StoreView | None, call: Call, dtype: np.dtype, over: str = "out") -> ModuleType:
+    """Return the module of ``template`` over the cursor of ``view``, with the edge function of ``call``."""
+    cursor = None if view is None else view.cursor
+    weighted = view is not None and view.weight_dtype is not None
+    key = (template, cursor, weighted, call.function.key, len(call.values), call.reduce, dtype, over)
+    module = _instances.get(key)
+    if module is None:
+        text = _module_text(template, cursor, weighted, call, dtype, over)
+        module = _instances[key] = _load(template, text, cursor)
+    return module
+
+
+def _module_text(template: str, cursor: str | None, weighted: bool, call: Call, dtype: np.dtype, over: str) -> str:
+    """Return the source of an instance: what its template imports from ``bindings``, then the template."""
+    body = (TEMPLATES / f"{template}.py").read_text()
+    found = BINDINGS_IMPORT.search(body)
+    assert found is not None, f"{template}.py imports no bindings"
+    wanted = {name.strip() for name in (found["names"] or found["lines"]).split(",")} - {""}
+    parameters = [f"a{i}" for i in range(len(call.values))]
+    parts = [_cursor_imports(cursor, wanted, weighted), _edge_text(call, parameters, over)]
+    if "combine" in wanted:
+        parts.append(f'@njit(inline="always")\ndef combine(old, new):\n    return {COMBINE[call.reduce]}')
+    if "cast" in wanted:
+        parts.append(f"cast = np.{dtype.name}")
+    if "identity" in wanted:
+        parts.append(f"identity = {_literal(identity_of(call.reduce, dtype))}")
+    head = "import math\n\nimport numpy as np\n\n" + "\n\n".join(part for part in parts if part) + "\n"
+    start, end = found.span()
+    body = body[:start] + head + body[end:]
+    return re.sub(r",\s*\*args\b", "".join(f", {name}" for name in parameters), body)
+
+
+def _cursor_imports(cursor: str | None, wanted: set[str], weighted: bool) -> str:
+    names = wanted - {"cast", "combine", "edge", "identity"}
+    lines = []
+    if "weight" in names and not weighted:
+        names.remove("weight")
+        lines.append('@njit(inline="always")\ndef weight(g, slot):\n    return 1')
+    if names:
+        lines.insert(0, f"from {cursor} import {', '.join(sorted(names))}")
+    return "\n\n".join(lines)
+
+
+def _edge_text(call: Call, parameters: list[str], over: str) -> str:
+    if over == "out":
+        return f"@njit\n{call.function.numba_source('edge')}"
+    arguments = ", ".join(("v", "u", "w", *parameters))
+    swapped = f'@njit(inline="always")\ndef edge(u, v, w{"".join(f", {name}" for name in parameters)}):'
+    return f"@njit\n{call.function.numba_source('stored_edge')}\n\n{swapped}\n    return stored_edge({arguments})"
+
+
+def _literal(value: Any) -> str:
+    return f"np.{value.dtype.name}('{value}')" if value.dtype.kind == "f" else f"np.{value.dtype.name}({int(value)})"
+
+
+def _load(template: str, text: str, cursor: str | None) -> ModuleType:
+    """Import the instance with this text, from its file in the cache folder."""
+    versions = (numba.__version__, np.__version__, sys.version, _source_digest(cursor))
+    digest = hashlib.sha256("\0".join((text, *versions)).encode()).hexdigest()[:24]
+    name = f"suricate_{template}_{digest}"
+    path = cache_folder() / f"{name}.py"
+    if not path.exists():
+        _write(path, text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where Numba looks for it when it loads machine code from disk
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def _source_digest(cursor: str | None) -> str:
+    """Return a digest of the package of a cursor module: Numba does not notice changes in what an instance imports."""
+    if cursor is None:
+        return ""
+    file = sys.modules[cursor].__file__ if cursor in sys.modules else importlib.import_module(cursor).__file__
+    assert file is not None
+    sources = sorted(Path(file).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file in one step, so that another process never reads half of it."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False) as part:
+        part.write(text)
+    os.replace(part.name, path)
+
+
+@cache
+def cache_folder() -> Path:
+    """Return the folder of the generated modules; it exists and can be written."""
+    named = os.environ.get("SURICATE_CACHE_DIR")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(named) if named else Path(base) / "suricate"
+    writable = _existing_ancestor(folder)
+    if os.access(writable, os.W_OK | os.X_OK) and writable.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+    return Path(_temporary_folder().name)
+
+
+def _existing_ancestor(folder: Path) -> Path:
+    return next(parent for parent in (folder, *folder.parents) if parent.exists())
+
+
+@cache
+def _temporary_folder() -> tempfile.TemporaryDirectory:
+    return tempfile.TemporaryDirectory(prefix="suricate-")

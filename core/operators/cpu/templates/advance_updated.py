@@ -1,0 +1,47 @@
+"""CPU template of ``advance`` over the edges inserted since the mark, by the updated-edges iterator of a cursor."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from suricate.operators.cpu.templates.bindings import (
+    begin,
+    cast,
+    combine,
+    edge,
+    end,
+    is_fresh,
+    key,
+    segment_owner,
+    updated_count,
+    updated_segment,
+    weight,
+)
+from suricate.types import TOMBSTONE
+
+
+@njit(cache=True, nogil=True)
+def advance(g, num_vertices, out, stamp, step, changed, *args):
+    """Push along the inserted edges; return how many vertices were written to ``changed``.
+
+    ``stamp`` and ``step`` are those of ``cpu_advance``.
+    """
+    queued = 0
+    for i in range(updated_count(g)):
+        c = updated_segment(g, i)
+        u = np.uint32(segment_owner(g, c))
+        if u >= num_vertices:
+            continue  # nobody's segment
+        for slot in range(begin(g, c), end(g, c)):
+            v = key(g, slot)
+            if v < TOMBSTONE and is_fresh(g, slot):
+                old = out[v]
+                new = combine(old, cast(edge(u, v, weight(g, slot), *args)))
+                if new != old:
+                    out[v] = new
+                    if stamp[v] != step:
+                        stamp[v] = step
+                        changed[queued] = v
+                        queued += 1
+    return queued

@@ -1,0 +1,60 @@
+"""The names that a CPU template takes from its surroundings.
+
+A template (``cpu_*.py``) is an ordinary module: it imports these names and its functions run as they stand, over a
+contiguous view and the edge function below. For any other combination ``suricate.operators.cpu`` writes a module in
+which the import of this file is replaced by the cursor of a backend, the user's edge function and a reduction.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from suricate.cursors.contiguous import begin, degree, end, find, first, following, key, units, weight
+
+__all__ = [
+    "begin", "cast", "combine", "degree", "edge", "end", "find", "first", "following", "identity", "is_fresh", "key",
+    "segment_owner", "units", "updated_count", "updated_segment", "weight",
+]  # fmt: skip
+
+identity = 0.0  #: what a reduction starts from
+cast = np.float64  #: the type of the values that are reduced
+
+
+@njit
+def edge(u, v, w, *args):
+    """Return the value of edge ``(u, v)``: the user's edge function (predicates take ``v`` alone)."""
+    return w
+
+
+@njit
+def combine(old, new):
+    """Return the reduction of two values."""
+    return old + new
+
+
+# A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment in which all is new.
+
+
+@njit
+def updated_count(g):
+    """Return the number of segments."""
+    return len(g.begin)
+
+
+@njit
+def updated_segment(g, i):
+    """Return the cursor of a segment."""
+    return np.int64(i)
+
+
+@njit
+def segment_owner(g, c):
+    """Return the vertex of a segment."""
+    return np.uint32(c)
+
+
+@njit
+def is_fresh(g, slot):
+    """Return True."""
+    return True

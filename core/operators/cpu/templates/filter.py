@@ -1,0 +1,20 @@
+"""CPU template of ``filter``: the vertices for which a predicate holds, in the order given."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from suricate.operators.cpu.templates.bindings import edge
+
+
+@njit(cache=True, nogil=True)
+def select(num_vertices, frontier, everything, count, kept, *args):
+    """Write the vertices that pass to ``kept``; return how many there are."""
+    passed = 0
+    for i in range(count):
+        v = np.uint32(i) if everything else frontier[i]
+        if v < num_vertices and edge(v, *args):
+            kept[passed] = v
+            passed += 1
+    return passed

@@ -1,0 +1,144 @@
+"""The CUDA programs of the operators: a kernel template, a backend's cursor and an edge function.
+
+Assembling a program needs no CuPy and no GPU (see :func:`programs`).
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suricate.cuda.program import Program, c_type
+from suricate.cuda.structs import view_prelude, view_struct
+from suricate.edgefn import argument_of, compile_function
+from suricate.operators.call import REDUCTIONS, Call
+from suricate.types import StoreView
+
+HERE = Path(__file__).parent
+
+
+class Walk:
+    """What launches need of a view: worked out once per view."""
+
+    def __init__(self, view: StoreView) -> None:
+        self.num_vertices = view.num_vertices
+        self.bound = np.uint32(view.num_vertices)  # as kernels take it
+        self.header = view.header
+        self.prelude = view_prelude(view)
+        self.can_scan = not _defines(view.header, "SCAN_LANES", 0)
+        self.has_updated = _defines(view.header, "HAS_UPDATED", 1)
+        self._view = weakref.ref(view)
+
+    @cached_property
+    def packed(self) -> np.void:
+        """The struct ``View`` of the kernels."""
+        view = self._view()
+        assert view is not None
+        return view_struct(view.data).pack(view.data)
+
+
+_walks: dict[int, tuple[weakref.ref[StoreView], Walk]] = {}
+
+
+def walk_of(view: StoreView) -> Walk:
+    """Return what launches need of ``view``, worked out once."""
+    key = id(view)
+    held = _walks.get(key)
+    if held is not None and held[0]() is view:
+        return held[1]
+    walk = Walk(view)
+    _walks[key] = weakref.ref(view, lambda _: _walks.pop(key, None)), walk
+    return walk
+
+
+@cache
+def _defines(header: Path, macro: str, value: int) -> bool:
+    """Return whether a cursor header says ``#define macro value``, in a line of its own."""
+    return re.search(rf"^\s*#\s*define\s+{macro}\s+{value}\b", header.read_text(), re.MULTILINE) is not None
+
+
+_programs: dict[tuple, Program] = {}
+
+
+def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype, over: str = "out") -> Program:
+    """Return :func:`_program`, made once."""
+    key = (template, walk and walk.prelude, call.function.key, call.reduce, dtype, over)
+    program = _programs.get(key)
+    if program is None:
+        program = _programs[key] = _program(template, walk, call, dtype, over)
+    return program
+
+
+def _program(template: str, walk: Walk | None, call: Call, dtype: np.dtype, over: str = "out") -> Program:
+    """Return a template over the cursor of ``walk`` (None: it walks nothing), with an edge function and a reduction."""
+    function = call.function
+    types = [c_type(argument.dtype) + ("*" if argument.kind == "array" else "") for argument in function.arguments]
+    macros = {
+        "REDUCE": REDUCTIONS.index(call.reduce),
+        "OVER_IN": int(over == "in"),
+        "PARAMS": "".join(f", {kind} a{i}" for i, kind in enumerate(types)),
+        "ARGS": "".join(f", a{i}" for i in range(len(types))),
+    }
+    lines = [f"#define {name} {value}" for name, value in macros.items()]
+    lines.append(f"typedef {c_type(dtype)} out_t;")
+    if walk is not None:
+        lines.append(walk.prelude)
+    lines.append(function.cuda_source("edge_fn"))
+    include = (HERE,) if walk is None else (HERE, walk.header.parent)
+    return Program(HERE / template, "\n".join(lines), include=include, cooperative=template == "propagate.cu")
+
+
+def programs(view: StoreView) -> list[Program]:
+    """Return one program or more of every template over ``view``, to be compiled without a GPU."""
+    walk = Walk(view)
+    f32, f64, i32, u32, i64, u64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))
+
+    def sample(
+        template: str,
+        fn: Any,
+        reduce: str,
+        dtype: np.dtype,
+        over: str = "out",
+        leading: tuple[str, ...] = ("u", "v", "w"),
+    ) -> Program:
+        arguments = (argument_of(np.empty(0, dtype)), argument_of(1))
+        function = compile_function(fn, arguments, weight_dtype=view.weight_dtype, leading=leading)
+        return _program(template, walk if template != "filter.cu" else None, Call(function, (), reduce), dtype, over)
+
+    def scaled(u, v, w, x, factor):
+        return w * x[v] * factor
+
+    def plus(u, v, w, x, step):
+        return x[u] + step
+
+    def above(v, x, limit):
+        return x[v] > limit
+
+    def value(u, v, x, values, offset):
+        return values[x] + offset
+
+    floats = [
+        sample("neighbor_reduce.cu", scaled, "sum", f64),
+        sample("neighbor_reduce.cu", scaled, "max", f64, over="in"),
+    ]
+    if view.weight_dtype != f64:
+        floats.append(sample("neighbor_reduce.cu", scaled, "sum", f32 if view.weight_dtype in (None, f32) else f64))
+    return [
+        *floats,
+        *(
+            sample("neighbor_reduce.cu", plus, reduce, dtype)
+            for reduce, dtype in (("min", i32), ("sum", i64), ("max", u64))
+        ),
+        *(sample("advance.cu", plus, "min", dtype) for dtype in (f32, f64, i32, u32, i64, u64)),
+        *(sample("advance.cu", plus, reduce, dtype) for reduce, dtype in (("max", f32), ("max", f64), ("sum", f64))),
+        *(sample("advance.cu", plus, reduce, dtype) for reduce, dtype in (("sum", i64), ("or", i64), ("or", u32))),
+        *(sample("propagate.cu", plus, "min", dtype) for dtype in (i32, i64, f32)),
+        sample("propagate.cu", plus, "max", u64),
+        sample("filter.cu", above, "sum", i64, leading=("v",)),
+        sample("intersect.cu", value, "sum", i64, leading=("u", "v", "x")),
+    ]

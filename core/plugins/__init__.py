@@ -1,0 +1,22 @@
+"""Plugins: the backends, algorithms and commands that are installed, and how to add one (see ``manager``)."""
+
+from __future__ import annotations
+
+from suricate.plugins.hookspecs import hookimpl
+from suricate.plugins.manager import (
+    Plugin,
+    algorithm,
+    algorithms,
+    backend,
+    backends,
+    commands,
+    default_backend,
+    installed,
+    register,
+    unregister,
+)
+
+__all__ = [
+    "Plugin", "algorithm", "algorithms", "backend", "backends", "commands", "default_backend", "hookimpl", "installed",
+    "register", "unregister",
+]  # fmt: skip

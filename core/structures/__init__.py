@@ -1,0 +1,1 @@
+"""Data structures that operators and algorithms share: frontier, union-find, workspace."""

@@ -1,0 +1,24 @@
+"""Conformance kits: subclass one class in a test file, and a backend or an algorithm is tested.
+
+>>> class TestMyStore(StoreConformance):          # doctest: +SKIP
+...     backend = MyStore
+>>> class TestMyAlgorithm(AlgorithmConformance):  # doctest: +SKIP
+...     algorithm = MyAlgorithm
+...     def oracle(self, num_vertices, src, dst, weight, **params): ...
+
+pytest collects what the class inherits; the ``dev`` extra brings pytest and hypothesis. Every backend is compared with
+one plain dictionary of edges, every algorithm with an oracle that its author writes by a different method.
+"""
+
+from __future__ import annotations
+
+from suricate.testing.algorithms import VARIANTS, AlgorithmConformance, Variant
+from suricate.testing.draws import device_params, draw_ids, draw_weights, run_examples
+from suricate.testing.model import ModelledStore
+from suricate.testing.stores import STEPS, StoreConformance
+from suricate.testing.walks import walk_updated, walk_view
+
+__all__ = [
+    "STEPS", "VARIANTS", "AlgorithmConformance", "ModelledStore", "StoreConformance", "Variant", "device_params",
+    "draw_ids", "draw_weights", "run_examples", "walk_updated", "walk_view",
+]  # fmt: skip

@@ -1,0 +1,53 @@
+"""What the kits draw: devices, ids and weights, and hypothesis examples."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from suricate.devices import cuda_device_count
+
+Edge = tuple[int, int]
+
+SIZES = (0, 1, 2, 7, 40, 300)  # edges of a batch; ids drawn by an operation
+SPREADS = (1, 3, 40, 1000)  # distinct ids among them: few make duplicates and hubs, many make growth
+STRIDES = (1, 32)  # distance of these ids: 32 collides in tables and aligns with words
+
+
+def device_params(kinds: Sequence[str], marks: Sequence[pytest.MarkDecorator]) -> list[Any]:
+    """Return pytest parameters for devices; CUDA takes ``marks``, and is skipped where it is absent."""
+    absent = cuda_device_count() == 0 or importlib.util.find_spec("cupy") is None
+    skip = pytest.mark.skipif(absent, reason="no CUDA device, or no CuPy")
+    return [pytest.param(kind, marks=[skip, *marks] if kind == "cuda" else []) for kind in kinds]
+
+
+def run_examples(body: Callable[..., None], examples: int | None, **strategies: st.SearchStrategy[Any]) -> None:
+    """Run ``body`` on examples drawn from ``strategies``; the number defaults to that of the hypothesis profile."""
+    quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    count = settings().max_examples if examples is None else examples
+    settings(max_examples=count, deadline=None, suppress_health_check=quiet, report_multiple_bugs=False)(
+        given(**strategies)(body)
+    )()
+
+
+def draw_ids(rng: np.random.Generator, count: int, num_vertices: int, spread: int, stride: int) -> np.ndarray:
+    """Return ``count`` ids below ``num_vertices`` (uint32), at most ``spread`` distinct ones, ``stride`` apart."""
+    if num_vertices == 0:
+        return np.zeros(0, np.uint32)
+    return (rng.integers(0, spread, count) * stride % num_vertices).astype(np.uint32)
+
+
+def draw_weights(rng: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
+    """Return few distinct weights, so that a batch often holds the weight that is there, and extreme ones."""
+    if dtype.kind == "f":
+        values = np.array([0.0, 0.1, 1.0, -2.5, np.finfo(dtype).max, np.finfo(dtype).tiny], dtype)
+    else:
+        values = np.array([0, 1, 2, 7, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+    return values[rng.integers(0, len(values), count)]

@@ -1,0 +1,296 @@
+"""The conformance kit of backends: every test of the store protocol."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import inspect
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from suricate.devices import CPU, Array, cuda_device_count, resolve_device
+from suricate.errors import CapacityError
+from suricate.store import OPERATIONS, Store
+from suricate.testing.draws import SIZES, SPREADS, STRIDES, Edge, device_params, run_examples
+from suricate.testing.model import ModelledStore
+from suricate.types import NEW, REMOVED, edge_keys
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ("insert", "delete", "delete_vertices", "resize", "mark", "reserve", "compact", "copy", "insert")
+        ),
+        st.sampled_from(SIZES),
+        st.sampled_from(SPREADS),
+        st.sampled_from(STRIDES),
+        st.integers(0, 2**32 - 1),
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+TOUR = (  # every operation, most of them where they hurt: (operation, size, spread, stride, seed)
+    ("delete", 7, 3, 1, 1),
+    ("insert", 40, 3, 1, 2),
+    ("insert", 300, 40, 1, 3),
+    ("insert", 300, 40, 1, 4),
+    ("copy", 0, 1, 1, 5),
+    ("delete", 40, 40, 1, 6),
+    ("mark", 0, 1, 1, 7),
+    ("insert", 300, 40, 32, 8),
+    ("compact", 0, 1, 1, 9),
+    ("delete", 40, 40, 1, 10),
+    ("insert", 40, 40, 1, 11),
+    ("delete_vertices", 7, 40, 1, 12),
+    ("resize", 300, 1, 1, 13),
+    ("reserve", 300, 1, 1, 14),
+    ("insert", 300, 1000, 1, 15),
+    ("insert", 0, 1, 1, 16),
+    ("delete_vertices", 300, 1000, 1, 17),
+    ("compact", 0, 1, 1, 18),
+    ("insert", 7, 3, 1, 19),
+)
+
+
+class StoreConformance:
+    """The test of a backend; a subclass named ``Test...`` sets ``backend``.
+
+    Attributes:
+        backend: the class under test.
+        options: backend options to construct it with.
+        devices: device kinds to test; those of the backend by default. CUDA is skipped where there is none.
+        weight_dtypes: weight dtypes to test (None: unweighted). Views are walked for the first two.
+        memory_limited: whether the backend honours ``memory_limit``.
+        examples: random operation sequences per dtype; the hypothesis profile says how many by default.
+        cuda_marks: pytest marks for the CUDA variants.
+    """
+
+    backend: ClassVar[type[Store]]
+    options: ClassVar[Mapping[str, Any]] = {}
+    devices: ClassVar[Sequence[str] | None] = None
+    weight_dtypes: ClassVar[Sequence[str | None]] = (None, "float32", "float64", "int32", "uint32")
+    memory_limited: ClassVar[bool] = True
+    examples: ClassVar[int | None] = None
+    cuda_marks: ClassVar[Sequence[pytest.MarkDecorator]] = ()
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Parametrise over devices and weight dtypes."""
+        if "device_kind" in metafunc.fixturenames:
+            kinds = self.backend.devices if self.devices is None else self.devices
+            metafunc.parametrize("device_kind", device_params(kinds, self.cuda_marks))
+        if "weight_dtype" in metafunc.fixturenames:
+            metafunc.parametrize("weight_dtype", self.weight_dtypes, ids=str)
+
+    def build(self, num_vertices: int, device_kind: str = "cpu", weight_dtype: str | None = None, **more: Any) -> Store:
+        """Return an empty store of the backend under test."""
+        dtype = None if weight_dtype is None else np.dtype(weight_dtype)
+        device = resolve_device(device_kind)
+        return self.backend(num_vertices, device=device, weight_dtype=dtype, **{**self.options, **more})
+
+    def modelled(self, store: Store) -> ModelledStore:
+        """Return ``store`` beside its model."""
+        dtypes = [None if dtype is None else np.dtype(dtype) for dtype in self.weight_dtypes[:2]]
+        return ModelledStore(store, walks=not store.device.is_cuda and store.weight_dtype in dtypes)
+
+    def batch(self, store: Store, edges: Sequence[Edge], weights: Sequence[float]) -> tuple[Array, Array, Array | None]:
+        """Return a batch on the device of ``store``; without weights if it has none."""
+        xp = store.device.xp
+        src, dst = xp.array([u for u, _ in edges], np.uint32), xp.array([v for _, v in edges], np.uint32)
+        return src, dst, None if store.weight_dtype is None else xp.array(weights, store.weight_dtype)
+
+    # -- the class -----------------------------------------------------------------------------------------------------
+
+    def test_is_named(self) -> None:
+        """The backend is a Store with a name, devices and a priority."""
+        assert issubclass(self.backend, Store)
+        assert isinstance(self.backend.name, str)
+        assert self.backend.name
+        assert set(self.backend.devices) <= {"cpu", "cuda"}
+        assert self.backend.devices
+        assert isinstance(self.backend.guarded, bool)
+        assert isinstance(self.backend.priority, int)
+
+    @pytest.mark.parametrize("operation", [*OPERATIONS, "options"])
+    def test_signature(self, operation: str) -> None:
+        """Every operation has the parameters of the protocol: names, kinds and defaults."""
+        wanted = inspect.signature(getattr(Store, operation)).parameters.values()
+        got = inspect.signature(getattr(self.backend, operation)).parameters.values()
+        assert [(p.name, p.kind, p.default) for p in got] == [(p.name, p.kind, p.default) for p in wanted]
+
+    def test_constructor(self) -> None:
+        """The constructor takes what the protocol passes; everything else is a keyword with a default."""
+        protocol = inspect.signature(Store.__init__).parameters
+        parameters = inspect.signature(self.backend.__init__).parameters
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            assert set(protocol) <= set(parameters)
+        for p in parameters.values():
+            if p.name not in protocol:
+                assert p.kind is p.VAR_KEYWORD or (p.kind is p.KEYWORD_ONLY and p.default is not p.empty), p
+
+    def test_capabilities(self) -> None:
+        """capabilities() covers the protocol, and the required operations are native."""
+        capabilities = self.backend.capabilities()
+        assert set(capabilities) == set(OPERATIONS)
+        assert set(capabilities.values()) <= {"native", "fallback"}
+        assert all(capabilities[name] == "native" for name in ("insert", "delete", "edges"))
+
+    # -- behaviour -----------------------------------------------------------------------------------------------------
+
+    def test_every_operation(self, device_kind: str, weight_dtype: str | None) -> None:
+        """A fixed tour through all operations leaves the store equal to a dictionary, in everything it can be asked."""
+        model = self.modelled(self.build(40, device_kind, weight_dtype))
+        for step in TOUR:
+            model.step(*step)
+
+    def test_random_operations(self, device_kind: str, weight_dtype: str | None) -> None:
+        """So do random sequences of operations; a failure is reported with the shortest sequence that shows it."""
+        count = settings().max_examples if self.examples is None else self.examples
+        integral = weight_dtype is not None and np.dtype(weight_dtype).kind in "iu"
+
+        def body(num_vertices: int, hinted: bool, steps: list[tuple[str, int, int, int, int]]) -> None:
+            hints = np.arange(num_vertices, dtype=np.int64) % 50 if hinted else None
+            model = self.modelled(self.build(num_vertices, device_kind, weight_dtype, degree_hints=hints))
+            for step in steps:
+                model.step(*step)
+
+        vertices = st.sampled_from((0, 1, 2, 40, 1500))
+        run_examples(
+            body, max(1, count // 5) if integral else count, num_vertices=vertices, hinted=st.booleans(), steps=STEPS
+        )
+
+    def test_hub(self, device_kind: str) -> None:
+        """One vertex takes thousands of edges, in growing batches, and gives them back."""
+        model = self.modelled(self.build(5000, device_kind))
+        rng = np.random.default_rng(1)
+        every = rng.permutation(5000).astype(np.uint32)
+        for lo, hi in ((0, 1), (1, 40), (40, 700), (700, 5000)):
+            model.insert(np.full(hi - lo, 7, np.uint32), every[lo:hi], None)
+            model.verify(rng)
+        for lo, hi in ((0, 2600), (2600, 4990), (4990, 5000)):
+            model.delete(np.full(hi - lo, 7, np.uint32), every[lo:hi])
+            model.verify(rng)
+        model.insert(np.full(3000, 7, np.uint32), every[:3000], None)
+        model.verify(rng)
+
+    def test_reuses_memory(self, device_kind: str) -> None:
+        """Inserting and deleting the same edges over and over does not take more and more memory."""
+        store = self.build(300, device_kind)
+        rng = np.random.default_rng(2)
+        src, dst = (store.device.xp.array(rng.integers(0, 300, 4000), np.uint32) for _ in range(2))
+        allocated = []
+        for _ in range(12):
+            for change in (store.insert, store.delete):
+                change(src, dst)
+                store.device.synchronize()  # what a backend keeps in hand may depend on when its counters arrive
+            store.compact()
+            allocated.append(sum(size for _, size in store.memory().values()))
+        assert store.num_edges == 0
+        assert allocated[-1] <= max(allocated[:3])
+
+    def test_memory_goes_with_the_store(self, device_kind: str) -> None:
+        """A store that nobody holds is gone at once, with its memory, without a collection of garbage."""
+        store = self.build(300, device_kind)
+        src, dst = (store.device.xp.arange(300, dtype=np.uint32) for _ in range(2))
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for change in (store.insert, store.insert, store.delete):
+                change(src, dst)
+            store.compact()
+            store.view()
+            store.check()
+            gone = weakref.ref(store)
+            del store, change
+            assert gone() is None, "a cycle of references keeps the store"
+        finally:
+            if collecting:
+                gc.enable()
+
+    def test_results_are_copies(self, device_kind: str, weight_dtype: str | None) -> None:
+        """Writing to what edges() and adjacency() returned does not change the store."""
+        store = self.build(6, device_kind, weight_dtype)
+        store.insert(*self.batch(store, [(0, 1), (2, 3), (2, 4)], [1, 2, 3]))
+        before = [None if part is None else store.device.to_numpy(part).copy() for part in store.edges()]
+        for part in (*store.edges(), *store.adjacency(store.device.xp.array([2, 0], np.uint32))):
+            if part is not None:
+                part[:] = 0
+        for part, wanted in zip(store.edges(), before, strict=True):
+            assert (part is None) == (wanted is None)
+            assert wanted is None or np.array_equal(store.device.to_numpy(part), wanted)
+        store.check()
+
+    def test_guard(self, device_kind: str, weight_dtype: str | None) -> None:
+        """A guard that is not zero holds every change back."""
+        if not self.backend.guarded:
+            pytest.skip(f"{self.backend.name} takes no guard: the graph checks every batch before it")
+        store = self.build(4, device_kind, weight_dtype)
+        first = self.batch(store, [(0, 1), (1, 2)], [5, 6])
+        store.insert(*first)
+        before = [store.device.to_numpy(part).copy() for part in store.edges() if part is not None]
+        xp = store.device.xp
+        for value in (1, 2**32 - 1):
+            guard = xp.array([value], np.uint32)
+            more = self.batch(store, [(0, 1), (0, 3), (3, 3)], [9, 9, 9])
+            assert not store.device.to_numpy(store.insert(*more, guard=guard).status).any()
+            assert not store.device.to_numpy(store.delete(*first[:2], guard=guard).status).any()
+            after = [store.device.to_numpy(part) for part in store.edges() if part is not None]
+            assert all(np.array_equal(a, b) for a, b in zip(after, before, strict=True))
+            store.check()
+        zero = xp.zeros(1, np.uint32)
+        assert store.device.to_numpy(store.insert(*self.batch(store, [(3, 3)], [1]), guard=zero).status).tolist() == [
+            NEW
+        ]
+        assert store.device.to_numpy(store.delete(*first[:2], guard=zero).status).tolist() == [REMOVED, REMOVED]
+        store.check()
+
+    def test_memory_limit(self, device_kind: str, weight_dtype: str | None) -> None:
+        """At the memory limit a batch fails as a whole: the store keeps what it had, and can go on."""
+        if not self.memory_limited:
+            pytest.skip(f"{self.backend.name} has no memory limit")
+        n, rng = 2000, np.random.default_rng(3)
+        empty = sum(size for _, size in self.build(n, device_kind, weight_dtype).memory().values())
+        limit = empty + 50_000
+        store = self.build(n, device_kind, weight_dtype, memory_limit=limit)
+        size, before, failed = 1000, store.edges(), False
+        while not failed and len(before.src) * 4 <= limit:  # an edge takes 4 bytes at least
+            src, dst = (store.device.xp.array(rng.integers(0, n, size), np.uint32) for _ in range(2))
+            weight = None if store.weight_dtype is None else store.device.xp.ones(size, store.weight_dtype)
+            try:
+                store.insert(src, dst, weight)
+                before, size = store.edges(), size * 2
+            except CapacityError:
+                failed = True
+        assert failed, f"{len(before.src)} edges went into {limit} bytes"
+        after, device = store.edges(), store.device
+        keys = [np.sort(device.to_numpy(edge_keys(part.src, part.dst))) for part in (before, after)]
+        assert np.array_equal(keys[0], keys[1]), "a failed insert() changed the store"
+        assert sum(allocated for _, allocated in store.memory().values()) <= limit
+        store.check()
+        with pytest.raises(CapacityError):
+            store.reserve(2 * limit)
+        store.delete(before.src, before.dst)
+        store.compact()
+        assert store.num_edges == 0
+        store.insert(*self.batch(store, [(0, 1)], [1]))
+        assert store.num_edges == 1
+        store.check()
+
+    def test_copy_to_other_device(self, weight_dtype: str | None) -> None:
+        """A copy on another device holds the same edges, there and back."""
+        if len(self.backend.devices) < 2 or cuda_device_count() == 0 or importlib.util.find_spec("cupy") is None:
+            pytest.skip("needs a backend for both devices, a CUDA device and CuPy")
+        rng = np.random.default_rng(4)
+        model = self.modelled(self.build(40, "cpu", weight_dtype))
+        model.step("insert", 300, 40, 1, 5)
+        model.step("delete", 40, 40, 1, 6)
+        there = self.modelled(model.store.copy_to(resolve_device("cuda")))
+        there.edges = dict(model.edges)
+        there.verify(rng)
+        there.verify_copy(CPU, rng)

@@ -1,0 +1,117 @@
+"""Walks over the view of a store by every function of its cursor."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from suricate.types import TOMBSTONE, EdgeList, StoreView
+
+
+def weight_function(view: StoreView) -> Callable[[Any, int], Any]:
+    """Return ``weight`` of the cursor of ``view``; one that says 0 if there are no weights."""
+    from numba import njit
+
+    @njit
+    def no_weight(g: Any, i: int) -> int:
+        return 0
+
+    return no_weight if view.weight_dtype is None else importlib.import_module(view.cursor).weight
+
+
+def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
+    """Compile a walk over ``view`` that uses every cursor function; see the body for what it fills in."""
+    from numba import njit
+
+    cursor: ModuleType = importlib.import_module(view.cursor)
+    degree, units, first, begin = cursor.degree, cursor.units, cursor.first, cursor.begin
+    end, following, key, find = cursor.end, cursor.following, cursor.key, cursor.find
+
+    weight = weight_function(view)
+
+    @njit
+    def walk(g, num_vertices, degrees, src, dst, weights, absent_src, absent_dst):
+        """Write degrees and edges; return (edges met, wrong answers of find)."""
+        count, wrong = 0, 0
+        for u in range(num_vertices):
+            degrees[u] = degree(g, u)
+            for k in range(units(g, u)):
+                c = first(g, u, k)
+                while c >= 0:
+                    for i in range(begin(g, c), end(g, c)):
+                        v = key(g, i)
+                        if v < TOMBSTONE:
+                            if count < len(src):
+                                src[count], dst[count], weights[count] = u, v, weight(g, i)
+                            count += 1
+                            wrong += find(g, u, v) != i
+                    c = following(g, c)
+        for i in range(len(absent_src)):
+            wrong += find(g, absent_src[i], absent_dst[i]) != -1
+        return count, wrong
+
+    return walk
+
+
+def updated_walker(view: StoreView) -> Callable[..., int]:
+    """Compile a walk over the edges inserted since the mark, by the iterator of the cursor of ``view``."""
+    from numba import njit
+
+    cursor: ModuleType = importlib.import_module(view.cursor)
+    begin, end, key, is_fresh = cursor.begin, cursor.end, cursor.key, cursor.is_fresh
+    updated_count, updated_segment, segment_owner = cursor.updated_count, cursor.updated_segment, cursor.segment_owner
+
+    weight = weight_function(view)
+
+    @njit
+    def walk(g, num_vertices, src, dst, weights):
+        """Write the edges; return how many there are."""
+        count = 0
+        for i in range(updated_count(g)):
+            c = updated_segment(g, i)
+            u = segment_owner(g, c)
+            if u < num_vertices:
+                for slot in range(begin(g, c), end(g, c)):
+                    v = key(g, slot)
+                    if v < TOMBSTONE and is_fresh(g, slot):
+                        if count < len(src):
+                            src[count], dst[count], weights[count] = u, v, weight(g, slot)
+                        count += 1
+        return count
+
+    return walk
+
+
+_walkers: dict[tuple[str, type, np.dtype | None], Callable[..., tuple[int, int]]] = {}
+_updated_walkers: dict[tuple[str, type, np.dtype | None], Callable[..., int]] = {}
+
+
+def walk_view(view: StoreView, num_edges: int, absent: tuple[np.ndarray, np.ndarray]) -> tuple[EdgeList, np.ndarray]:
+    """Return the edges and degrees that the cursor of a CPU view meets; ``find`` must agree and not find ``absent``."""
+    which = (view.cursor, type(view.data), view.weight_dtype)
+    if which not in _walkers:
+        _walkers[which] = walker(view)
+    degrees = np.zeros(view.num_vertices, np.int64)
+    src, dst = np.zeros(num_edges, np.uint32), np.zeros(num_edges, np.uint32)
+    weight = np.zeros(num_edges, view.weight_dtype or np.uint8)
+    count, wrong = _walkers[which](view.data, view.num_vertices, degrees, src, dst, weight, *absent)
+    assert count == num_edges, f"the cursor of the view meets {count} edges, the store has {num_edges}"
+    assert wrong == 0, "find() of the cursor disagrees with the walk"
+    return EdgeList(src, dst, None if view.weight_dtype is None else weight), degrees
+
+
+def walk_updated(view: StoreView, num_edges: int) -> EdgeList:
+    """Return the edges that the updated-edges iterator of the cursor of a CPU view meets, at most ``num_edges``."""
+    which = (view.cursor, type(view.data), view.weight_dtype)
+    if which not in _updated_walkers:
+        _updated_walkers[which] = updated_walker(view)
+    src, dst = np.zeros(num_edges, np.uint32), np.zeros(num_edges, np.uint32)
+    weight = np.zeros(num_edges, view.weight_dtype or np.uint8)
+    count = _updated_walkers[which](view.data, view.num_vertices, src, dst, weight)
+    assert count <= num_edges, f"the updated-edges iterator meets {count} edges, the store has {num_edges}"
+    return EdgeList(src[:count], dst[:count], None if view.weight_dtype is None else weight[:count])

@@ -1,0 +1,84 @@
+"""The plain types that a store and its callers exchange: edge lists, outcomes, views, sentinels and statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.devices import Array
+
+EMPTY = 0xFFFFFFFF  #: a slot that never held an edge
+TOMBSTONE = 0xFFFFFFFE  #: a slot whose edge was deleted
+MAX_VERTICES = TOMBSTONE  #: ids are below this
+
+UNCHANGED, NEW, REPLACED = 0, 1, 2  #: status of an edge of an insertion batch
+REMOVED = 1  #: status of an edge of a deletion batch (``UNCHANGED``: it was not there)
+
+WEIGHT_DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "int32", "uint32"))
+
+
+class EdgeList(NamedTuple):
+    """Edges as parallel arrays: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` or None."""
+
+    src: Array
+    dst: Array
+    weight: Array | None = None
+
+
+class Outcome(NamedTuple):
+    """What a batch did: ``status`` is ``uint8[n]``, one per input edge.
+
+    ``weight`` is None on an unweighted store, else ``weight_dtype[n]``: the weight *before* the batch where ``status``
+    is ``REPLACED`` or ``REMOVED``, unspecified elsewhere.
+    """
+
+    status: Array
+    weight: Array | None = None
+
+
+class Adjacency(NamedTuple):
+    """Out-edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``; ``offsets`` is ``int64[k + 1]``."""
+
+    offsets: Array
+    dst: Array
+    weight: Array | None = None
+
+
+@dataclass(frozen=True)
+class StoreView:
+    """The plain arrays of a store, handed to kernels; valid until the store changes.
+
+    Attributes:
+        data: a NamedTuple *instance* of arrays and ints whose class is defined at the top level of a module. Numba
+            takes it as it is; for CUDA a struct ``View`` with the same field names is made of it (array -> pointer,
+            int -> ``long long``).
+        cursor: name of the module that holds the Numba cursor functions (see ``suricate.cursors``).
+        header: the ``.cuh`` file with the same functions for CUDA.
+        constants: integers that the header sees as macros (slab width, for instance).
+        weight_dtype: dtype of the weights, None if there are none.
+        num_vertices: number of vertices.
+    """
+
+    data: Any
+    cursor: str
+    header: Path
+    num_vertices: int
+    weight_dtype: np.dtype | None = None
+    constants: Mapping[str, int] = field(default_factory=dict)
+
+
+class Change(NamedTuple):
+    """One half of a batch as the store saw it: its edges (twice, as arcs, if ``mirrored``) and the outcome."""
+
+    edges: EdgeList
+    outcome: Outcome
+    mirrored: bool
+
+
+def edge_keys(src: Array, dst: Array) -> Array:
+    """Return ``uint64[n]`` keys ``src << 32 | dst``, ordered by source, then destination."""
+    return (src.astype(np.uint64) << np.uint64(32)) | dst.astype(np.uint64)
