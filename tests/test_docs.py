@@ -20,8 +20,12 @@ from suricate.plugins import hookspecs
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "examples").rglob("*.md")])
 PLUGIN_PAGE = CHECKOUT / "docs" / "plugins.md"
-EXCERPTED = [CHECKOUT / "core" / "plugins" / "hookspecs.py", CHECKOUT / "tests" / "tutorial_backend.py",
-             CHECKOUT / "tests" / "test_tutorial_backend.py", *(CHECKOUT / "examples").rglob("*.py")]  # fmt: skip
+EXCERPTED = [
+    CHECKOUT / "core" / "plugins" / "hookspecs.py",
+    CHECKOUT / "tests" / "support" / "tutorial_backend.py",
+    CHECKOUT / "tests" / "core" / "testing" / "test_tutorial_backend.py",
+    *(CHECKOUT / "examples").rglob("*.py"),
+]
 
 
 READS = re.compile(r"""\bread(?:_events)?\(["']([^"']+)["']""")
@@ -100,7 +104,7 @@ def test_hook_has_a_one_line_docstring_that_the_page_repeats(hook: str) -> None:
 
 @pytest.mark.parametrize("hook", hooks())
 def test_hook_has_a_test_of_its_own(hook: str) -> None:
-    text = (CHECKOUT / "tests" / "test_plugins.py").read_text()
+    text = (CHECKOUT / "tests" / "core" / "plugins" / "test_plugins.py").read_text()
     assert f"\ndef test_{hook}_hook(" in text
 
 

@@ -1,15 +1,113 @@
-"""Structs that Python packs and kernels read: the C++ text and the packer come from one description."""
+"""Structs, enums and constants that Python and C++ share: one Python description gives the C++ text and the packer.
+
+Nothing here is written a second time in a header: a program's prelude holds the text (see ``suricate.cuda.program``),
+and what a launch packs comes from the same object, so the two cannot differ. Needs no CuPy and no GPU.
+"""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from suricate.cuda.program import c_type
 from suricate.types import StoreView
+
+_CODES = {  # C++ type -> code of the ``struct`` module
+    "bool": "?", "int8_t": "b", "uint8_t": "B", "int16_t": "h", "uint16_t": "H", "int": "i", "uint32_t": "I",
+    "long long": "q", "uint64_t": "Q", "unsigned long long": "Q", "float": "f", "double": "d",
+}  # fmt: skip
+_POINTER = "Q"
+
+
+class Struct:
+    """A C++ struct of scalars and pointers, and the packer of its values.
+
+    Args:
+        name: its name in C++.
+        fields: C++ type by field name, in order; a type that ends in ``*`` is a pointer, packed as an address.
+        base: the struct it extends, if any: its fields come first.
+
+    Fields are laid out with C++'s own alignment, which the declaration asserts.
+
+    >>> edges = Struct("Edges", {"src": "const uint32_t*", "n": "long long", "share": "uint32_t"})
+    >>> edges.size
+    24
+    """
+
+    def __init__(self, name: str, fields: Mapping[str, str], *, base: Struct | None = None) -> None:
+        self.name, self.base = name, base
+        self.own = dict(fields)
+        self.fields: dict[str, str] = {**(base.fields if base else {}), **fields}
+
+    @cached_property
+    def declaration(self) -> str:
+        """The definition in C++, without that of the base."""
+        head = f"struct {self.name}{f' : {self.base.name}' if self.base else ''} {{"
+        members = [f"    {kind} {name};" for name, kind in self.own.items()]
+        check = f'static_assert(sizeof({self.name}) == {self.size}, "packed by Python");'
+        return "\n".join([head, *members, "};", check])
+
+    @cached_property
+    def _layout(self) -> tuple[tuple[tuple[int, str], ...], int, int]:
+        """(offset, code) of each field, the size, and the alignment; a base keeps its tail padding, as in C++."""
+        (placed, offset, widest) = self.base._layout if self.base else ((), 0, 1)
+        fields = list(placed)
+        for code in map(_code, self.own.values()):
+            size = struct.calcsize(f"={code}")
+            offset += -offset % size
+            fields.append((offset, code))
+            offset, widest = offset + size, max(widest, size)
+        return tuple(fields), offset + -offset % widest, widest
+
+    @cached_property
+    def packer(self) -> struct.Struct:
+        """Packs one value per field, in order; pointers as integers."""
+        fields, size, _ = self._layout
+        parts, end = ["="], 0
+        for offset, code in fields:
+            parts.append(f"{offset - end}x{code}")
+            end = offset + struct.calcsize(f"={code}")
+        return struct.Struct("".join([*parts, f"{size - end}x"]))
+
+    @property
+    def size(self) -> int:
+        """Size in bytes."""
+        return self.packer.size
+
+    @cached_property
+    def dtype(self) -> np.dtype:
+        """The struct as a NumPy dtype, to read one that a kernel wrote; pointers are ``uint64``."""
+        fields, size, _ = self._layout
+        offsets, codes = zip(*fields, strict=True)
+        return np.dtype({"names": [*self.fields], "formats": codes, "offsets": offsets, "itemsize": size})
+
+
+def _code(kind: str) -> str:
+    return _POINTER if kind.endswith("*") else _CODES[kind]
+
+
+def enum(name: str, members: Mapping[str, int]) -> str:
+    """Return a C++ enum of these members (``name`` may be empty)."""
+    body = ", ".join(f"{member} = {value}" for member, value in members.items())
+    return f"enum{f' {name}' if name else ''} {{ {body} }};"
+
+
+def constants(values: Mapping[str, int | float]) -> str:
+    """Return C++ constants: ``uint32_t`` for integers (``uint64_t`` beyond 32 bits), ``float`` for floats."""
+    return "\n".join(f"constexpr {_literal(name, value)};" for name, value in values.items())
+
+
+def _literal(name: str, value: float) -> str:
+    if isinstance(value, float):
+        return f"float {name} = {value!r}f"
+    if value < 0:
+        return f"int {name} = {value}"
+    return f"uint32_t {name} = {value}u" if value < 1 << 32 else f"uint64_t {name} = {value}ull"
 
 
 @dataclass(frozen=True)

@@ -360,7 +360,7 @@ def test_every_built_in_backend_is_put_through_the_kit() -> None:
     """Some test module subclasses StoreConformance and names the backend."""
     kits = [
         text
-        for text in (file.read_text() for file in Path(__file__).parent.rglob("test_*.py"))
+        for text in (file.read_text() for file in Path(__file__).parents[2].rglob("test_*.py"))
         if re.search(r"^class Test\w+\((\w+, *)*StoreConformance\b", text, re.MULTILINE)
     ]
     built_in = {plugin.name for plugin in plugins.installed() if plugin.source == "suricate"}

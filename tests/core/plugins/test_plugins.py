@@ -12,6 +12,7 @@ from types import ModuleType, SimpleNamespace
 
 import click
 import pytest
+import tutorial_backend
 from tutorial_backend import TutorialStore
 
 import suricate as su
@@ -19,7 +20,7 @@ from suricate import plugins
 from suricate.devices import CPU, Device
 from suricate.errors import DeviceError, PluginError, UnknownNameError
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "suricate-concentration"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "suricate-concentration"
 BUILT_IN = {"slabhash", "hornet_like", "csr_baseline", "bfs", "pagerank", "bench"}
 
 
@@ -75,7 +76,7 @@ def site(tmp_path: Path) -> Path:
 
 def python(code: str, *path: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run ``code`` in a new interpreter that finds the plugins under ``path`` and the tutorial backend."""
-    folders = os.pathsep.join(map(str, (*path, Path(__file__).parent)))
+    folders = os.pathsep.join(map(str, (*path, Path(tutorial_backend.__file__).parent)))
     clean = {key: value for key, value in os.environ.items() if not key.startswith("SURICATE_")}
     environ = {**clean, "PYTHONPATH": folders, "CUDA_VISIBLE_DEVICES": "", **environ}
     return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=120)
