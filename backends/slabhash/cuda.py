@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import struct
-import sys
 import weakref
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -13,14 +11,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cupy
-import cupyx
 import numpy as np
 from cupy.cuda import alloc
 
 from suricate.backends.slabhash.layout import BUMP, TOUCHED, Slabs
 from suricate.backends.slabhash.programs import DELETION, INSERT_BLOCKS, INSERTION, QUERY, SCRATCH, backend_programs
 from suricate.cuda.ingest import RAW, RawBatch, Variant
-from suricate.cuda.launch import StructKernel, wait_for
+from suricate.cuda.launch import StructKernel
+from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import Program
 from suricate.cuda.structs import ViewStruct, view_struct
 from suricate.devices import Array
@@ -175,25 +173,16 @@ class CudaKernels:
 
     def __init__(self, store: Any) -> None:
         self._store = weakref.ref(store)  # which holds this: in a cycle its memory would outlive it
-        self._device = store.device
         self._packed: tuple[np.void, bytes] | None = None
         self._programs: dict[Variant | None, dict[str, Program]] = {}
         self._kernels: dict[tuple[str, Variant | None], BatchKernel] = {}
         self._plans: dict[tuple[str, Variant | None, int], Plan] = {}
-        # uint64[3] in host memory: what insertions send (see insert.cu), each in the lower half of a word; above it are
-        # the slabs granted until then. A memoryview gives plain ints, at once and a whole word at a time.
-        pinned = cupyx.empty_pinned(3, np.uint64)
-        pinned[:] = 0
-        self._mirror_address, self._mirror = pinned.ctypes.data, memoryview(pinned)
+        # What insertions send (see insert.cu), each in the lower half of a word; above it the slabs granted until then.
+        self._pinned = PinnedCounters(store.device, 3)
         self._kept_scratch = NO_SCRATCH
         self._aside = NO_SPACE  # for a batch to come
         self._granted = self._seen = 0  # slabs, to all insertions and to those whose counters are known, modulo 2**32
         self.behind = 0  #: insertions since counters were taken over
-
-    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:  # names may be gone by then
-        granted = getattr(self, "_granted", None)  # None if the constructor failed
-        if granted is not None and any(word >> 32 != granted for word in self._mirror) and not finalizing():
-            wait_for(self._device)  # an insertion is about to write to the host memory that goes away now
 
     @property
     def store(self) -> Any:
@@ -291,11 +280,11 @@ class CudaKernels:
         seen = self._seen
         if seen == self._granted:
             return
-        room, used, wanted = self._mirror.tolist()
+        room, used, wanted = self._pinned.words.tolist()
         arrived = room >> 32
         if not 0 < arrived - seen & LOWER_HALF < HALF or used >> 32 != arrived or wanted >> 32 != arrived:
             return  # nothing new, or only a part of it: next time
-        self._seen, self.behind = arrived, 0
+        self._seen, self.behind, self._pinned.busy = arrived, 0, arrived != self._granted
         self.store._set_room((room & LOWER_HALF) - self.pending, used & LOWER_HALF, wanted & LOWER_HALF)
 
     @property
@@ -305,7 +294,7 @@ class CudaKernels:
 
     def forget_pending(self) -> None:
         """The store knows the counters, as they are behind all that was queued."""
-        self._seen, self.behind = self._granted, 0
+        self._seen, self.behind, self._pinned.busy = self._granted, 0, False
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
@@ -365,6 +354,7 @@ class CudaKernels:
         words = (*addresses, edges, grant.quota, ahead, granted, plan.share)
         if raw:
             words += raw.words
+        self._pinned.busy = True
         plan.kernel.launch(scratch.prefix, plan.blocks, words)
         store._room -= slabs
         self.behind += 1
@@ -400,7 +390,7 @@ class CudaKernels:
         addresses = [memory.ptr + offset if size else 0 for offset, size in zip(offsets, sizes, strict=True)]
         _, table, *_, moves, _ = sizes
         shared = SCRATCH.pack(
-            *addresses, self._mirror_address, self.store.per_bucket, table // 4, self._chain_limit, moves // 8
+            *addresses, self._pinned.address, self.store.per_bucket, table // 4, self._chain_limit, moves // 8
         )
         return Scratch(edges, end, memory, self._view()[1] + shared)
 

@@ -1,0 +1,62 @@
+"""Counters in pinned host memory: the device writes them, the host polls them without waiting."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from suricate.cuda.launch import wait_for
+from suricate.devices import Array, Device
+
+
+class PinnedCounters:
+    """Counters that the device writes to host memory, where the host polls them without waiting.
+
+    Either kernels store to ``address``, or :meth:`copy_from` queues a copy of counters that lie on the device. ``busy``
+    says that such work may be under way: whoever launches a kernel that writes here sets it, and clears it when all of
+    them are known to have ended. The memory of a busy object is given back only after a wait for the device.
+
+    Args:
+        device: the CUDA device that writes the counters.
+        size: how many there are.
+        dtype: their dtype.
+
+    Attributes:
+        array: the counters, ``dtype[size]``, zero at first.
+        words: the same as a ``memoryview``: indexing gives plain ints, a whole counter at a time.
+        address: where they lie, for kernels.
+        busy: whether work that writes to them may be under way.
+    """
+
+    __slots__ = ("_copied", "_device", "address", "array", "busy", "words")
+
+    def __init__(self, device: Device, size: int, dtype: Any = np.uint64) -> None:
+        self.busy = False
+        self._device = device
+        self._copied: Any = None  # the event behind the last copy
+        memory = device.xp.cuda.alloc_pinned_memory(size * np.dtype(dtype).itemsize)
+        self.array = np.frombuffer(memory, dtype, size)
+        self.array[:] = 0
+        self.words = self.array.data
+        self.address: int = self.array.ctypes.data
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:  # names may be gone by then
+        if getattr(self, "busy", False) and not finalizing():
+            wait_for(self._device)
+
+    def copy_from(self, counters: Array) -> None:
+        """Queue a copy of counters on the device (the same shape and dtype) into the current stream; does not wait."""
+        if self._copied is None:
+            self._copied = self._device.xp.cuda.Event(disable_timing=True)
+        self.busy = True
+        counters.get(out=self.array, blocking=False)
+        self._copied.record()
+
+    def has_arrived(self) -> bool:
+        """Return whether the last copy, there is one, is complete; if so, the counters are no longer busy."""
+        if self.busy and self._copied.done:
+            self.busy = False
+        return not self.busy

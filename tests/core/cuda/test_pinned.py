@@ -1,0 +1,73 @@
+"""Counters that the host polls: plain ints, and memory that the device may still write to is not given back."""
+
+from __future__ import annotations
+
+import gc
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from suricate.cuda.pinned import PinnedCounters
+
+
+class FakeDevice:
+    """A device whose pinned memory is ordinary memory, and that counts waits."""
+
+    index = 0
+
+    def __init__(self) -> None:
+        self.waits, self.done = 0, False
+        self.xp = SimpleNamespace(
+            cuda=SimpleNamespace(alloc_pinned_memory=bytearray, Event=self.event, Device=lambda index: self)
+        )
+
+    def event(self, **how: Any) -> Any:
+        return SimpleNamespace(record=lambda: None, done=self.done)
+
+    def synchronize(self) -> None:
+        self.waits += 1
+
+
+@pytest.mark.parametrize(("busy", "waits"), [(False, 0), (True, 1)])
+def test_memory_is_kept_while_the_device_may_write_to_it(busy: bool, waits: int) -> None:
+    device = FakeDevice()
+    counters = PinnedCounters(device, 3)  # type: ignore[arg-type]
+    counters.busy = busy
+    del counters
+    gc.collect()
+    assert device.waits == waits
+
+
+def test_counters_are_plain_ints_at_an_address() -> None:
+    counters = PinnedCounters(FakeDevice(), 3)  # type: ignore[arg-type]
+    assert counters.words.tolist() == [0, 0, 0]
+    counters.array[1] = 1 << 40
+    assert counters.words[1] == 1 << 40
+    assert type(counters.words[1]) is int
+    assert counters.address == counters.array.ctypes.data
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_a_copy_is_busy_until_it_has_arrived(done: bool) -> None:
+    device = FakeDevice()
+    device.done = done
+    counters = PinnedCounters(device, 2, np.int64)  # type: ignore[arg-type]
+    counters.copy_from(SimpleNamespace(get=lambda out, blocking: out.__setitem__(slice(None), [4, 5])))
+    assert counters.words.tolist() == [4, 5]
+    assert counters.has_arrived() is done
+    assert counters.busy is not done
+
+
+def test_nothing_waits_where_there_was_no_memory() -> None:
+    device = FakeDevice()
+
+    def fail(size: int) -> None:
+        raise MemoryError
+
+    device.xp.cuda.alloc_pinned_memory = fail
+    with pytest.raises(MemoryError):
+        PinnedCounters(device, 2)  # type: ignore[arg-type]
+    gc.collect()
+    assert device.waits == 0
