@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,15 @@ class StoreView:
         constants: integers that the header sees as macros (slab width, for instance).
         weight_dtype: dtype of the weights, None if there are none.
         num_vertices: number of vertices.
+
+    What the cursor can do besides walking one vertex (see ``suricate.cursors``); operators choose their kernels by it:
+
+    Attributes:
+        can_scan: whether the header can walk all segments in address order.
+        has_updated: whether the cursor can walk the edges inserted since ``Store.mark()``.
+        ascending: whether it meets every adjacency in ascending order of destination.
+        find: cost of an edge query: expected constant, a binary search, or a scan of the adjacency.
+        owner_per: whether all edges of a segment have one source (``"segment"``) or each its own (``"slot"``).
     """
 
     data: Any
@@ -69,6 +78,11 @@ class StoreView:
     num_vertices: int
     weight_dtype: np.dtype | None = None
     constants: Mapping[str, int] = field(default_factory=dict)
+    can_scan: bool = False
+    has_updated: bool = False
+    ascending: bool = False
+    find: Literal["hash", "sorted", "linear"] = "linear"
+    owner_per: Literal["segment", "slot"] = "segment"
 
 
 class Change(NamedTuple):

@@ -803,6 +803,9 @@ class SlabHashStore(Store):
             num_vertices=n,
             weight_dtype=self.weight_dtype,
             constants=macros(shape),
+            can_scan=True,
+            has_updated=True,
+            find="hash",
         )
 
     def _edge_arrays(self, size: int) -> EdgeList:

@@ -133,10 +133,21 @@ def view_struct(data: Any) -> ViewStruct:
 
 
 def view_prelude(view: StoreView) -> str:
-    """Return what a kernel template needs before it can walk ``view``: macros, ``weight_t``, ``View``, the cursor."""
-    macros: Mapping[str, Any] = {"WEIGHTED": int(view.weight_dtype is not None), **view.constants}
+    """Return what a kernel template needs before it can walk ``view``: macros, ``weight_t``, ``View``, the cursor.
+
+    Macros say what the view says its cursor can do; a header that says otherwise does not compile.
+    """
+    macros: Mapping[str, Any] = {
+        "WEIGHTED": int(view.weight_dtype is not None),
+        "HAS_UPDATED": int(view.has_updated),
+        "OWNER_PER_SLOT": int(view.owner_per == "slot"),
+        **view.constants,
+    }
     lines = [f"#define {name} {value}" for name, value in macros.items()]
     lines.append(f"typedef {c_type(view.weight_dtype or np.int32)} weight_t;")
     lines.append(view_struct(view.data).declaration)
     lines.append(f'#include "{view.header.name}"')
+    agreed = {"(SCAN_LANES > 0)": view.can_scan, "HAS_UPDATED": view.has_updated}
+    for macro, promised in agreed.items():
+        lines.append(f'static_assert({macro} == {int(promised)}, "{view.header.name} contradicts the StoreView");')
     return "\n".join(lines)

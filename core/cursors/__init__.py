@@ -1,9 +1,9 @@
-"""Cursors: how kernels walk a store, the same idea in Numba and in CUDA C++.
+"""Cursors: how kernels walk a store, the same functions in Numba and in CUDA C++.
 
-A backend names, in its :class:`suricate.store.StoreView`, one Python module and one CUDA header. Operators are
+A backend names, in its :class:`suricate.types.StoreView`, one Python module and one CUDA header. Operators are
 templates over what these define; it is the only way in which they touch storage. ``g`` is the view's NamedTuple (Numba)
-or the struct ``View`` generated from it (CUDA); ``u`` a vertex; a *unit* is an independent part of a vertex's storage
-(a bucket, a block); a *slot* the place of one edge.
+or the struct ``View`` generated from it (CUDA); ``u`` a vertex; a *slot* the place of one edge, an integer of 64 bits.
+A *unit* is an independent part of the storage of one vertex (a bucket, a block), the grain of parallel work.
 
 Numba module (all functions ``@njit``, integers in and out):
 
@@ -19,19 +19,26 @@ Numba module (all functions ``@njit``, integers in and out):
 ``find(g, u, v)``     slot of edge ``(u, v)``, or -1
 ====================  =============================================================================================
 
-A backend that remembers where it inserted may add an iterator over the edges inserted since ``Store.mark()``; operators
-then serve the scheme ``"updated"`` by it, and by a list (``Store.updated()``) otherwise. A *segment* is a part of the
-storage with one owner. All four functions are there, or none; they are called only while ``Store.has_mark``:
+A *segment* is a run of slots that is read as a whole, whoever's edges they hold: a slab, a block, a leaf of a packed
+array. ``StoreView.owner_per`` says who owns the edges of a segment: with ``"segment"`` one vertex owns them all
+(``segment_owner``), with ``"slot"`` each slot has an owner of its own (``slot_owner``).
+
+A backend that remembers where it inserted may add an iterator over the edges inserted since ``Store.mark()``, and
+says so by ``StoreView.has_updated``. Operators then serve the scheme ``"updated"`` by it, and by a list
+(``Store.updated()``) otherwise. It is used only while ``Store.has_mark``. One of the two owner functions is there, as
+``owner_per`` says:
 
 =========================  ========================================================================================
 ``updated_count(g)``       number of segments that were inserted into since the mark
 ``updated_segment(g, i)``  cursor at the ``i``-th of them (each is there once), for ``begin`` and ``end``
-``segment_owner(g, c)``    the vertex of a segment; ``EMPTY`` if it is nobody's any more
 ``is_fresh(g, i)``         whether the edge in slot ``i`` of such a segment was inserted since the mark
+``segment_owner(g, c)``    the vertex whose edges segment ``c`` holds; ``EMPTY`` if it is free
+``slot_owner(g, i)``       the source of the edge in slot ``i``; unspecified if the slot holds no edge
 =========================  ========================================================================================
 
-CUDA header (``__device__ __forceinline__``; the struct ``View``, the macros of ``StoreView.constants``, ``WEIGHTED``
-(0 or 1) and the type ``weight_t`` are defined before it is included; ``suricate.cuh`` is available):
+CUDA header (``__device__ __forceinline__``; the struct ``View``, the macros of ``StoreView.constants``, ``WEIGHTED``,
+``HAS_UPDATED`` and ``OWNER_PER_SLOT`` (0 or 1, from the view), and the type ``weight_t`` are defined before it is
+included; ``suricate.cuh`` is available):
 
 =================================================  =================================================================
 ``uint32_t degree(g, u)``                          as above
@@ -41,16 +48,22 @@ CUDA header (``__device__ __forceinline__``; the struct ``View``, the macros of 
 ``for_neighbors<LANES>(g, u, lane, f)``            the same for all units of ``u``
 ``weight_t weight(g, slot)``                       as above
 ``long long find(g, u, v)``                        as above, by one thread
-``SCAN_LANES``, ``segments(g)``,                   macro: lanes that share a segment (0: it cannot scan), number
-``segment_owner(g, s)``, ``for_segment(g, s,       of storage segments in address order; the vertex that owns segment
-lane, f)``                                         ``s`` (``EMPTY`` if none); calls ``f(v, slot)`` once per edge in it
-``HAS_UPDATED``, ``long long                       optional, where it can scan: macro, 1 if there is the iterator
-updated_segments(g)``, ``long long                 over the edges inserted since the mark; number of touched segments;
-updated_segment(g, i)``, ``for_updated(g, s,       number ``s`` of the ``i``-th, as for ``segment_owner``; calls
-lane, f)``                                         ``f(v, slot)`` once per inserted edge in it, by ``SCAN_LANES`` lanes
+``SCAN_LANES``                                     macro: threads that share a segment; 0 if the header cannot scan
 =================================================  =================================================================
 
-Both macros are written out, ``#define SCAN_LANES 0`` and ``#define HAS_UPDATED 1``: they are looked for in the text.
+With ``StoreView.can_scan``, where ``SCAN_LANES`` is not 0:
+
+=================================================  =================================================================
+``long long segments(g)``                          number of segments, numbered in address order
+``for_segment(g, s, lane, f)``                     calls ``f(v, slot)`` once per edge in segment ``s``
+``uint32_t segment_owner(g, s)``                   with ``owner_per="segment"``: as above
+``uint32_t slot_owner(g, slot)``                   with ``owner_per="slot"``: as above
+``long long updated_segments(g)``                  with ``has_updated``: number of segments inserted into
+``long long updated_segment(g, i)``                with ``has_updated``: number of the ``i``-th of them
+``for_updated(g, s, lane, f)``                     with ``has_updated``: ``f(v, slot)`` once per inserted edge in it
+=================================================  =================================================================
+
+A program in which ``SCAN_LANES`` or ``HAS_UPDATED`` contradict the view does not compile.
 
 The threads that share a unit, a vertex or a segment call these functions together, with equal arguments but ``lane``;
 ``f`` may diverge between them, so it must not use warp-wide primitives.
@@ -60,6 +73,21 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
+
+from suricate.types import StoreView
+
+ALWAYS = ("degree", "units", "first", "begin", "end", "following", "key", "find")
+UPDATED = ("updated_count", "updated_segment", "is_fresh")
+OWNER = {"segment": "segment_owner", "slot": "slot_owner"}
+
+
+def missing_functions(view: StoreView) -> list[str]:
+    """Return the functions that ``view`` promises and its Numba module lacks."""
+    module = importlib.import_module(view.cursor)
+    wanted = [*ALWAYS, *(("weight",) if view.weight_dtype is not None else ())]
+    if view.has_updated:
+        wanted += [*UPDATED, OWNER[view.owner_per]]
+    return [name for name in wanted if not hasattr(module, name)]
 
 
 @cache

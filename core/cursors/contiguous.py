@@ -37,6 +37,8 @@ def contiguous_view(
         header=Path(__file__).with_suffix(".cuh"),
         num_vertices=len(begin),
         weight_dtype=None if weight is None else weight.dtype,
+        ascending=ascending,
+        find="sorted" if ascending else "linear",
     )
 
 
