@@ -23,6 +23,7 @@ import click
 
 from suricate import __version__, plugins
 from suricate.errors import CheckFailed, PluginError, SuricateError
+from suricate.files import check_writable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -149,7 +150,7 @@ def run(
     except (TypeError, ValueError) as error:
         raise click.BadParameter(str(error), param_hint="--param") from error
     if output is not None:
-        check_folder(output)
+        check_writable(output)  # before anything is computed
     if backend is not None:
         plugins.backend(backend)  # an unknown name shows before the file is read
     graph, labels = build_graph(file, file_format, relabel, kind.requires, directed, device=device, backend=backend)
@@ -162,7 +163,7 @@ def run(
         console().print(top_table(columns, labels, top))
     if output is not None:
         write_columns(output, {**({} if labels is None else {"label": labels}), **columns})
-        click.echo(f"written to {output}")
+        click.echo(f"written to {output}", err=True)
 
 
 def build_graph(
@@ -191,12 +192,6 @@ def build_graph(
         options["weight_dtype"] = None
     with working("building the graph"):
         return data.to_graph(**options), data.labels
-
-
-def check_folder(path: Path) -> None:
-    """Raise ``click.BadParameter`` if the folder of ``path`` cannot be written; so nothing is computed in vain."""
-    if not os.access(path.parent, os.W_OK):
-        raise click.BadParameter(f"cannot write to {path.parent}")
 
 
 def is_snapshot(path: Path) -> bool:
@@ -250,9 +245,9 @@ def write_columns(path: Path, columns: dict[str, Any]) -> None:
     """Write one row per vertex, replacing ``path`` at once: ``.npz``, or CSV with a header."""
     import numpy as np
 
-    from suricate.io.files import replacing
+    from suricate.io.files import writing
 
-    with replacing(path) as file:
+    with writing(path) as file:
         if path.suffix == ".npz":
             np.savez(file, **columns)
             return
@@ -279,13 +274,14 @@ def quoted(text: str) -> str:
 def convert(
     source: Path, target: Path, file_format: str | None, target_format: str | None, relabel: bool, labels: bool
 ) -> None:
-    """Convert the graph file IN to OUT; OUT is replaced at once, when all of it is written.
+    """Convert the graph file IN to OUT.
 
-    A name that ends in .npz is a snapshot, which loads fastest; it keeps no times, no duplicates and no original ids.
+    OUT is replaced when all of it is written; a device or pipe (/dev/stdout, for instance) is written through. A name
+    that ends in .npz is a snapshot, which loads fastest; it keeps no times, no duplicates and no original ids.
     """
     from suricate.io import write
 
-    check_folder(target)
+    check_writable(target)
     if labels and not relabel:
         raise click.UsageError("--labels goes with --relabel")
     if is_snapshot(source):
@@ -303,7 +299,7 @@ def convert(
                 write(data, target, target_format, labels=labels, progress=progress)
             except ValueError as error:  # the format cannot hold it
                 raise click.UsageError(str(error)) from error
-    click.echo(f"{target} is written")
+    click.echo(f"{target} is written", err=True)
 
 
 # -- info --------------------------------------------------------------------------------------------------------------

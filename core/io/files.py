@@ -1,4 +1,4 @@
-"""Files as bytes: plain or compressed input in chunks of whole lines, and output that replaces a file at once."""
+"""Graph files as bytes: plain or compressed input in chunks of whole lines, and plain or compressed output."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from suricate.errors import FileFormatError
+from suricate.files import replacing
 
 CHUNK = 1 << 20  #: bytes that are read, decompressed and parsed at a time
 MAX_LINE = 1 << 20  #: a longer line means that the file is not an edge list
@@ -176,22 +177,12 @@ def _compressed(raw: IO[bytes], kind: str) -> Any:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes the place of ``path`` only when the block ends well.
-
-    Compresses where the name ends in ``.gz``, ``.xz`` or ``.bz2``. On an error the old file, if any, is untouched.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def writing(path: Path) -> Iterator[IO[bytes]]:
+    """Open ``path`` as ``suricate.files.replacing`` does; compress if the name ends in ``.gz``, ``.xz`` or ``.bz2``."""
     kind = split_suffix(path)[1]
-    try:
-        with open(temporary, "wb") as raw:
-            if kind:
-                with _compressed(raw, kind) as stream:
-                    yield stream
-            else:
-                yield raw
-            raw.flush()
-            os.fsync(raw.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as raw:
+        if not kind:
+            yield raw
+            return
+        with _compressed(raw, kind) as stream:
+            yield stream

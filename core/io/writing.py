@@ -225,7 +225,7 @@ def _write_lines(
 ) -> None:
     from suricate.io.formatter import format_chunk
 
-    with files.replacing(path) as out:
+    with files.writing(path) as out:
         out.write(header.encode())
         for begin in range(0, count, _ROWS):
             rows = slice(begin, min(begin + _ROWS, count))

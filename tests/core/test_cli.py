@@ -205,7 +205,7 @@ def test_run_on_a_snapshot(path_graph: Path, tmp_path: Path) -> None:
         (["bfs", "missing.txt"], "does not exist"),
         (["bfs", "FILE", "--format", "nope"], "nope"),
         (["bfs", "FILE", "--top", "-1"], "-1"),
-        (["bfs", "FILE", "--output", "no/such/folder/x.csv"], "cannot write to no/such/folder"),
+        (["bfs", "FILE", "--output", "no/such/folder/x.csv"], "No such file or directory: 'no/such/folder/x.csv'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -233,7 +233,8 @@ def test_convert_there_and_back(path_graph: Path, tmp_path: Path, name: str) -> 
     there, back = tmp_path / name, tmp_path / "back.txt"
     result = call("convert", path_graph, there)
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.strip() == f"{there} is written"
+    assert result.stdout == ""
+    assert result.stderr.strip() == f"{there} is written"
     assert call("convert", there, back).exit_code == 0
     again = su.read(back)
     assert set(zip(again.src.tolist(), again.dst.tolist(), strict=True)) == {(0, 1), (1, 2), (2, 3)}
@@ -262,7 +263,21 @@ def test_convert_relabels(weighted: Path, tmp_path: Path) -> None:
 def test_convert_into_a_missing_folder(path_graph: Path, tmp_path: Path) -> None:
     result = call("convert", path_graph, tmp_path / "missing" / "out.csv")
     assert result.exit_code == 2
-    assert f"cannot write to {tmp_path / 'missing'}" in result.stderr
+    assert f"No such file or directory: '{tmp_path / 'missing' / 'out.csv'}'" in result.stderr
+
+
+def test_convert_to_a_full_device(path_graph: Path) -> None:
+    result = call("convert", path_graph, "/dev/full")
+    assert result.exit_code == 2
+    assert result.stderr == "Error: [Errno 28] No space left on device: '/dev/full'\n"
+    assert Path("/dev/full").is_char_device()
+
+
+def test_convert_into_a_pipeline(path_graph: Path) -> None:
+    command = [sys.executable, "-m", "suricate.cli", "convert", str(path_graph), "/dev/stdout", "--to", "csv"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "src,dst\n0,1\n1,2\n2,3\n2,3\n"
+    assert done.stderr == "/dev/stdout is written\n"
 
 
 def test_info_of_the_machine() -> None:
