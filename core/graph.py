@@ -55,7 +55,7 @@ from suricate.types import (
 )
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import Ingest, RawBatch
+    from suricate.cuda.ingest import Ingest
     from suricate.structures.workspace import Workspace
     from suricate.tracker import Tracker
 
@@ -151,6 +151,7 @@ class Graph:
         self._in: Store | None = None
         if in_edges and directed:
             self._in = self._make_store(chosen, in_hints, memory_limit, backend_options)
+        self._fuses = self._ingest is not None and self._in is None and self._out.takes_unvalidated
 
     def _set(
         self, num_vertices: int, *, directed: bool, weight_dtype: np.dtype | None, self_loops: str, checks: str
@@ -185,7 +186,13 @@ class Graph:
             return None
         from suricate.cuda.ingest import Ingest
 
-        return Ingest(self.device, self.weight_dtype, deferred=self.checks == "deferred")
+        return Ingest(
+            self.device,
+            self.weight_dtype,
+            directed=self.directed,
+            self_loops=self.self_loops,
+            deferred=self.checks == "deferred",
+        )
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -497,6 +504,7 @@ class Graph:
         other._version, other._deleted, other._had_loops = self._version, self._deleted, self._saw_loops()
         other._out = self._out.copy_to(place)
         other._in = None if self._in is None else self._in.copy_to(place)
+        other._fuses = other._ingest is not None and other._in is None and other._out.takes_unvalidated
         return other
 
     def save(self, path: str | Path) -> None:
@@ -633,46 +641,28 @@ class Graph:
                 return self._update(delete, insert, parts)
         if ingest is not None:
             ingest.begin(self._num_vertices, self._version, eager)
-        batch = self._raw_batch(delete, insert)
-        if batch is None:
+        change = self._fused_change(delete, insert)
+        if change is None:
             delete = None if delete is None else self._arrays(delete, parts[0])
             insert = None if insert is None else self._arrays(insert, parts[1], inserting=True)
-            batch = self._raw_batch(delete, insert)
-        delta = None if batch is None else self._update_raw(batch, insert is not None)
-        if delta is None:
+            change = self._fused_change(delete, insert)
+        if change is None or change is False:
             return self._update_checked(delete, insert, parts, eager)
+        self._views.clear()
+        same = (self._num_vertices, self._num_vertices)
+        delta = self._delta(same, change) if insert is None else self._delta(same, None, change)
         if eager and ingest is not None:
             ingest.settle(answered=True)
         return self._changed(delta)
 
-    def _raw_batch(self, delete: Given | None, insert: Given | None) -> RawBatch | None:
-        """Return a batch for the store to check and apply in one go; None where that cannot be, or not as given."""
-        ingest, edges = self._ingest, delete if insert is None else insert
-        if ingest is None or not self._num_vertices or self._in is not None or not self._out.takes_raw:
+    def _fused_change(self, delete: Given | None, insert: Given | None) -> Any:
+        """Validate and apply a batch in one launch; see ``Ingest.fused`` for what is returned."""
+        if not self._fuses:
             return None
-        if edges is None or not (delete is None or insert is None):
-            return None
-        mirror, loops = not self.directed, 0
-        src, dst, weight = edges
-        if insert is not None:
-            if (weight is None) is not (self.weight_dtype is None) or self.self_loops == "drop":
-                return None
-            loops = LOOPS[self.self_loops] if mirror or self.self_loops == "error" else 0
-        return ingest.raw(src, dst, weight, mirror, loops)
-
-    def _update_raw(self, batch: RawBatch, inserting: bool) -> Delta | None:
-        """Have the store check and change in one go; None, with nothing done, where it cannot."""
         assert self._ingest is not None
-        try:
-            change = self._out.insert_raw(batch) if inserting else self._out.delete_raw(batch)
-        except MemoryError:
-            change = None  # the longer way needs less, and says it if the batch is bad as well
-        if change is None:
-            self._ingest.cancel()
-            return None
-        self._views.clear()
-        same = (self._num_vertices, self._num_vertices)
-        return self._delta(same, None, change) if inserting else self._delta(same, change)
+        if delete is None:
+            return None if insert is None else self._ingest.fused(self._out, "insert", insert)
+        return self._ingest.fused(self._out, "delete", delete) if insert is None else None
 
     def _update_checked(self, delete: Given | None, insert: Given | None, parts: tuple[int, int], eager: bool) -> Delta:
         """Check and copy both halves of a batch, then change the stores."""
@@ -750,8 +740,7 @@ class Graph:
         ingest = self._ingest
         assert ingest is not None
         if not inserting or self.self_loops != "drop":
-            loops = LOOPS[self.self_loops] if inserting and (mirror or self.self_loops == "error") else 0
-            return ingest.take(*edges, part=part, mirrored=mirror, loops=loops)
+            return ingest.take(*edges, part=part, mirrored=mirror, loops=ingest.loops if inserting else 0)
         # How many edges stay must be known on the host before the store can be called, so this policy waits.
         taken = ingest.take(*edges, part=part)
         ingest.settle()
@@ -857,33 +846,23 @@ class Graph:
         ingest = self._ingest
         if ingest is not None:
             ingest.begin(self._num_vertices, self._version)
+        fuses = ingest is not None and self._out.takes_unvalidated
         edges: Given = (src, dst, None)
-        batch = self._raw_query(edges)
-        if batch is None:
+        answer = None if ingest is None or not fuses else ingest.fused(self._out, "find", edges)
+        if answer is None:
             arrays = self._arrays(edges, 0)
             if arrays is None:
                 empty = self.device.xp.empty
                 return empty(0, bool), None if self.weight_dtype is None else empty(0, self.weight_dtype)
-            edges, batch = arrays, self._raw_query(arrays)
-        if batch is not None and ingest is not None:
-            try:
-                answer = self._out.find_raw(batch)
-            except MemoryError:
-                ingest.cancel()
-                raise
-        else:
+            edges = arrays
+            answer = None if ingest is None or not fuses else ingest.fused(self._out, "find", edges)
+        if answer is None or answer is False:
             taken = self._take(edges, 0, query=True)
             assert taken is not None
             answer = self._out.find(taken.src, taken.dst)
         if ingest is not None and ingest.used and self.checks == "eager":
             ingest.settle()
         return answer
-
-    def _raw_query(self, edges: Given) -> RawBatch | None:
-        """Return a query for the store to check and answer in one go, as :meth:`_raw_batch` does."""
-        if self._ingest is None or not self._num_vertices or not self._out.takes_raw:
-            return None
-        return self._ingest.raw(*edges)
 
     def _stores(self) -> tuple[Store, ...]:
         return (self._out,) if self._in is None else (self._out, self._in)

@@ -13,7 +13,6 @@ sentinels :data:`EMPTY` and :data:`TOMBSTONE`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,10 +20,10 @@ import numpy as np
 from suricate.arrays import move
 from suricate.devices import CPU, Array, Device
 from suricate.errors import DeviceError, require
-from suricate.types import Adjacency, Change, EdgeList, Outcome, StoreView, edge_keys
+from suricate.types import Adjacency, EdgeList, Outcome, StoreView, edge_keys
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import RawBatch
+    from suricate.cuda.ingest import UnvalidatedBatch
 
 
 class Store(ABC):
@@ -44,9 +43,9 @@ class Store(ABC):
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     #: whether :meth:`insert` and :meth:`delete` honour ``guard``; where not, the graph checks every batch eagerly
     guarded: ClassVar[bool] = False
-    #: whether on CUDA the store also takes batches that its own kernels check (``insert_raw``, ``delete_raw`` and
-    #: ``find_raw``, see ``core/cuda/ingest.cuh``): one launch less, which small batches notice
-    takes_raw: ClassVar[bool] = False
+    #: whether on CUDA the store has :meth:`apply_unvalidated`: kernels that check a batch in the launch that applies
+    #: it (see ``core/cuda/ingest.cuh``), which saves small batches a launch
+    takes_unvalidated: ClassVar[bool] = False
     #: of the backends that run on a device, the one of highest priority is the default
     priority: ClassVar[int] = 0
     #: backend options worth measuring: ``{option: values}``. ``suricate bench --suite sweep`` varies the first two
@@ -94,22 +93,20 @@ class Store(ABC):
 
     # -- optional: batches that the store checks itself ----------------------------------------------------------------
 
-    def insert_raw(self, batch: RawBatch) -> Callable[[], Change] | None:
-        """Insert like :meth:`insert` what nobody has checked; a bad batch is noted in its status and changes nothing.
+    def apply_unvalidated(self, batch: UnvalidatedBatch) -> Any:
+        """Check a device batch and apply it, in one launch; if any entry is invalid the store stays as it is.
 
-        Returns what gives the copies of the batch and the outcome when they are asked for; None where the store would
-        have to know the edges to make room for them: then nothing was done, and the graph calls :meth:`insert`. The
-        kernel calls ``answer`` of ``ingest.cuh`` when it knows whether the batch is bad: the graph waits for that only.
+        ``batch.operation`` is ``"insert"``, ``"delete"`` or ``"find"``. The kernel records an invalid entry as
+        ``ingest.cuh`` says, and an insertion or deletion calls its ``answer`` as soon as it knows whether the batch is
+        valid: an eager graph waits for that only.
+
+        Returns:
+            For ``"insert"`` and ``"delete"`` a callable that makes the :class:`~suricate.types.Change` on its first
+            use; for ``"find"`` ``(found, weight)`` as :meth:`find` does, invalid edges not found. None, with nothing
+            done, if the store declines the batch, for instance because it may not have enough memory reserved: the
+            graph then validates the batch and calls :meth:`insert`, :meth:`delete` or :meth:`find`.
         """
-        raise NotImplementedError(f"backend {self.name!r} takes no raw batches")
-
-    def delete_raw(self, batch: RawBatch) -> Callable[[], Change]:
-        """Delete like :meth:`delete` what nobody has checked; see :meth:`insert_raw`."""
-        raise NotImplementedError(f"backend {self.name!r} takes no raw batches")
-
-    def find_raw(self, batch: RawBatch) -> tuple[Array, Array | None]:
-        """Look up like :meth:`find` what nobody has checked; bad edges are not found."""
-        raise NotImplementedError(f"backend {self.name!r} takes no raw batches")
+        raise NotImplementedError(f"backend {self.name!r} takes no unvalidated batches")
 
     # -- optional: generic fallbacks -----------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from cupy.cuda import alloc
 
 from suricate.backends.slabhash.layout import BUMP, TOUCHED, Slabs
 from suricate.backends.slabhash.programs import DELETION, INSERT_BLOCKS, INSERTION, QUERY, SCRATCH, backend_programs
-from suricate.cuda.ingest import RAW, RawBatch, Variant
+from suricate.cuda.ingest import UNVALIDATED, UnvalidatedBatch, Variant
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import Program
@@ -58,7 +58,7 @@ def _offsets(*sizes: int) -> tuple[int, ...]:
 
 
 class Space(NamedTuple):
-    """Memory for the copies and the outcome of a raw batch, and the addresses in it.
+    """Memory for the copies and the outcome of an unvalidated batch, and the addresses in it.
 
     They are those of the copies of src, dst and weight, of the status, and of the old weights.
     """
@@ -77,7 +77,7 @@ def _space(offsets: tuple[int, ...], memory: Any) -> Space:
 
 
 class Held(NamedTuple):
-    """The copies and the outcome of a raw batch; arrays are made of them only when they are asked for."""
+    """The copies and the outcome of an unvalidated batch; arrays are made of them only when they are asked for."""
 
     size: int
     mirrored: bool
@@ -100,8 +100,8 @@ class BatchKernel:
     """The kernel of a batch operation.
 
     Its argument begins with ``prefix`` bytes that change seldom, the view and what batches have in common; behind them
-    are, packed as ``words``, the operation's struct, and ``Raw`` if it takes raw batches. The device holds ``room``
-    blocks at a time; the grid has no more if all of it must be ``resident``.
+    are, packed as ``words``, the operation's struct, and ``Unvalidated`` if it takes unvalidated batches. The device
+    holds ``room`` blocks at a time; the grid has no more if all of it must be ``resident``.
     """
 
     def __init__(
@@ -228,7 +228,7 @@ class CudaKernels:
         kernel = self._program("maintain.cu").kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
-    def _plan(self, name: str, raw: RawBatch | None, edges: int) -> Plan:
+    def _plan(self, name: str, raw: UnvalidatedBatch | None, edges: int) -> Plan:
         """Return how a batch operation is launched for so many edges."""
         key = name, None if raw is None else raw.variant, edges
         return self._plans.get(key) or self._new_plan(*key)
@@ -248,7 +248,7 @@ class CudaKernels:
         program, lanes = self._program(source, variant), self.store.geometry.lanes
         prefix = len(self._view()[1]) + (SCRATCH.size if name == "insert" else 0)
         if variant is not None:
-            words = struct.Struct(words.format + RAW.format[1:])
+            words = struct.Struct(words.format + UNVALIDATED.format[1:])
         kernel = StructKernel(program, name, prefix + words.size)
         held = kernel.resident(BLOCK)
         room = self._multiprocessors * (min(held, INSERT_BLOCKS) if name == "insert" else held)
@@ -312,7 +312,7 @@ class CudaKernels:
         addresses = _addresses(src, dst, weight, guard, status, before)
         self._insert(self._plan("insert", None, grant.edges), None, addresses, grant)
 
-    def insert_raw(self, batch: RawBatch, grant: Grant) -> Held:
+    def insert_unvalidated(self, batch: UnvalidatedBatch, grant: Grant) -> Held:
         """The same for a batch that nobody has checked."""
         edges = batch.size
         plan = self._plan("insert", batch, edges)
@@ -328,7 +328,7 @@ class CudaKernels:
         space, self._aside = self._aside, NO_SPACE
         return space if space.offsets is offsets else _space(offsets, self._alloc(offsets[-1]))
 
-    def _lay_aside(self, batch: RawBatch, offsets: tuple[int, ...]) -> None:
+    def _lay_aside(self, batch: UnvalidatedBatch, offsets: tuple[int, ...]) -> None:
         """Allocate space for another batch like this one, if it is small: now, while the device is at work."""
         if batch.waits and offsets[-1] <= MOST_ASIDE and self.store.memory_limit is None:
             try:  # suppress() would take half a microsecond
@@ -342,7 +342,7 @@ class CudaKernels:
         except MemoryError as error:
             raise self.store.out_of_memory(error) from error
 
-    def _insert(self, plan: Plan, raw: RawBatch | None, addresses: tuple[int, ...], grant: Grant) -> None:
+    def _insert(self, plan: Plan, raw: UnvalidatedBatch | None, addresses: tuple[int, ...], grant: Grant) -> None:
         store, edges = self.store, grant.edges
         scratch = self._scratch(edges)
         ahead, slabs = 0, grant.need + grant.quota
@@ -409,7 +409,7 @@ class CudaKernels:
         edges = len(src)
         self._delete(self._plan("erase", None, edges), None, edges, _addresses(src, dst, guard, status, before))
 
-    def delete_raw(self, batch: RawBatch) -> Held:
+    def delete_unvalidated(self, batch: UnvalidatedBatch) -> Held:
         """The same for a batch that nobody has checked."""
         edges = batch.size
         plan = self._plan("erase", batch, edges)
@@ -419,7 +419,7 @@ class CudaKernels:
         self._lay_aside(batch, plan.offsets)
         return Held(edges, batch.variant.mirrored, None, self.store.weight_dtype, space)
 
-    def _delete(self, plan: Plan, raw: RawBatch | None, edges: int, addresses: tuple[int, ...]) -> None:
+    def _delete(self, plan: Plan, raw: UnvalidatedBatch | None, edges: int, addresses: tuple[int, ...]) -> None:
         words = (*addresses, edges, plan.share)
         if raw:
             words += raw.words
@@ -429,11 +429,13 @@ class CudaKernels:
         """Look a batch up."""
         self._find(None, src.data.ptr, dst.data.ptr, len(src), found, weight)
 
-    def find_raw(self, batch: RawBatch, found: Array, weight: Array | None) -> None:
+    def find_unvalidated(self, batch: UnvalidatedBatch, found: Array, weight: Array | None) -> None:
         """The same for a batch that nobody has checked."""
         self._find(batch, 0, 0, batch.size, found, weight)
 
-    def _find(self, raw: RawBatch | None, src: int, dst: int, edges: int, found: Array, weight: Array | None) -> None:
+    def _find(
+        self, raw: UnvalidatedBatch | None, src: int, dst: int, edges: int, found: Array, weight: Array | None
+    ) -> None:
         plan = self._plan("find", raw, edges)
         words: tuple[int, ...] = (src, dst, found.data.ptr, 0 if weight is None else weight.data.ptr, edges, plan.share)
         if raw:

@@ -30,7 +30,7 @@ QUERY = struct.Struct("=4Q2q")
 def backend_programs(
     shape: Geometry, declaration: str, in_flight: int = 2, variant: Variant | None = None
 ) -> dict[str, Program]:
-    """Return the programs of the backend by source file; with a ``variant``, those that take raw batches of it.
+    """Return the programs of the backend by source file; with a ``variant``, those that take unvalidated batches of it.
 
     They are the same for all stores of this layout, so that kernels are looked up once.
     """

@@ -41,7 +41,7 @@ from suricate.store import Store
 from suricate.types import EMPTY, MAX_VERTICES, Adjacency, EdgeList, Outcome, StoreView
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import RawBatch
+    from suricate.cuda.ingest import UnvalidatedBatch
     from suricate.types import Change
 
 HERE = Path(__file__).parent
@@ -99,7 +99,7 @@ class SlabHashStore(Store):
 
     name: ClassVar[str] = "slabhash"
     guarded: ClassVar[bool] = True
-    takes_raw: ClassVar[bool] = True
+    takes_unvalidated: ClassVar[bool] = True
     priority: ClassVar[int] = 10
     knobs: ClassVar[dict[str, tuple[Any, ...]]] = {
         "load_factor": (0.35, 0.5, 0.7, 0.9, 1.2, 2.0, 4.0),
@@ -146,7 +146,7 @@ class SlabHashStore(Store):
         self._bound_edges = 0  # upper bound of the edges inserted since the buckets were last sized for all
         self._has_deleted = False  # since the buckets were last sized for all
         self._marked_arrays = False
-        self._usual_grant = NO_GRANT  # what a raw batch of that size gets, whatever is in it
+        self._usual_grant = NO_GRANT  # what an unvalidated batch of that size gets, whatever is in it
         with self.reserving():
             self.slabs = self._new_slabs(num_vertices, 0)
         self._read_counters()
@@ -674,8 +674,20 @@ class SlabHashStore(Store):
         if self._promised:
             self._promised = max(0, self._promised - edges)
 
-    def insert_raw(self, batch: RawBatch) -> Callable[[], Change] | None:
-        """Insert a batch that nobody has checked, where there are enough slabs for it whatever is in it, else None."""
+    def apply_unvalidated(self, batch: UnvalidatedBatch) -> Any:
+        """Check and apply a device batch in one launch; see :meth:`suricate.store.Store.apply_unvalidated`."""
+        operation = batch.operation
+        if operation == "insert":
+            return self._insert_unvalidated(batch)
+        if operation == "delete":
+            self._has_deleted = True
+            return self.kernels.delete_unvalidated(batch)
+        found, weight = self._answer(batch.size)
+        self.kernels.find_unvalidated(batch, found, weight)
+        return found, weight
+
+    def _insert_unvalidated(self, batch: UnvalidatedBatch) -> Callable[[], Change] | None:
+        """Insert the batch if enough slabs are free whatever is in it; otherwise return None."""
         edges = batch.size
         grant = self._raw_grant(edges)
         if grant is None and batch.waits and self.kernels.pending:
@@ -683,7 +695,7 @@ class SlabHashStore(Store):
             grant = self._raw_grant(edges)
         if grant is None:
             return None
-        held = self.kernels.insert_raw(batch, grant)
+        held = self.kernels.insert_unvalidated(batch, grant)
         self._count_batch(edges)
         if self._room < grant.ample or self.kernels.behind >= LOOK_AFTER:
             self.kernels.refresh()  # now, while the device is busy with this batch, see what those before it have left
@@ -701,7 +713,7 @@ class SlabHashStore(Store):
         return grant
 
     def _new_grant(self, edges: int) -> Grant | None:
-        """Grant a raw batch what it needs of what is known to be free."""
+        """Grant an unvalidated batch what it needs of what is known to be free."""
         need = self._need_at_most(edges)
         if self._wanted or self._room < need or self._width_is_open or self._is_large(edges):
             return None
@@ -709,17 +721,6 @@ class SlabHashStore(Store):
         if need == edges and self._room > grant.least:  # neither can become more
             self._usual_grant = grant
         return grant
-
-    def delete_raw(self, batch: RawBatch) -> Callable[[], Change]:
-        """Delete a batch that nobody has checked."""
-        self._has_deleted = True
-        return self.kernels.delete_raw(batch)
-
-    def find_raw(self, batch: RawBatch) -> tuple[Array, Array | None]:
-        """Look up a batch that nobody has checked."""
-        found, weight = self._answer(batch.size)
-        self.kernels.find_raw(batch, found, weight)
-        return found, weight
 
     def _answer(self, size: int) -> tuple[Array, Array | None]:
         try:

@@ -3,11 +3,11 @@
 
 struct Arguments {
     Copies to;
-    Raw raw;
+    Unvalidated batch;
 };
 
 // Thread per edge, grid-stride. Atomics: only for bad entries. Does not synchronise.
 extern "C" __global__ void ingest(const __grid_constant__ Arguments a) {
-    if (thread_id() == 0) begin_call(a.raw);
-    take_entries<4>(a.raw, a.to);
+    if (thread_id() == 0) begin_call(a.batch);
+    take_entries<4>(a.batch, a.to);
 }

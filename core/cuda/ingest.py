@@ -1,40 +1,80 @@
-"""Checking batches that lie on the device, in the stream: launches ``ingest.cu`` and reads what it found.
+"""Validating batches that lie on a CUDA device, in the stream, without the host waiting in between.
 
-The kernel copies and converts a batch and sets a guard if an entry is bad; the mutation kernels behind it then do
-nothing. A backend may do both in one kernel instead, which takes a :class:`RawBatch` (see ``ingest.cuh``). Either way
-the host need not wait in between: with ``checks="eager"`` it looks once, after everything is queued, and a kernel that
-does both answers as soon as it has checked the batch; with ``"deferred"`` the host looks at some later point where it
-waits anyway. All calls on a graph go to one stream.
+There are two ways. In two steps: ``ingest.cu`` converts and copies the batch (:meth:`Ingest.take`) and sets a guard if
+an entry is invalid; the mutation kernels queued behind it then do nothing. Fused: a store that ``takes_unvalidated``
+gets an :class:`UnvalidatedBatch` (:meth:`Ingest.fused`), and its own kernel validates and applies it in one launch.
+
+Either way the error is in a status block on the device. With ``checks="eager"`` the host reads it in the same call
+(:meth:`Ingest.settle`), after everything is queued, and a fused kernel reports as soon as it has validated the batch;
+with ``"deferred"`` the host reads it at some later call that waits anyway. All calls on a graph go to one stream.
 """
 
 from __future__ import annotations
 
-import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.arrays import PARTS, Scalar, is_flat, loop_message, on_device, range_message, weight_message
+from suricate.arrays import LOOPS, PARTS, Scalar, is_flat, loop_message, on_device, range_message, weight_message
 from suricate.cuda.launch import StructKernel, wait_for
 from suricate.cuda.program import C_TYPES, Program, c_type
+from suricate.cuda.structs import Struct, constants
 from suricate.devices import Array, Device, cuda_device_count
 from suricate.errors import SelfLoopError, SuricateError, VertexRangeError, WeightError
 from suricate.types import EdgeList
 
-STATUS = np.dtype(
-    [("guard", "u4"), ("unused", "u4"), ("key", "u8"), ("value", "u8"), ("version", "u8"), ("vertices", "u8")]
+if TYPE_CHECKING:
+    from suricate.store import Store
+
+STATUS = Struct("Status", {
+    "guard": "uint32_t",  # not zero: an entry is invalid; the mutation kernels of the same call take its address
+    "unused": "uint32_t",
+    "key": "unsigned long long",  # ~(index << 12 | part << 8 | reason), so that the first invalid entry is the maximum
+    "value": "unsigned long long",  # the offending id (two's complement) or weight (bits of a double)
+    "version": "unsigned long long",  # of the graph, when the batch was given
+    "vertices": "unsigned long long",  # their number then
+})  # fmt: skip
+COPIES = Struct("Copies", {  # where the copies of a batch go: [n], or [2n] if MIRRORED
+    "src": "uint32_t*",
+    "dst": "uint32_t*",
+    "weight": "WEIGHT_T*",  # WEIGHT_MODE 1 and 2
+})  # fmt: skip
+UNVALIDATED_STRUCT = Struct("Unvalidated", {  # a batch as the caller gave it
+    "src": "const SRC_T*",  # [n]
+    "dst": "const DST_T*",  # [n]
+    "weight": "const IN_T*",  # [n], WEIGHT_MODE 1
+    "status": "Status*",
+    "notes": "uint32_t*",  # host memory: [0] set if an entry is invalid, [1] if one is a loop, [2] and [3] by answer()
+    "n": "long long",
+    "num_vertices": "long long",
+    "version": "unsigned long long",
+    "fill": "unsigned long long",  # WEIGHT_MODE 2: bits of the weight
+    "call": "uint32_t",  # number of the call
+    "mode": "uint32_t",  # bits 0 and 1: part of the call (1: delete, 2: insert, 0: all of it); bit 2: the first part
+})  # fmt: skip
+UNVALIDATED = UNVALIDATED_STRUCT.packer
+BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # reasons in a key; the last is a flag
+FIRST_PART = 4  # flag in Unvalidated.mode
+REASONS = {
+    "BAD_SRC": BAD_SRC,
+    "BAD_DST": BAD_DST,
+    "BAD_LOOP": BAD_LOOP,
+    "BAD_WEIGHT": BAD_WEIGHT,
+    "UNSIGNED_VALUE": UNSIGNED_VALUE,
+    "FIRST_PART": FIRST_PART,
+}
+DECLARATIONS = " ".join(
+    part.replace("\n", " ")
+    for part in (STATUS.declaration, COPIES.declaration, UNVALIDATED_STRUCT.declaration, constants(REASONS))
 )
 BLOCKS = 3  # calls of even number, calls of odd number, the first error not yet read
-BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # as in ingest.cuh
 THREADS, MAX_BLOCKS = 256, 2048
 LOOKS = 1000  # at the answer of a kernel before the host waits for its end instead; together some 50 us
-COPIES = struct.Struct("=3Q")  # struct Copies of ingest.cuh
-RAW = struct.Struct("=9Q2I")  # struct Raw
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +105,7 @@ class Variant:
             "INTEGRAL": int(integral),
             "MIRRORED": int(self.mirrored),
             "SELF_LOOPS": self.loops,
-            "RAW_BYTES": RAW.size,
-            "STATUS_BYTES": STATUS.itemsize,
+            "INGEST_DECLARATIONS": DECLARATIONS,
         }
         if integral:
             limits = np.iinfo(held)
@@ -76,7 +115,7 @@ class Variant:
 
 @cache
 def the_variant(*fields: Any) -> Variant:
-    """Return the variant of these fields, always the same object: what depends on it is there for all graphs."""
+    """Return the variant of these fields, interned: caches keyed by it are shared by all graphs."""
     return Variant(*fields)
 
 
@@ -105,23 +144,23 @@ def programs() -> list[Program]:
     ]
 
 
-class RawBatch:
-    """A batch on the device whose entries nobody has checked yet: the one of its graph, filled anew by every call.
+class UnvalidatedBatch(NamedTuple):
+    """A batch on the device whose entries are not validated, for a store's fused kernel (``Store.apply_unvalidated``).
 
     Attributes:
-        variant: what the code that checks it depends on.
+        operation: ``"insert"``, ``"delete"`` or ``"find"``.
+        variant: dtypes and policies that the validating code is compiled for.
         size: edges for the store, both arcs of an undirected one.
-        words: what is in the struct ``Raw``. The arrays that it points to are the caller's to keep until the launch.
+        words: values of the struct ``Unvalidated``, in order. It points to the caller's arrays, which live until the
+            launch.
         waits: whether the host waits for the device in this call anyway.
     """
 
-    __slots__ = ("size", "variant", "waits", "words")
+    operation: str
     variant: Variant
     size: int
     words: tuple[int, ...]
-
-    def __init__(self, waits: bool) -> None:
-        self.waits = waits
+    waits: bool
 
 
 class Fill(int):
@@ -129,9 +168,19 @@ class Fill(int):
 
 
 class Ingest:
-    """The status block of one graph on CUDA, and the launches that fill it."""
+    """Validation of one graph's device batches: its status block, and the launches that fill it.
 
-    def __init__(self, device: Device, weight_dtype: np.dtype | None, *, deferred: bool) -> None:
+    Args:
+        device: the graph's CUDA device.
+        weight_dtype: the graph's.
+        directed: the graph's.
+        self_loops: the graph's policy.
+        deferred: whether errors are raised at a later call (``checks="deferred"``).
+    """
+
+    def __init__(
+        self, device: Device, weight_dtype: np.dtype | None, *, directed: bool, self_loops: str, deferred: bool
+    ) -> None:
         cupy = device.xp
         self.device = device
         self._weight_dtype = weight_dtype
@@ -141,10 +190,12 @@ class Ingest:
         self.used = False  #: whether the current call had anything checked on the device
         self._xp, self._ndarray = cupy, cupy.ndarray
         self._one_device = cuda_device_count() == 1
-        self._batch = RawBatch(not deferred)
-        self._status = cupy.zeros(BLOCKS * STATUS.itemsize, np.uint8)
+        self._mirrored = not directed
+        self._drops_loops = self_loops == "drop"
+        self.loops = LOOPS[self_loops] if self._mirrored or self_loops == "error" else 0  #: mode of insertions
+        self._status = cupy.zeros(BLOCKS * STATUS.size, np.uint8)
         words = self._status.view(np.uint32)
-        step = STATUS.itemsize // 4
+        step = STATUS.size // 4
         self._guards = words[:1], words[step : step + 1]
         self._pinned = cupy.cuda.alloc_pinned_memory(16)  # written by kernels
         self._notes = np.frombuffer(self._pinned, np.uint32, 2)  # read after a wait
@@ -181,7 +232,7 @@ class Ingest:
         return self._guards[self._calls & 1]
 
     def place(self, src: Array, dst: Array, weight: Array | Scalar | None) -> tuple[Array, Array, Array | Fill | None]:
-        """Return arrays of fitting dtypes and one length, not empty, as :meth:`raw` takes them.
+        """Return arrays of fitting dtypes and one length, not empty, as the kernels take them.
 
         Raises:
             DeviceError: an array lies on another CUDA device.
@@ -196,19 +247,37 @@ class Ingest:
         weight = on_device(weight, self.device, "weight")
         return src, dst, weight.astype(np.float32) if weight.dtype.char == "e" else weight  # halves need a CUDA header
 
-    def raw(
-        self,
-        src: Any,
-        dst: Any,
-        weight: Any = None,
-        mirrored: bool = False,
-        loops: int = 0,
-        part: int = 0,
-    ) -> RawBatch | None:
-        """Return the batch as kernels take it that check it themselves; it must be launched next.
+    def fused(self, store: Store, operation: str, edges: tuple[Any, Any, Any]) -> Any:
+        """Have ``store`` validate and apply a batch in one launch (``Store.apply_unvalidated``), and return its answer.
 
-        None for what :meth:`place` does not return: whatever still has to be converted, moved, or refused.
+        ``operation`` is ``"insert"``, ``"delete"`` or ``"find"``. The answer is None if kernels cannot take the arrays
+        as they are (see :meth:`place`), and False if the store declines the batch; then nothing was done.
         """
+        src, dst, weight = edges
+        mirrored, loops = self._mirrored, 0
+        if operation == "insert":
+            if (weight is None) is not (self._weight_dtype is None) or self._drops_loops:
+                return None
+            loops = self.loops
+        elif operation == "find":
+            mirrored = False
+        batch = self._unvalidated(operation, src, dst, weight, mirrored, loops, 0) if self._num_vertices else None
+        if batch is None:
+            return None
+        try:
+            answer = store.apply_unvalidated(batch)
+        except MemoryError:  # two steps need less memory, and report an invalid batch before running out
+            answer = None
+        if answer is not None:
+            return answer
+        self._calls -= 1  # the batch was not launched
+        self.used = False
+        return False
+
+    def _unvalidated(
+        self, operation: str, src: Any, dst: Any, weight: Any, mirrored: bool, loops: int, part: int
+    ) -> UnvalidatedBatch | None:
+        """Build a batch for a kernel that validates it, to be launched next; None if :meth:`place` must come first."""
         if not self._is_vector(src) or not self._is_vector(dst):
             return None
         n, kind, fill, weights = src.size, None, 0, 0
@@ -231,16 +300,14 @@ class Ingest:
             return None
         if not self.used:
             self._calls += 1
-            part |= 4
+            part |= FIRST_PART
         self.used = self._running = self._unread = True
-        batch = self._batch
-        batch.variant, batch.size = variant, 2 * n if mirrored else n
         status, pinned = self._addresses
-        batch.words = (
+        words = (
             src.data.ptr, dst.data.ptr, weights, status, pinned, n, self._num_vertices, self._version, fill,
             self._calls & 0xFFFFFFFF, part,
         )  # fmt: skip
-        return batch
+        return UnvalidatedBatch(operation, variant, 2 * n if mirrored else n, words, not self._deferred)
 
     def _is_vector(self, array: Any) -> bool:
         """Return whether kernels can take it as it is."""
@@ -260,32 +327,29 @@ class Ingest:
         into = None if kind is None or held is None else held.name
         return the_variant(src.name, dst.name, weight, into, mirrored, loops)
 
-    def cancel(self) -> None:
-        """Take back :meth:`raw`, the first of its call, whose batch was not launched after all."""
-        self._calls -= 1
-        self.used = False
+    def take(
+        self, src: Array, dst: Array, weight: Array | Fill | None, *, part: int, mirrored: bool = False, loops: int = 0
+    ) -> EdgeList:
+        """Return copies of a batch as the store takes it; invalid entries become edge (0, 0). Does not wait.
 
-    def take(self, src: Array, dst: Array, weight: Array | Fill | None, **how: Any) -> EdgeList:
-        """Return the batch as the store takes it, in new arrays; bad entries become edge (0, 0). Does not wait.
-
-        Arguments are those of :meth:`raw`, as :meth:`place` returns them.
+        The arrays are as :meth:`place` returns them.
 
         Raises:
             VertexRangeError: the graph has no vertices.
         """
         if not self._num_vertices:
-            raise VertexRangeError(range_message(f"{PARTS[how.get('part', 0)]}src", 0, int(src[0]), 0))
-        batch, empty = self.raw(src, dst, weight, **how), self._xp.empty
+            raise VertexRangeError(range_message(f"{PARTS[part]}src", 0, int(src[0]), 0))
+        batch, empty = self._unvalidated("copy", src, dst, weight, mirrored, loops, part), self._xp.empty
         assert batch is not None
         held = None if weight is None else self._weight_dtype
         size = batch.size
         result = EdgeList(empty(size, np.uint32), empty(size, np.uint32), held and empty(size, held))
         kernel = self._kernels.get(batch.variant)
         if kernel is None:
-            kernel = StructKernel(program(batch.variant), "ingest", COPIES.size + RAW.size)
+            kernel = StructKernel(program(batch.variant), "ingest", COPIES.size + UNVALIDATED.size)
             self._kernels[batch.variant] = kernel
-        COPIES.pack_into(kernel.buffer, 0, *(0 if part is None else part.data.ptr for part in result))
-        RAW.pack_into(kernel.buffer, COPIES.size, *batch.words)
+        COPIES.packer.pack_into(kernel.buffer, 0, *(0 if part is None else part.data.ptr for part in result))
+        UNVALIDATED.pack_into(kernel.buffer, COPIES.size, *batch.words)
         kernel.launch(min((len(src) + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
         return result
 
@@ -299,7 +363,7 @@ class Ingest:
         if loops:
             self.has_loops = True
         if bad:
-            found = self._status.get().view(STATUS)
+            found = self._status.get().view(STATUS.dtype)
             block = 2 if found["key"][2] else self._calls & 1
             self._error = error_of(found[block], self._weight_dtype, late=self._deferred)
             self._status.fill(0)

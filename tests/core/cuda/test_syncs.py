@@ -61,13 +61,13 @@ def test_waits_of_a_call(backend, device, checks, waits, operation, weighted, op
     graph.synchronize()
     counted = count_syncs(action).total
     # A kernel that checks and changes answers ahead of its end, mostly before the host gives up looking for that.
-    answers = type(graph.store()).takes_raw and operation in ("insert", "delete") and "in_edges" not in options
+    answers = type(graph.store()).takes_unvalidated and operation in ("insert", "delete") and "in_edges" not in options
     assert counted <= waits if answers else counted == waits
 
 
 @pytest.mark.parametrize("operation", ["insert_edges", "delete_edges"])
 def test_an_answer_spares_the_wait(operation, monkeypatch):
-    """The kernel that takes a raw batch says itself that it is good; the host looks long enough on a busy machine."""
+    """A fused kernel says itself that the batch is good; the host looks long enough on a busy machine."""
     monkeypatch.setattr("suricate.cuda.ingest.LOOKS", 10**8)
     graph = settled_graph("slabhash", "eager", weighted=False)
     (src, dst, _), *_ = batches(graph.device.xp, 1, weighted=False)
