@@ -18,7 +18,9 @@ from suricate.cli import cli
 from suricate.plugins import hookspecs
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-PAGES = sorted([*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "examples").rglob("*.md")])
+FOLDERS = ("docs", "examples", "backends", "bench")
+PAGES = sorted([*CHECKOUT.glob("*.md"), *(page for name in FOLDERS for page in (CHECKOUT / name).rglob("*.md"))])
+DECISIONS = sorted((CHECKOUT / "docs" / "decisions").glob("[a-z]*.md"))
 PLUGIN_PAGE = CHECKOUT / "docs" / "plugins.md"
 EXCERPTED = [
     CHECKOUT / "core" / "plugins" / "hookspecs.py",
@@ -186,11 +188,20 @@ def test_excerpts_are_in_the_files(page: Path) -> None:
             assert any(block.text in text for text in texts), f"{relative(page)}:{block.line}: in no file\n{block.text}"
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as forges make them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=relative)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
-        if not re.match(r"[a-z]+:|#", target):
-            assert (page.parent / target.split("#")[0]).exists(), f"{relative(page)} links to {target}"
+        if not re.match(r"[a-z]+:", target):
+            file, _, anchor = target.partition("#")
+            there = page.parent / file if file else page
+            assert there.exists(), f"{relative(page)} links to {target}"
+            assert not anchor or anchor in anchors(there), f"{relative(page)} links to {target}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=relative)
@@ -199,3 +210,22 @@ def test_named_files_exist(page: Path) -> None:
     folders = "core|backends|algorithms|bench|tests|docs|examples"
     for path in re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text()):
         assert (CHECKOUT / path).exists(), f"{relative(page)} names {path}"
+
+
+# -- form --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=relative)
+def test_decision_has_its_four_parts_and_is_in_the_index(page: Path) -> None:
+    parts = ["Context", "Options", "Decision", "What would change it"]
+    assert re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE) == parts
+    assert f"]({page.name})" in (page.parent / "README.md").read_text()
+
+
+@pytest.mark.parametrize("backend", plugins.backends())
+def test_readme_of_a_backend_is_one_page_of_known_parts(backend: str) -> None:
+    text = (CHECKOUT / "backends" / backend / "README.md").read_text()
+    assert len(text.splitlines()) <= 80
+    assert {"What it stores", "Why", "Knobs", "Limits", "Figures"} <= set(re.findall(r"^## (.+)$", text, re.MULTILINE))
+    for option in plugins.backends()[backend].knobs:
+        assert f"`{option}`" in text, f"{backend} does not explain its option {option}"
