@@ -3,19 +3,29 @@
 An algorithm is written against the operators (``suricate.operators``) and never names a backend. It keeps its state in
 itself; ``graph.track(name, **params)`` makes an instance, computes it, and calls :meth:`Algorithm.update` after every
 batch that changed something (see ``suricate.tracker``).
+
+To be verified and timed by ``suricate bench`` it also brings :meth:`Algorithm.reference`, an independent answer.
 """
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from suricate.errors import RequirementError
+import numpy as np
+
+from suricate.errors import ParameterError, RequirementError, SuricateError
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from suricate.delta import Delta
     from suricate.graph import Graph
+
+ID_BYTES, OFFSET_BYTES = 4, 8  #: of a vertex id, and of the position where the edges of a vertex start
 
 
 @dataclass(frozen=True)
@@ -42,10 +52,19 @@ class Requirements:
 
 
 class Algorithm(ABC):
-    """Base class of all algorithms; parameters are keyword arguments of ``__init__``."""
+    """Base class of all algorithms; parameters are keyword arguments of ``__init__``, which validates them.
+
+    Attributes:
+        name: what users call it.
+        requires: what a graph must have.
+        suites: the suites of ``suricate bench`` that time it.
+        iterations: steps that the last computation or update took; None for algorithms that do not count any.
+    """
 
     name: ClassVar[str]
     requires: ClassVar[Requirements] = Requirements()
+    suites: ClassVar[tuple[str, ...]] = ("algorithms",)
+    iterations: int | None = None
 
     @abstractmethod
     def compute(self, graph: Graph) -> None:
@@ -58,7 +77,30 @@ class Algorithm(ABC):
     @property
     @abstractmethod
     def result(self) -> Any:
-        """The current result: an array on the graph's device, one entry per vertex, or a NamedTuple of such."""
+        """The current result: an array on the graph's device, one entry per vertex, or a NamedTuple of such.
+
+        The arrays are copies: what their owner does to them does not change the algorithm's state.
+        """
+
+    @classmethod
+    def create(cls, params: Mapping[str, Any]) -> Self:
+        """Return an instance with these parameters.
+
+        Raises:
+            ParameterError: a parameter is unknown or missing, or ``__init__`` refuses its value.
+        """
+        try:
+            return cls(**params)
+        except TypeError as error:
+            if isinstance(error, SuricateError):
+                raise
+            signature = inspect.signature(cls)
+            try:
+                signature.bind(**params)
+            except TypeError as misfit:
+                known = ", ".join(signature.parameters) or "none"
+                raise ParameterError(f"{cls.name}: {misfit} (its parameters: {known})") from None
+            raise
 
     @classmethod
     def demand(cls, graph: Graph) -> None:
@@ -66,3 +108,82 @@ class Algorithm(ABC):
         reason = cls.requires.missing(graph)
         if reason is not None:
             raise RequirementError(f"{cls.name} cannot run on this graph: {reason}")
+
+    # -- verification and benchmark, all optional ----------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        **params: Any,
+    ) -> Any:
+        """Return the right result, computed by another method, with NumPy and SciPy only.
+
+        Args:
+            src: ``uint32[m]``, the sources of the arcs; an undirected edge is two arcs.
+            dst: ``uint32[m]``, their destinations.
+            weight: their weights, or None on an unweighted graph.
+            num_vertices: the number of vertices.
+            directed: whether the graph is directed.
+            params: as given to ``__init__``.
+
+        Returns:
+            What :meth:`mismatch` compares with: by default NumPy arrays in the form of :attr:`result`.
+        """
+        raise NotImplementedError(f"{cls.name} brings no reference()")
+
+    @classmethod
+    def has_reference(cls) -> bool:
+        """Return whether the algorithm brings :meth:`reference`."""
+        return getattr(cls.reference, "__func__", None) is not Algorithm.reference.__func__  # type: ignore[attr-defined]
+
+    @classmethod
+    def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
+        """Return in words what is wrong with ``result`` (NumPy arrays), or None if it agrees with ``reference``.
+
+        The default asks for equal integers, and for floats within a relative tolerance of 1e-5.
+        """
+        fields = getattr(result, "_fields", ("result",))
+        several = isinstance(result, tuple)
+        for name, got, right in zip(
+            fields, result if several else (result,), reference if several else (reference,), strict=True
+        ):
+            got, right = np.asarray(got), np.asarray(right)
+            if got.shape != right.shape:
+                return f"{name} has shape {got.shape} instead of {right.shape}"
+            close = np.isclose(got, right, rtol=1e-5, atol=1e-8) if got.dtype.kind == "f" else got == right
+            if not close.all():
+                return f"{np.count_nonzero(~close)} of {close.size} values of {name} differ from the reference"
+        return None
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Return the parameters to benchmark with; ``centre`` is a vertex that reaches much of the graph."""
+        return {}
+
+    @classmethod
+    def peer(cls, matrix: Any, **params: Any) -> Any:
+        """Do the same work by SciPy on its CSR adjacency matrix; timed as the row to compare with, not verified."""
+        raise NotImplementedError(f"{cls.name} brings no peer()")
+
+    @classmethod
+    def has_peer(cls) -> bool:
+        """Return whether the algorithm brings :meth:`peer`."""
+        return getattr(cls.peer, "__func__", None) is not Algorithm.peer.__func__  # type: ignore[attr-defined]
+
+    def traffic(self, graph: Graph) -> int | None:
+        """Return the least number of bytes that the last :meth:`compute` on ``graph`` had to move; None: unknown."""
+        return None
+
+
+def pull_bytes(num_vertices: int, num_edges: int, value_bytes: int, weight_bytes: int = 0) -> int:
+    """Return the least bytes of one pull over all edges.
+
+    Ids, weights and offsets are read once; one value per vertex is read and one written.
+    """
+    edges = num_edges * (ID_BYTES + weight_bytes)
+    return edges + (num_vertices + 1) * OFFSET_BYTES + 2 * num_vertices * value_bytes

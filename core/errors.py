@@ -56,6 +56,10 @@ class UnknownNameError(SuricateError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class ParameterError(SuricateError, ValueError, TypeError):
+    """A parameter of an algorithm is unknown, missing, of the wrong type or out of range."""
+
+
 class PluginError(SuricateError, RuntimeError):
     """A plugin failed to load or to answer a hook; the message names it."""
 

@@ -121,7 +121,7 @@ def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algo
 
         algorithm = plugins.algorithm(algorithm)
     algorithm.demand(graph)
-    return algorithm(**params)
+    return algorithm.create(params)
 
 
 def advance_all(trackers: list[weakref.ref[Tracker]], delta: Delta) -> list[weakref.ref[Tracker]]:

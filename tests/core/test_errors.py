@@ -21,6 +21,7 @@ BUILT_IN = {
     "RequirementError": ValueError,
     "EdgeFunctionError": TypeError,
     "UnknownNameError": KeyError,
+    "ParameterError": ValueError,
     "PluginError": RuntimeError,
     "FileFormatError": ValueError,
     "CheckFailed": AssertionError,

@@ -1,0 +1,60 @@
+"""Checks of single parameters: each returns the value as a plain Python object, or raises ``ParameterError``.
+
+``label`` is how the error names the parameter, for instance ``"pagerank: damping"``.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from suricate.errors import ParameterError
+
+
+def integer(label: str, value: Any, *, low: int | None = None) -> int:
+    """Return an integer of at least ``low``; neither a bool nor a float is one."""
+    try:
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        raise ParameterError(f"{label} must be an integer, got {value!r}")
+    if low is not None and number < low:
+        raise ParameterError(f"{label} must be at least {low}, got {value!r}")
+    return number
+
+
+def real(label: str, value: Any, *, low: float, high: float = math.inf, include_low: bool = True) -> float:
+    """Return a number in ``[low, high)``, or in ``(low, high)``; NaN and infinity never are."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise ParameterError(f"{label} must be a number, got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not low <= number < high or (number == low and not include_low):
+        raise ParameterError(f"{label} must be in {'[' if include_low else '('}{low:g}, {high:g}), got {value!r}")
+    return number
+
+
+def flag(label: str, value: Any) -> bool:
+    """Return True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(f"{label} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def dtype(label: str, value: Any, allowed: Sequence[str]) -> np.dtype:
+    """Return the dtype that ``value`` names, one of ``allowed``."""
+    try:
+        found = None if value is None else np.dtype(value)  # NumPy takes None for float64
+    except TypeError:
+        found = None
+    if found is None or found.name not in allowed:
+        raise ParameterError(f"{label} must be {' or '.join(allowed)}, got {value!r}")
+    return found

@@ -1,0 +1,111 @@
+"""Breadth-first search on every backend and device: the conformance kit, NetworkX, parameters, ownership."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.algorithms.bfs import BFS
+from suricate.errors import ParameterError, VertexRangeError
+from suricate.testing import AlgorithmConformance
+
+
+class TestBFS(AlgorithmConformance):
+    algorithm = BFS
+    params = ({}, {"source": 7})
+    examples = 3
+    cuda_marks = (pytest.mark.gpu,)
+
+    def verify(self, result: Any, num_vertices: int, src: Any, dst: Any, weight: Any, **params: Any) -> None:
+        wrong = BFS.mismatch(result, BFS.reference(src, dst, weight, num_vertices, True, **params), **params)
+        assert wrong is None, wrong
+
+
+def random_edges(seed: int, num_vertices: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    src, dst = np.random.default_rng(seed).integers(0, num_vertices, (2, count), np.uint32)
+    keys = np.unique(src.astype(np.uint64) << np.uint64(32) | dst)
+    return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_reference_agrees_with_networkx(seed: int) -> None:
+    src, dst = random_edges(seed, 60, 40 + 20 * seed)
+    found = BFS.reference(src, dst, None, 60, True, source=7)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(60))
+    graph.add_edges_from(zip(src.tolist(), dst.tolist(), strict=True))
+    levels = nx.single_source_shortest_path_length(graph, 7)
+    assert found.level.tolist() == [levels.get(v, -1) for v in range(60)]
+    for v, parent in enumerate(found.parent.tolist()):
+        above = [u for u in graph.predecessors(v) if v in levels and levels.get(u, -2) == levels[v] - 1]
+        assert parent == (7 if v == 7 else min(above, default=-1))
+
+
+def test_mismatch_names_what_is_wrong() -> None:
+    src, dst = random_edges(1, 60, 150)
+    right = BFS.reference(src, dst, None, 60, True)
+    assert BFS.mismatch(right, right) is None
+    for field in ("level", "parent"):
+        wrong = right._replace(**{field: getattr(right, field) + (np.arange(60) == 5)})
+        assert BFS.mismatch(wrong, right) == f"1 of 60 values of {field} differ from the reference"
+    short = right._replace(level=right.level[:-1])
+    assert BFS.mismatch(short, right) == "level has shape (59,) instead of (60,)"
+
+
+@pytest.mark.parametrize("source", [1.5, "1", True, np.True_, None, 1.0, [0], np.array([0, 1])])
+def test_a_source_that_is_no_integer(source: Any) -> None:
+    with pytest.raises(ParameterError, match="bfs: source must be an integer"):
+        BFS(source)
+
+
+def test_sources_are_checked_before_anything_is_done(device: su.devices.Device, backend: str) -> None:
+    graph = su.Graph(3, backend=backend, device=str(device))
+    for source in (-1, 3, 2**40, np.int64(-(2**60))):
+        with pytest.raises(VertexRangeError, match="bfs: source"):
+            graph.compute("bfs", source=source)
+    with pytest.raises(VertexRangeError):
+        su.Graph(0, backend=backend, device=str(device)).compute("bfs")
+    assert graph.compute("bfs", source=np.uint8(2)).level.tolist() == [-1, -1, 0]
+
+
+@pytest.mark.parametrize("params", [{"sauce": 1}, {"source": 0, "target": 1}])
+def test_unknown_parameters_are_named(params: dict[str, Any]) -> None:
+    graph = su.Graph(3, device="cpu")
+    for use in (graph.compute, graph.track):
+        with pytest.raises(ParameterError, match=r"bfs: .*unexpected keyword argument .*its parameters: source"):
+            use("bfs", **params)
+
+
+def test_results_are_copies(device: su.devices.Device, backend: str) -> None:
+    graph = su.Graph(4, backend=backend, device=str(device))
+    graph.insert_edges([0, 1, 2], [1, 2, 3])
+    algorithm = BFS()
+    algorithm.compute(graph)
+    for array in algorithm.result:
+        array[...] = 9
+    assert algorithm.result.level.tolist() == [0, 1, 2, 3]
+    assert algorithm.result.parent.tolist() == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize("options", [{}, {"in_edges": True}, {"directed": False}], ids=str)
+def test_a_long_path_is_cut_and_joined(device: su.devices.Device, backend: str, options: dict[str, bool]) -> None:
+    graph = su.Graph(300, backend=backend, device=str(device), **options)
+    graph.insert_edges(range(299), range(1, 300))
+    tracker = graph.track("bfs")
+    graph.delete_edges([150], [151])
+    assert tracker.result.level.tolist() == [*range(151), *[-1] * 149]
+    graph.apply(su.Batch(insert=([0, 150], [299, 151]), delete=([0], [1])))
+    expected = BFS.reference(*(device.to_numpy(a) for a in su.edges(graph)[:2]), None, 300, graph.directed)
+    assert BFS.mismatch(type(expected)(*map(device.to_numpy, tracker.result)), expected) is None
+
+
+def test_traffic_counts_what_is_reached() -> None:
+    graph = su.Graph(5, device="cpu")
+    graph.insert_edges([0, 0, 1, 4], [1, 2, 2, 0])
+    algorithm = BFS(0)
+    algorithm.compute(graph)
+    assert algorithm.traffic(graph) == 3 * 4 + 3 * 16

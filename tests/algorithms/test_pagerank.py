@@ -1,0 +1,219 @@
+"""PageRank on every backend and device: the conformance kit, NetworkX's definitions, parameters, ownership."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.algorithms.pagerank import PageRank
+from suricate.errors import ParameterError, RequirementError, ShapeError, VertexRangeError, WeightError
+from suricate.testing import AlgorithmConformance
+
+PRECISE = {"tolerance": 1e-12, "max_iterations": 1000}
+
+
+class TestPageRank(AlgorithmConformance):
+    algorithm = PageRank
+    params = ({}, {**PRECISE, "personalization": {3: 1, 7: 0.5}}, {**PRECISE, "weighted": False, "damping": 0.5})
+    weights = (0, 1, 2, 7)
+    examples = 3
+    cuda_marks = (pytest.mark.gpu,)
+
+    def verify(self, result: Any, num_vertices: int, src: Any, dst: Any, weight: Any, **params: Any) -> None:
+        wrong = PageRank.mismatch(result, PageRank.reference(src, dst, weight, num_vertices, True, **params), **params)
+        assert wrong is None, wrong
+
+
+def networkx_ranks(graph: su.Graph, **options: Any) -> np.ndarray:
+    """Ranks by NetworkX; the edges of an unweighted graph weigh 1."""
+    other = nx.DiGraph()
+    other.add_nodes_from(range(graph.num_vertices))
+    src, dst, weight = (None if part is None else part.tolist() for part in su.edges(graph))
+    other.add_weighted_edges_from(zip(src, dst, weight or [1.0] * len(src), strict=True))
+    ranks = nx.pagerank(other, tol=1e-15, max_iter=10_000, **options)
+    return np.array([ranks[v] for v in range(graph.num_vertices)])
+
+
+def random_graph(seed: int, weight_dtype: str | None, **options: Any) -> su.Graph:
+    """30 vertices, of which some are dangling; a third of the weights is 0."""
+    rng = np.random.default_rng(seed)
+    graph = su.Graph(30, device="cpu", weight_dtype=weight_dtype, **options)
+    src, dst = rng.integers(0, 22, 70), rng.integers(0, 30, 70)
+    graph.insert_edges(src, dst, None if weight_dtype is None else rng.choice([0, 1, 5], 70))
+    return graph
+
+
+# -- NetworkX's definitions --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"in_edges": True}, {"directed": False}], ids=str)
+@pytest.mark.parametrize("weight_dtype", [None, "float32", "int32"])
+@pytest.mark.parametrize("seed", range(3))
+def test_ranks_are_networkx_ranks(seed: int, weight_dtype: str | None, options: dict[str, bool]) -> None:
+    graph = random_graph(seed, weight_dtype, **options)
+    jumps = np.random.default_rng(seed).integers(0, 3, 30)
+    for personalization in (None, {4: 1, 9: 2.5, 25: 0}, jumps):
+        as_dict = dict(enumerate(jumps.tolist())) if personalization is jumps else personalization
+        for weighted in (None, False):
+            expected = networkx_ranks(
+                graph, personalization=as_dict, weight=None if weighted is False else "weight", alpha=0.8
+            )
+            chosen = {"damping": 0.8, "weighted": weighted, "personalization": personalization}
+            found = graph.compute("pagerank", **chosen, **PRECISE)
+            assert np.abs(found - expected).sum() < 1e-11
+            arcs = su.edges(graph)
+            reference = PageRank.reference(*arcs, graph.num_vertices, graph.directed, **chosen, **PRECISE)
+            assert np.abs(reference - expected).sum() < 1e-11
+
+
+@pytest.mark.parametrize("in_edges", [False, True])
+def test_weighted_ranks_are_kept_current(in_edges: bool) -> None:
+    rng = np.random.default_rng(5)
+    graph = random_graph(5, "float64", in_edges=in_edges)
+    tracker = graph.track("pagerank", personalization={2: 1, 20: 3}, **PRECISE)
+    for _ in range(6):
+        src, dst, _ = su.edges(graph)
+        gone, heavier = rng.integers(0, len(src), (2, 10))
+        graph.delete_edges(src[gone], dst[gone])
+        graph.insert_edges(src[heavier], dst[heavier], rng.choice([0, 2, 9], 10))  # replaces weights
+        expected = networkx_ranks(graph, personalization={2: 1, 20: 3})
+        assert np.abs(tracker.result - expected).sum() < 1e-11
+    graph.insert_vertices(3)
+    graph.insert_edges([30, 2], [2, 31], [1, 4])
+    assert np.abs(tracker.result - networkx_ranks(graph, personalization={2: 1, 20: 3})).sum() < 1e-11
+
+
+def test_vertices_that_come_later_are_not_jumped_to() -> None:
+    graph = random_graph(1, None)
+    tracker = graph.track("pagerank", personalization=np.ones(30), **PRECISE)
+    graph.insert_vertices(2)
+    assert np.abs(tracker.result - networkx_ranks(graph, personalization=dict.fromkeys(range(30), 1))).sum() < 1e-11
+    before = tracker.result
+    tracker.refresh()
+    assert np.abs(tracker.result - before).sum() < 1e-11
+
+
+# -- parameters --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"max_iterations": math.nan}, "max_iterations must be an integer"),
+        ({"max_iterations": 1.5}, "max_iterations must be an integer"),
+        ({"max_iterations": True}, "max_iterations must be an integer"),
+        ({"max_iterations": "9"}, "max_iterations must be an integer"),
+        ({"max_iterations": 0}, "max_iterations must be at least 1"),
+        ({"max_iterations": -5}, "max_iterations must be at least 1"),
+        ({"tolerance": 0}, r"tolerance must be in \(0, inf\)"),
+        ({"tolerance": -1e-9}, r"tolerance must be in \(0, inf\)"),
+        ({"tolerance": math.nan}, r"tolerance must be in \(0, inf\)"),
+        ({"tolerance": math.inf}, r"tolerance must be in \(0, inf\)"),
+        ({"tolerance": 10**400}, r"tolerance must be in \(0, inf\)"),
+        ({"tolerance": "small"}, "tolerance must be a number"),
+        ({"damping": 1}, r"damping must be in \[0, 1\)"),
+        ({"damping": -0.1}, r"damping must be in \[0, 1\)"),
+        ({"damping": math.nan}, r"damping must be in \[0, 1\)"),
+        ({"damping": None}, "damping must be a number"),
+        ({"damping": False}, "damping must be a number"),
+        ({"dtype": "foo"}, "dtype must be float64 or float32"),
+        ({"dtype": "int32"}, "dtype must be float64 or float32"),
+        ({"dtype": None}, "dtype must be float64 or float32"),
+        ({"weighted": "yes"}, "weighted must be True or False"),
+        ({"weighted": 1}, "weighted must be True or False"),
+        ({"personalization": {}}, "a finite sum above 0"),
+        ({"personalization": {1: 0}}, "a finite sum above 0"),
+        ({"personalization": [1e308] * 9}, "a finite sum above 0"),
+        ({"personalization": {1: -1}}, r"personalization\[1\] must be in \[0, inf\)"),
+        ({"personalization": {1: "x"}}, r"personalization\[1\] must be a number"),
+        ({"personalization": {"a": 1}}, "a vertex must be an integer"),
+        ({"personalization": [1, math.nan]}, "finite numbers"),
+        ({"personalization": [-1, 2]}, "finite numbers"),
+        ({"personalization": [[1, 2]]}, "a dict, or a one-dimensional array"),
+        ({"personalization": "ab"}, "a dict, or a one-dimensional array"),
+        ({"alpha": 0.9}, "unexpected keyword argument 'alpha' .its parameters: damping, tolerance"),
+    ],
+    ids=str,
+)
+def test_impossible_parameters(params: dict[str, Any], message: str) -> None:
+    graph = su.Graph(3, device="cpu")
+    with pytest.raises(ParameterError, match=message) as caught:
+        graph.compute("pagerank", **params)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("pagerank: ")
+
+
+def test_parameters_that_do_not_fit_the_graph(device: su.devices.Device) -> None:
+    graph = su.Graph(3, device=str(device))
+    with pytest.raises(ShapeError, match="personalization has 2 entries, the graph 3 vertices"):
+        graph.compute("pagerank", personalization=[1, 1])
+    with pytest.raises(VertexRangeError, match="vertex 3 is not in"):
+        graph.compute("pagerank", personalization={3: 1})
+    with pytest.raises(VertexRangeError, match="vertex -1 is negative"):
+        graph.compute("pagerank", personalization={-1: 1})
+    with pytest.raises(RequirementError, match=r"weighted=True needs edge weights: build .*weight_dtype"):
+        graph.compute("pagerank", weighted=True)
+
+
+@pytest.mark.parametrize("weight", [[-1, 2], [1e308, 1e308], [1e-320, 0]], ids=str)
+def test_weights_that_cannot_be_shared_by(device: su.devices.Device, weight: list[float]) -> None:
+    graph = su.Graph(3, device=str(device), weight_dtype="float64")
+    graph.insert_edges([0, 0], [1, 2], weight)
+    with pytest.raises(WeightError, match="pagerank: a vertex has a negative weight"):
+        graph.compute("pagerank")
+    assert float(graph.compute("pagerank", weighted=False).sum()) == pytest.approx(1)
+
+
+def test_a_personalization_array_of_the_device_is_taken(device: su.devices.Device, backend: str) -> None:
+    graph = su.Graph(3, backend=backend, device=str(device))
+    graph.insert_edges([0, 1], [1, 2])
+    given = device.xp.asarray([1.0, 0.0, 0.0])
+    algorithm = PageRank(personalization=given)
+    given[:] = 7  # it was copied
+    algorithm.compute(graph)
+    ranks = algorithm.result.tolist()
+    assert ranks[0] > ranks[1] > ranks[2] > 0
+    assert ranks == graph.compute("pagerank", personalization={0: 5}).tolist()
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def test_results_are_copies(device: su.devices.Device, backend: str) -> None:
+    graph = su.Graph(3, backend=backend, device=str(device))
+    graph.insert_edges([0, 1], [1, 2])
+    algorithm = PageRank()
+    algorithm.compute(graph)
+    before = algorithm.result.tolist()
+    result = algorithm.result
+    result *= 2
+    assert algorithm.result.tolist() == before
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_mismatch_knows_the_bound(dtype: str) -> None:
+    graph = random_graph(2, None)
+    src, dst, _ = su.edges(graph)
+    exact = PageRank.reference(src, dst, None, 30, True)
+    ranks = graph.compute("pagerank", dtype=dtype)
+    assert ranks.dtype == dtype
+    assert PageRank.mismatch(ranks, exact, dtype=dtype) is None
+    for wrong in (exact * 1.001, np.roll(exact, 1), np.full(30, np.nan), exact[:-1]):
+        assert "L1 distance" in str(PageRank.mismatch(wrong, exact))
+    few = {"max_iterations": 3, "tolerance": 1e-9}
+    assert PageRank.mismatch(graph.compute("pagerank", **few), exact, **few) is None
+    assert PageRank.mismatch(np.eye(30)[0], exact, max_iterations=30) is not None
+
+
+def test_traffic_is_a_pull_per_iteration() -> None:
+    graph = random_graph(2, "float32", in_edges=True)
+    for weighted, bytes_per_edge in ((None, 8), (False, 4)):
+        algorithm = PageRank(weighted=weighted)
+        algorithm.compute(graph)
+        one = graph.num_edges * bytes_per_edge + 31 * 8 + 2 * 30 * 8
+        assert algorithm.traffic(graph) == algorithm.iterations * one > 0
