@@ -1,8 +1,9 @@
 """The plugin manager: backends, algorithms and commands, built in or installed, all through the hooks of ``hookspecs``.
 
-Plugins are loaded at the first question. One that fails (on import, inside a hook, by a name that is taken) is warned
-about and listed with its error, and does not take the others down. Built-ins come first, then the others by name; the
-first to take a name keeps it.
+Plugins are loaded when something of a hook is first asked for. One that fails (on import, inside a hook, by what it
+returns, by a name that is taken) is warned about and listed with its error; nothing that the failing hook returned is
+used, and the other plugins work. Every plugin has a pluggy manager of its own, so that no plugin object is compared,
+hashed or called on behalf of another. Built-ins come first, then the others by name; the first to take a name keeps it.
 
 ``SURICATE_PLUGINS`` (entry-point or distribution names, separated by commas) loads exactly these, and none if it is
 empty. ``SURICATE_TRACE_PLUGINS=1`` writes every hook call to stderr. ``SURICATE_BACKEND`` names the default backend.
@@ -15,7 +16,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
@@ -25,7 +26,8 @@ from suricate.algorithm import Algorithm
 from suricate.devices import Device
 from suricate.errors import DeviceError, PluginError, UnknownNameError
 from suricate.plugins import hookspecs
-from suricate.plugins.hookspecs import HOOKS, PROJECT, hookimpl, name_of
+from suricate.plugins.checks import HOOKS, items_of
+from suricate.plugins.hookspecs import PROJECT, hookimpl
 from suricate.store import Store
 
 
@@ -39,15 +41,14 @@ class Plugin:
     hooks: tuple[str, ...] = ()
     error: str | None = None
     cause: BaseException | None = None
+    manager: pluggy.PluginManager = field(default_factory=lambda: _new_manager(), repr=False, compare=False)
 
 
 _lock = threading.RLock()
-_manager = pluggy.PluginManager(PROJECT)
-_manager.add_hookspecs(hookspecs)
 _plugins: dict[str, Plugin] = {}
 _found: dict[str, dict[str, tuple[str, Any]]] = {hook: {} for hook in HOOKS}  # hook -> name -> (plugin, thing)
 _asked: set[tuple[str, str]] = set()  # (hook, plugin)
-_settled: list[bool] = []  # not empty once the entry points were loaded
+_loaded: list[bool] = []  # not empty once the entry points were loaded
 
 
 def backends() -> dict[str, type[Store]]:
@@ -99,7 +100,7 @@ def register(plugin: Any, name: str | None = None) -> str:
     Raises:
         PluginError: the plugin, or a name that it brings, is there already or cannot be used; nothing has changed.
     """
-    name = name or getattr(plugin, "__name__", None) or type(plugin).__name__
+    name = str(name or getattr(plugin, "__name__", None) or type(plugin).__name__)
     source = str(getattr(plugin, "__file__", None) or getattr(plugin, "__module__", ""))
     for hook, base in HOOKS.items():
         if base is not None and isinstance(plugin, type) and issubclass(plugin, base):
@@ -121,8 +122,6 @@ def unregister(name: str) -> None:
     with _lock:
         if _plugins.pop(name, None) is None:
             raise UnknownNameError(f"there is no plugin {name!r}")
-        if _manager.has_plugin(name):
-            _manager.unregister(name=name)
         for hook in HOOKS:
             _asked.discard((hook, name))
             _found[hook] = {key: entry for key, entry in _found[hook].items() if entry[0] != name}
@@ -152,24 +151,23 @@ def _answers(hook: str) -> dict[str, Any]:
 
 
 def _ask(plugin: Plugin, hook: str) -> None:
-    others = [other for name, other in _manager.list_name_plugin() if name != plugin.name and other is not None]
     try:
-        for answer in _manager.subset_hook_caller(hook, others)():
-            for thing in answer:
-                name = name_of(hook, thing)
-                owner, known = _found[hook].setdefault(name, (plugin.name, thing))
-                if known is not thing:
-                    raise PluginError(f"{hook} returned the name {name!r}, which plugin {owner!r} has taken")
+        items = items_of(hook, getattr(plugin.manager.hook, hook)())
+        for name, item in items.items():
+            owner, known = _found[hook].get(name, (plugin.name, item))
+            if known is not item:
+                raise PluginError(f"{hook} returned the name {name!r}, which plugin {owner!r} has taken")
     except (Exception, SystemExit) as error:
         _fail(plugin, error)
+    else:
+        for name, item in items.items():
+            _found[hook].setdefault(name, (plugin.name, item))
 
 
 def _load() -> None:
-    if _settled:
+    if _loaded:
         return
-    _settled.append(True)  # first: a plugin that asks while it is imported sees those before it
-    if os.environ.get("SURICATE_TRACE_PLUGINS", "0") not in ("", "0"):
-        _manager.add_hookcall_monitoring(lambda *_: None, _trace)
+    _loaded.append(True)  # first: a plugin that asks while it is imported sees those before it
     found = sorted(
         ((_home(p), p) for p in metadata.entry_points(group=PROJECT)), key=lambda q: (q[0][0] != PROJECT, q[1].name)
     )
@@ -184,16 +182,28 @@ def _load() -> None:
         _add(Plugin(p.name if p.name not in _plugins else f"{source}:{p.name}", version, source), p.load)
 
 
+def _new_manager() -> pluggy.PluginManager:
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(hookspecs)
+    if os.environ.get("SURICATE_TRACE_PLUGINS", "0") not in ("", "0"):
+        manager.add_hookcall_monitoring(lambda *_: None, _trace)
+    return manager
+
+
 def _home(point: metadata.EntryPoint) -> tuple[str, str]:
-    return (point.dist.name, point.dist.version) if point.dist else (point.value, "")
+    """Return the name and version of the distribution, as far as its metadata can be read."""
+    try:
+        return (str(point.dist.name), str(point.dist.version)) if point.dist else (point.value, "")
+    except Exception:
+        return point.value, ""
 
 
 def _add(plugin: Plugin, load: Callable[[], Any]) -> Plugin:
     _plugins[plugin.name] = plugin
     try:
         module = load()
-        _manager.register(module, plugin.name)
-        hooks = sorted(caller.name for caller in _manager.get_hookcallers(module) or ())
+        plugin.manager.register(module, plugin.name)
+        hooks = sorted(caller.name for caller in plugin.manager.get_hookcallers(module) or ())
         if not hooks or not set(hooks) <= set(HOOKS):
             raise PluginError(f"it implements {', '.join(hooks) or 'nothing'}; the hooks are {', '.join(HOOKS)}")
         plugin.hooks = tuple(hooks)
@@ -203,7 +213,11 @@ def _add(plugin: Plugin, load: Callable[[], Any]) -> Plugin:
 
 
 def _fail(plugin: Plugin, error: BaseException) -> None:
-    plugin.cause, plugin.error = error, " ".join(f"{type(error).__name__}: {error}".split())
+    try:
+        text = str(error)
+    except Exception:
+        text = "its message cannot be shown"
+    plugin.cause, plugin.error = error, " ".join(f"{type(error).__name__}: {text}".split())
     warnings.warn(f"suricate plugin {plugin.name!r} ({plugin.source}) failed: {plugin.error}", stacklevel=2)
 
 

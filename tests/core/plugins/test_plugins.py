@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -63,6 +63,9 @@ def site(tmp_path: Path) -> Path:
         "class Mine(TutorialStore):\n    name = 'slabhash'\n"
         "@su.hookimpl\ndef suricate_backends():\n    return [Mine]\n",
         "arguments": "import suricate as su\n@su.hookimpl\ndef suricate_backends(graph):\n    return []\n",
+        "urgent": "import suricate as su\nfrom tutorial_backend import TutorialStore\n"
+        "class Mine(TutorialStore):\n    name = 'urgent'\n    priority = 'high'\n"
+        "@su.hookimpl\ndef suricate_backends():\n    return [TutorialStore, Mine]\n",
     }
     for name, text in modules.items():
         (tmp_path / f"plug_{name}.py").write_text(text)
@@ -87,6 +90,8 @@ from suricate import plugins
 for plugin in plugins.installed():
     print(plugin.name, plugin.version, plugin.source, "+".join(plugin.hooks), plugin.error or "ok", sep="|")
 print(sorted(plugins.backends()))
+import suricate
+assert suricate.Graph(2, device="cpu").backend == "slabhash" or "slabhash" not in plugins.backends()
 """
 
 
@@ -171,6 +176,123 @@ def test_unusable_plugins_are_refused(plugin: object, reason: str) -> None:
     assert "unusable" not in {plugin.name for plugin in plugins.installed()}
 
 
+def backend_with(**attributes: object) -> type[TutorialStore]:
+    return type("Liar", (TutorialStore,), {"name": "liar", **attributes})
+
+
+def algorithm_with(**attributes: object) -> type[Nothing]:
+    return type("Liar", (Nothing,), {"name": "liar", **attributes})
+
+
+def lacks_hints(self: object, num_vertices: int, *, device: object, weight_dtype: object, memory_limit: object) -> None:
+    """The constructor of a backend that takes no degree hints."""
+
+
+def wants_more(self: object, num_vertices: int, slab_bytes: int, **options: object) -> None:
+    """The constructor of a backend that needs an option."""
+
+
+LIARS = {
+    "priority text": (lambda: backend_with(priority="high"), r"Liar\.priority is 'high': expected an int"),
+    "priority bool": (lambda: backend_with(priority=True), r"Liar\.priority is True"),
+    "priority NaN": (lambda: backend_with(priority=float("nan")), r"Liar\.priority is nan"),
+    "devices text": (lambda: backend_with(devices="cpu"), r"Liar\.devices is 'cpu': expected a tuple"),
+    "devices unknown": (lambda: backend_with(devices=("cpu", "tpu")), r"expected some of cpu, cuda"),
+    "devices unhashable": (lambda: backend_with(devices=("cpu", [])), r"unhashable"),
+    "no devices": (lambda: backend_with(devices=()), r"expected some of cpu, cuda"),
+    "guarded": (lambda: backend_with(guarded="yes"), r"Liar\.guarded is 'yes': expected a bool"),
+    "takes_unvalidated": (lambda: backend_with(takes_unvalidated=1), r"Liar\.takes_unvalidated is 1"),
+    "knobs": (lambda: backend_with(knobs=[("slab", 1)]), r"Liar\.knobs is .*: expected a dict"),
+    "knob values": (lambda: backend_with(knobs={"slab": 1}), r"a tuple of values each"),
+    "name number": (lambda: backend_with(name=5), r"lacks a name"),
+    "name with blanks": (lambda: backend_with(name="my backend"), r"lacks a name"),
+    "missing keyword": (lambda: backend_with(__init__=lacks_hints), r"cannot be built.*degree_hints"),
+    "extra argument": (lambda: backend_with(__init__=wants_more), r"cannot be built.*slab_bytes"),
+    "requires text": (lambda: algorithm_with(requires="weights"), r"Liar\.requires is 'weights'"),
+    "requires wrong": (
+        lambda: algorithm_with(requires=su.Requirements(weighted="yes")),
+        r"requires\.weighted is 'yes'",
+    ),
+    "requires None": (lambda: algorithm_with(requires=su.Requirements(in_edges=None)), r"requires\.in_edges is None"),
+    "algorithm name": (lambda: algorithm_with(name=None), r"lacks a name"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:suricate plugin")
+@pytest.mark.parametrize(("make", "reason"), LIARS.values(), ids=LIARS)
+def test_plugins_with_wrong_attributes_are_refused(make: Callable[[], type], reason: str) -> None:
+    if reason.startswith(r"Liar\.takes_unvalidated") and not hasattr(su.Store, "takes_unvalidated"):
+        pytest.skip("the store protocol has no such attribute")
+    with pytest.raises(PluginError, match=reason):
+        plugins.register(make(), name="liar")
+    assert su.Graph(2, device="cpu").store("out").name == "slabhash"
+    assert "liar" not in {plugin.name for plugin in plugins.installed()}
+
+
+class Hostile:
+    """A plugin object that compares equal to everything, cannot be hashed, and whose error has no text."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    class UnprintableError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    @su.hookimpl
+    def suricate_algorithms(self) -> list[type]:
+        raise self.UnprintableError
+
+
+@pytest.mark.filterwarnings("ignore:suricate plugin")
+def test_a_hostile_plugin_object_harms_nobody() -> None:
+    with pytest.raises(PluginError, match="its message cannot be shown"):
+        plugins.register(Hostile(), name="hostile")
+    plugins.register(Nothing)
+    plugins.unregister("Nothing")
+
+
+@pytest.mark.filterwarnings("ignore:suricate plugin")
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (None, "returned None, which is no list"),
+        (Nothing, "which is no list"),
+        ("ab", "which is no list"),
+        ([Nothing, algorithm_with(name="nothing")], "the name 'nothing' twice"),
+        ([Nothing, 5], "returned 5, which is no subclass of Algorithm"),
+    ],
+    ids=["None", "a class", "text", "one name twice", "one good one bad"],
+)
+def test_answers_that_are_no_lists_of_classes(answer: object, reason: str) -> None:
+    module = ModuleType("odd")
+    module.suricate_algorithms = su.hookimpl(lambda: answer, specname="suricate_algorithms")  # type: ignore[attr-defined]
+    with pytest.raises(PluginError, match=reason):
+        plugins.register(module)
+    assert "nothing" not in plugins.algorithms()
+
+
+@pytest.mark.filterwarnings("ignore:suricate plugin")
+@pytest.mark.parametrize(
+    "command", [click.Command(None), click.Command("two words"), len, click.Command("x", short_help=5)], ids=repr
+)
+def test_commands_that_would_break_the_help_are_refused(command: object) -> None:
+    module = ModuleType("odd")
+    module.suricate_commands = su.hookimpl(lambda: [command], specname="suricate_commands")  # type: ignore[attr-defined]
+    with pytest.raises(PluginError):
+        plugins.register(module)
+
+
+def test_two_functions_of_one_hook(registered: list[str]) -> None:
+    module = ModuleType("two")
+    for name, kind in {"first": Nothing, "second": algorithm_with(name="second")}.items():
+        setattr(module, name, su.hookimpl(lambda kind=kind: [kind], specname="suricate_algorithms"))
+    registered.append(plugins.register(module))
+    assert {"nothing", "second"} <= set(plugins.algorithms())
+
+
 def test_unknown_names_list_what_there_is() -> None:
     with pytest.raises(UnknownNameError, match=r"no backend 'nope' is installed \(there are: .*slabhash"):
         plugins.backend("nope")
@@ -249,6 +371,7 @@ def test_failing_plugins_are_named_and_contained(site: Path) -> None:
         "abstract": "lacks delete, edges, insert",
         "greedy": "the name 'slabhash', which plugin 'slabhash' has taken",
         "arguments": "graph",
+        "urgent": "Mine.priority is 'high': expected an int",
     }
     for name, reason in reasons.items():
         assert reason in states[name], states[name]

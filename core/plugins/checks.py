@@ -1,0 +1,125 @@
+"""The checks of what a hook returned: a plugin with wrong types is refused when it is loaded, not when it is used.
+
+A class attribute that a base class declares keeps the type it has there: ``priority`` is an int, ``devices`` a tuple of
+device names, ``knobs`` a dictionary of tuples, ``requires`` a ``Requirements`` of bools. The constructor of a backend
+takes the keyword arguments that a graph passes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from suricate.algorithm import Algorithm, Requirements
+from suricate.errors import PluginError
+from suricate.store import Store
+
+HOOKS: dict[str, type | None] = {  # hook -> base class of what it returns; None: commands
+    "suricate_backends": Store,
+    "suricate_algorithms": Algorithm,
+    "suricate_commands": None,
+}
+DEVICE_KINDS = ("cpu", "cuda")
+
+_NAME = re.compile(r"[\w.-]+")
+_STORE_ARGUMENTS = ("device", "weight_dtype", "degree_hints", "memory_limit")
+
+
+def items_of(hook: str, answers: Sequence[Any]) -> dict[str, Any]:
+    """Return what a plugin returned for a hook, by name; ``answers`` has one entry per function of the plugin.
+
+    Raises:
+        PluginError: an answer is no list, or an entry is not what the hook has to return.
+    """
+    items: dict[str, Any] = {}
+    for answer in answers or [None]:  # pluggy leaves out an answer that is None
+        if not isinstance(answer, (list, tuple)):
+            raise PluginError(f"{hook} returned {_shown(answer)}, which is no list")
+        for item in answer:
+            name = _checked_name(hook, item)
+            if items.setdefault(name, item) is not item:
+                raise PluginError(f"{hook} returned the name {name!r} twice")
+    return items
+
+
+def _checked_name(hook: str, item: Any) -> str:
+    base = HOOKS[hook]
+    if base is None:
+        return _check_command(hook, item)
+    if not (isinstance(item, type) and issubclass(item, base)):
+        raise PluginError(f"{hook} returned {_shown(item)}, which is no subclass of {base.__name__}")
+    name = getattr(item, "name", None)
+    missing = ", ".join(sorted(getattr(item, "__abstractmethods__", ()))) or ("" if _is_name(name) else "a name")
+    if missing:
+        raise PluginError(f"{hook} returned {item.__qualname__}, which lacks {missing}")
+    _check_attributes(item, base)
+    if issubclass(item, Store):
+        _check_store(item)
+    return str(name)
+
+
+def _check_command(hook: str, command: Any) -> str:
+    import click
+
+    if not isinstance(command, click.Command) or not _is_name(command.name):
+        raise PluginError(f"{hook} returned {_shown(command)}, which is no click.Command with a name")
+    command.get_short_help_str()  # the list of commands shows it: a bad text must not break that
+    return str(command.name)
+
+
+def _check_attributes(item: type, base: type) -> None:
+    """Raise ``PluginError`` unless the class attributes of ``item`` have the types they have in ``base``."""
+    for name, default in vars(base).items():
+        kind = type(default)
+        if name.startswith("_") or kind not in (bool, int, tuple, dict, Requirements):
+            continue
+        value = getattr(item, name)
+        if type(value) is not kind and (kind is not Requirements or not isinstance(value, Requirements)):
+            raise _wrong(item, name, value, f"expected {_article(kind)}")
+        if isinstance(value, Requirements):
+            _check_requirements(item, value)
+
+
+def _check_requirements(item: type, requires: Requirements) -> None:
+    for field in fields(Requirements):
+        value = getattr(requires, field.name)
+        if not (isinstance(value, bool) or (value is None and field.default is None)):
+            raise _wrong(
+                item,
+                f"requires.{field.name}",
+                value,
+                "expected True or False" + (", or None" if field.default is None else ""),
+            )
+
+
+def _check_store(item: type[Store]) -> None:
+    if not item.devices or not set(item.devices) <= set(DEVICE_KINDS):
+        raise _wrong(item, "devices", item.devices, f"expected some of {', '.join(DEVICE_KINDS)}")
+    for option, values in item.knobs.items():
+        if not isinstance(option, str) or not isinstance(values, (tuple, list)):
+            raise _wrong(item, "knobs", item.knobs, "expected names of options with a tuple of values each")
+    try:
+        inspect.signature(item).bind(0, **dict.fromkeys(_STORE_ARGUMENTS))
+    except TypeError as error:
+        needed = ", ".join(f"{name}=" for name in _STORE_ARGUMENTS)
+        raise PluginError(f"{item.__qualname__} cannot be built with (num_vertices, {needed}): {error}") from error
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def _wrong(item: type, name: str, value: Any, expected: str) -> PluginError:
+    return PluginError(f"{item.__qualname__}.{name} is {_shown(value)}: {expected}")
+
+
+def _article(kind: type) -> str:
+    return f"{'an' if kind is int else 'a'} {kind.__name__}"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
