@@ -19,6 +19,7 @@ from suricate.store import Store
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SURICATE_DATA") or CHECKOUT.parent / "shared" / "data")
+os.environ.setdefault("SURICATE_QUIET", "1")  # tests look at stderr, whether kernels are compiled already or not
 BUILT_IN_BACKENDS = ("slabhash", "hornet_like", "csr_baseline")
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from suricate.notice import compiling
+
 HERE = Path(__file__).parent
 
 C_TYPES = {
@@ -69,7 +71,8 @@ class Program:
         """Return the compiled kernel ``name`` (``cupy.RawKernel``-like: ``kernel(grid, block, args)``)."""
         kernel = self._kernels.get(name)
         if kernel is None:
-            kernel = self._kernels[name] = _module(self).get_function(name)
+            with compiling():
+                kernel = self._kernels[name] = _module(self).get_function(name)
         return kernel
 
     @cached_property

@@ -93,6 +93,7 @@ class TypedFunction:
         arguments: what comes after the leading parameters.
         leading: names of the leading parameters.
         weight_dtype: dtype of the weights, None if there are none.
+        by_hand: whether it is an :class:`EdgeFunction`, whose Numba twin may allocate; what is translated does not.
     """
 
     result: np.dtype | None
@@ -101,6 +102,7 @@ class TypedFunction:
     weight_dtype: np.dtype | None
     _write_numba: Callable[[str], str] = field(repr=False)
     _write_cuda: Callable[[str], str] = field(repr=False)
+    by_hand: bool = False
 
     @cached_property
     def key(self) -> str:
@@ -157,8 +159,9 @@ class EdgeFunction:
             specs = _specs(arguments, weight_dtype, leading)
             declarations = [f"{spec.declaration(const=False)} {name}" for spec, name in zip(specs, names, strict=True)]
             found = TypedFunction(
-                self.result, arguments, leading, weight_dtype, self._numba, lambda name: self._cuda(name, declarations)
-            )
+                self.result, arguments, leading, weight_dtype, self._numba,
+                lambda name: self._cuda(name, declarations), by_hand=True,
+            )  # fmt: skip
             self._typed[key] = found
         return found
 

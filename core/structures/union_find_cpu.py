@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from suricate.jit import inner, kernel
 
 
-@njit(cache=True, nogil=True)
+@inner
 def root_of(parent, x):
     """Return the root of ``x``, halving the path."""
     while parent[x] != x:
@@ -14,7 +14,7 @@ def root_of(parent, x):
     return x
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unite(parent, src, dst):
     """Hook the larger root of each pair under the smaller."""
     for i in range(len(src)):
@@ -25,7 +25,7 @@ def unite(parent, src, dst):
             parent[a] = b
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compress(parent, label, n):
     """Give each of the first ``n`` elements its root as parent and label; parents have smaller ids and come first."""
     for i in range(n):
@@ -33,7 +33,7 @@ def compress(parent, label, n):
         label[i] = parent[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def same_component(parent, a, b, same):
     """Set ``same[i]`` to whether ``a[i]`` and ``b[i]`` have one root."""
     for i in range(len(a)):

@@ -36,6 +36,9 @@ COMBINE = {
     "or": "old | new",
 }
 
+#: what edge functions, reductions and :func:`_cursor_imports` use
+IMPORTS = "import math\n\nimport numpy as np\nfrom numba import njit\n\nfrom suricate.jit import inner"
+
 BINDINGS_IMPORT = re.compile(
     r"^from suricate\.operators\.cpu\.templates\.bindings import (\((?P<lines>[^)]+)\)|(?P<names>.+))$", re.MULTILINE
 )
@@ -64,12 +67,12 @@ def _module_text(template: str, cursor: str | None, weighted: bool, call: Call, 
     parameters = [f"a{i}" for i in range(len(call.values))]
     parts = [_cursor_imports(cursor, wanted, weighted), _edge_text(call, parameters, over)]
     if "combine" in wanted:
-        parts.append(f'@njit(inline="always")\ndef combine(old, new):\n    return {COMBINE[call.reduce]}')
+        parts.append(f"@inner\ndef combine(old, new):\n    return {COMBINE[call.reduce]}")
     if "cast" in wanted:
         parts.append(f"cast = np.{dtype.name}")
     if "identity" in wanted:
         parts.append(f"identity = {_literal(identity_of(call.reduce, dtype))}")
-    head = "import math\n\nimport numpy as np\n\n" + "\n\n".join(part for part in parts if part) + "\n"
+    head = "\n\n".join([IMPORTS, *filter(None, parts)]) + "\n"
     start, end = found.span()
     body = body[:start] + head + body[end:]
     return re.sub(r",\s*\*args\b", "".join(f", {name}" for name in parameters), body)
@@ -80,18 +83,20 @@ def _cursor_imports(cursor: str | None, wanted: set[str], weighted: bool) -> str
     lines = []
     if "weight" in names and not weighted:
         names.remove("weight")
-        lines.append('@njit(inline="always")\ndef weight(g, slot):\n    return 1')
+        lines.append("@inner\ndef weight(g, slot):\n    return 1")
     if names:
         lines.insert(0, f"from {cursor} import {', '.join(sorted(names))}")
     return "\n\n".join(lines)
 
 
 def _edge_text(call: Call, parameters: list[str], over: str) -> str:
+    decorator = "@njit" if call.function.by_hand else "@inner"
     if over == "out":
-        return f"@njit\n{call.function.numba_source('edge')}"
+        return f"{decorator}\n{call.function.numba_source('edge')}"
     arguments = ", ".join(("v", "u", "w", *parameters))
-    swapped = f'@njit(inline="always")\ndef edge(u, v, w{"".join(f", {name}" for name in parameters)}):'
-    return f"@njit\n{call.function.numba_source('stored_edge')}\n\n{swapped}\n    return stored_edge({arguments})"
+    swapped = f"@inner\ndef edge(u, v, w{''.join(f', {name}' for name in parameters)}):"
+    stored = f"{decorator}\n{call.function.numba_source('stored_edge')}"
+    return f"{stored}\n\n{swapped}\n    return stored_edge({arguments})"
 
 
 def _literal(value: Any) -> str:

@@ -10,8 +10,8 @@ one, it makes Numba count references for every edge, and a search takes many tim
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from suricate.jit import kernel
 from suricate.operators.cpu.templates.bindings import (
     begin,
     cast,
@@ -27,7 +27,7 @@ from suricate.operators.cpu.templates.bindings import (
 from suricate.types import TOMBSTONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(g, num_vertices, frontier, everything, count, out, stamp, step, changed, *args):
     """Push along the out-edges of ``count`` vertices; return how many vertices were written to ``changed``."""
     queued = 0
@@ -53,7 +53,7 @@ def advance(g, num_vertices, frontier, everything, count, out, stamp, step, chan
     return queued
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance_edges(num_vertices, src, dst, weights, out, stamp, step, changed, *args):
     """Apply the edge function to the given edges; return how many vertices were written to ``changed``."""
     queued = 0
@@ -72,7 +72,7 @@ def advance_edges(num_vertices, src, dst, weights, out, stamp, step, changed, *a
     return queued
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def propagate(g, num_vertices, frontier, everything, count, out, stamp, step, max_steps, queue, spare, *args):
     """Repeat :func:`advance` until nothing changes; return the number of steps.
 

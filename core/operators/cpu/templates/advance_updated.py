@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from suricate.jit import kernel
 from suricate.operators.cpu.templates.bindings import (
     begin,
     cast,
@@ -21,7 +21,7 @@ from suricate.operators.cpu.templates.bindings import (
 from suricate.types import TOMBSTONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(g, num_vertices, out, stamp, step, changed, *args):
     """Push along the inserted edges; return how many vertices were written to ``changed``.
 

@@ -8,9 +8,9 @@ which the import of this file is replaced by the cursor of a backend, the user's
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from suricate.cursors.contiguous import begin, degree, end, find, first, following, key, units, weight
+from suricate.jit import inner
 
 __all__ = [
     "begin", "cast", "combine", "degree", "edge", "end", "find", "first", "following", "identity", "is_fresh", "key",
@@ -21,13 +21,13 @@ identity = 0.0  #: what a reduction starts from
 cast = np.float64  #: the type of the values that are reduced
 
 
-@njit
+@inner
 def edge(u, v, w, *args):
     """Return the value of edge ``(u, v)``: the user's edge function (predicates take ``v`` alone)."""
     return w
 
 
-@njit
+@inner
 def combine(old, new):
     """Return the reduction of two values."""
     return old + new
@@ -36,25 +36,25 @@ def combine(old, new):
 # A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment in which all is new.
 
 
-@njit
+@inner
 def updated_count(g):
     """Return the number of segments."""
     return len(g.begin)
 
 
-@njit
+@inner
 def updated_segment(g, i):
     """Return the cursor of a segment."""
     return np.int64(i)
 
 
-@njit
+@inner
 def segment_owner(g, c):
     """Return the vertex of a segment."""
     return np.uint32(c)
 
 
-@njit
+@inner
 def is_fresh(g, slot):
     """Return True."""
     return True

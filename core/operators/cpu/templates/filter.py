@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from suricate.jit import kernel
 from suricate.operators.cpu.templates.bindings import edge
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def select(num_vertices, frontier, everything, count, kept, *args):
     """Write the vertices that pass to ``kept``; return how many there are."""
     passed = 0

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from suricate.jit import kernel
 from suricate.operators.cpu.templates.bindings import (
     begin,
     cast,
@@ -20,7 +19,7 @@ from suricate.operators.cpu.templates.bindings import (
 from suricate.types import TOMBSTONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def intersect(g, left, right, out, *args):
     """Write to ``out[i]`` the sum over the common out-neighbours of ``left[i]`` and ``right[i]``."""
     for i in range(len(out)):

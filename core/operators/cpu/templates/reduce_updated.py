@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from suricate.jit import kernel
 from suricate.operators.cpu.templates.bindings import (
     begin,
     cast,
@@ -22,7 +22,7 @@ from suricate.operators.cpu.templates.bindings import (
 from suricate.types import TOMBSTONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def neighbor_reduce(g, num_vertices, out, *args):
     """Write to ``out[u]`` the reduction over the inserted edges of each vertex ``u``."""
     out[:] = cast(identity)

@@ -1,0 +1,112 @@
+"""Compiled CPU loops: what the decorators do, and the line on stderr while a machine compiles for the first time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from suricate import notice
+from suricate.jit import inner, kernel
+from suricate.notice import CompilationNotice, compiling
+
+
+@inner
+def twice(x):
+    """Return 2 x."""
+    return 2 * x
+
+
+@kernel
+def double_all(values):
+    """Double all values in place."""
+    for i in range(len(values)):
+        values[i] = twice(values[i])
+
+
+def test_a_kernel_compiles_the_inner_functions_it_calls():
+    values = np.arange(4)
+    double_all(values)
+    assert values.tolist() == [0, 2, 4, 6]
+    assert len(double_all.signatures) == 1
+
+
+def test_an_inner_function_is_plain_python_outside_of_kernels():
+    assert twice(1.5) == 3.0
+    assert twice("ab") == "abab"
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time that notices see; set ``clock[0]``."""
+    now = [0.0]
+    monkeypatch.setattr(notice.time, "monotonic", lambda: now[0])
+    monkeypatch.delenv("SURICATE_QUIET", raising=False)
+    return now
+
+
+def test_the_line_comes_once_after_a_second_in_all(clock, capsys):
+    made = CompilationNotice()
+    for _ in range(3):  # 0.4 s each, half of it nested
+        made.start()
+        clock[0] += 0.2
+        made.start()
+        clock[0] += 0.2
+        made.end()
+        made.end()
+        clock[0] += 10  # between compilations time does not count
+    assert capsys.readouterr().err == ""
+    assert made.seconds == pytest.approx(1.2)
+    for _ in range(2):
+        made.start()
+        made.end()
+    assert capsys.readouterr().err == notice.LINE + "\n"
+
+
+def test_the_line_comes_while_the_first_compilation_goes_on(clock, capsys):
+    made = CompilationNotice()
+    made.start()
+    clock[0] += 1.5
+    made.start()
+    assert capsys.readouterr().err == notice.LINE + "\n"
+
+
+def test_quiet(clock, capsys, monkeypatch):
+    monkeypatch.setenv("SURICATE_QUIET", "1")
+    made = CompilationNotice()
+    made.start()
+    clock[0] += 5
+    made.start()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_failed_compilation_ends_as_well():
+    before = notice.NOTICE._depth
+    with pytest.raises(ZeroDivisionError), compiling():
+        1 / 0  # noqa: B018
+    assert notice.NOTICE._depth == before
+
+
+SCRIPT = """
+from suricate import notice
+notice.PATIENCE = 0
+import suricate as su
+g = su.Graph(3, backend="csr_baseline", device="cpu")
+print(su.neighbor_reduce(g, lambda u, v, w: v).tolist())
+print(notice.NOTICE.seconds > 0)
+"""
+
+
+def test_only_compiling_is_announced_not_loading_from_disk(tmp_path):
+    folder = str(tmp_path)
+    environment = {"SURICATE_CACHE_DIR": folder, "NUMBA_CACHE_DIR": folder, "PATH": ""}
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    runs = [
+        subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert [run.stdout.split() for run in runs] == [["[0,", "0,", "0]", "True"], ["[0,", "0,", "0]", "False"]]
+    assert [run.stderr for run in runs] == [notice.LINE + "\n", ""]
