@@ -5,20 +5,18 @@ Usage: ``python .ci/compile_cuda.py [BACKEND ...]`` (default: all installed back
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
-from nvrtc import compile_program
-
 import suricate as su
 from suricate.cuda import ingest
 from suricate.cuda.program import Program
 from suricate.operators.cuda import programs as operators
 from suricate.structures import union_find
+from suricate.testing.nvrtc import compile_program, own_programs
 
 ARCHES = ("sm_70", "sm_80", "sm_90")
 WEIGHTS = (None, "float32", "float64")
@@ -31,10 +29,7 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program]]:
     for name, weight in product(backends, WEIGHTS):
         for options in OPTIONS.get(name, [{}]):
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
-            package = type(store).__module__.rpartition(".")[0]
-            apart = importlib.util.find_spec(f"{package}.programs")  # where the module of the launches needs CuPy
-            module = importlib.import_module(f"{package}.{'programs' if apart else 'cuda'}")
-            for program in (*module.programs(store), *operators.programs(store.view())):
+            for program in (*own_programs(store), *operators.programs(store.view())):
                 yield f"{name} {options or ''} weight={weight}", program
 
 

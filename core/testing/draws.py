@@ -1,8 +1,7 @@
-"""What the kits draw: devices, ids and weights, and hypothesis examples."""
+"""What the kits draw: devices, ids, weights and hypothesis examples."""
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,17 +13,22 @@ from hypothesis import HealthCheck, given, settings
 
 from suricate.devices import cuda_device_count
 
-Edge = tuple[int, int]
-
 SIZES = (0, 1, 2, 7, 40, 300)  # edges of a batch; ids drawn by an operation
 SPREADS = (1, 3, 40, 1000)  # distinct ids among them: few make duplicates and hubs, many make growth
-STRIDES = (1, 32)  # distance of these ids: 32 collides in tables and aligns with words
+STRIDES = (1, 32)  # distance of these ids: 32 collides in tables and aligns with 32-bit masks
+
+
+def no_cuda() -> str | None:
+    """Return why nothing can run on CUDA here, or None."""
+    if cuda_device_count() == 0:
+        return "the CUDA driver offers no device"
+    return None if importlib.util.find_spec("cupy") else "CuPy is not installed"
 
 
 def device_params(kinds: Sequence[str], marks: Sequence[pytest.MarkDecorator]) -> list[Any]:
     """Return pytest parameters for devices; CUDA takes ``marks``, and is skipped where it is absent."""
-    absent = cuda_device_count() == 0 or importlib.util.find_spec("cupy") is None
-    skip = pytest.mark.skipif(absent, reason="no CUDA device, or no CuPy")
+    reason = no_cuda()
+    skip = pytest.mark.skipif(reason is not None, reason=str(reason))
     return [pytest.param(kind, marks=[skip, *marks] if kind == "cuda" else []) for kind in kinds]
 
 
@@ -44,10 +48,25 @@ def draw_ids(rng: np.random.Generator, count: int, num_vertices: int, spread: in
     return (rng.integers(0, spread, count) * stride % num_vertices).astype(np.uint32)
 
 
+def edge_weights(dtype: np.dtype) -> np.ndarray:
+    """Return weights that are easily confused: both zeros, subnormals, neighbours, one bit or one 32-bit word apart."""
+    if dtype.kind != "f":
+        top = np.array([np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+        return np.concatenate([np.array([0, 1, 2, 256, 65536, 1 << 24], dtype), top, top - np.array([1, 0], dtype)])
+    one, tiny, top = dtype.type(1), np.finfo(dtype).tiny, np.finfo(dtype).max
+    zero = dtype.type(0)
+    neighbours = [np.nextafter(one, zero), one, np.nextafter(one, top), np.nextafter(top, zero), top]
+    subnormal = [np.nextafter(zero, one), np.nextafter(zero, -one), tiny / 2, tiny]
+    low_word = [1 + 2.0**-30, 1 + 2.0**-50] if dtype.itemsize == 8 else []  # the upper 32 bits are those of 1.0
+    high_word = [2.0, 3.0, -1.0]  # as float64 the lower 32 bits are 0, as in 1.0
+    return np.array([zero, -zero, *subnormal, *neighbours, *low_word, *high_word], dtype)
+
+
 def draw_weights(rng: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
     """Return few distinct weights, so that a batch often holds the weight that is there, and extreme ones."""
     if dtype.kind == "f":
-        values = np.array([0.0, 0.1, 1.0, -2.5, np.finfo(dtype).max, np.finfo(dtype).tiny], dtype)
+        least = np.nextafter(dtype.type(0), dtype.type(1))
+        values = np.array([0.0, -0.0, 0.1, 1.0, -2.5, np.finfo(dtype).max, np.finfo(dtype).tiny, least], dtype)
     else:
         values = np.array([0, 1, 2, 7, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
     return values[rng.integers(0, len(values), count)]

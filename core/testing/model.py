@@ -1,132 +1,215 @@
-"""A store beside the dictionary of edges that it must equal."""
+"""A store beside the table of edges that it must equal."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
-from suricate.cursors import has_updated_iterator
+from suricate.cursors import missing_functions
 from suricate.devices import Array, Device
 from suricate.store import Store
-from suricate.testing.draws import Edge, draw_ids, draw_weights
+from suricate.testing.draws import draw_ids, draw_weights
+from suricate.testing.table import EdgeTable, Groups, bits, ends_of, group
 from suricate.testing.walks import walk_updated, walk_view
-from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList, Outcome
+from suricate.types import NEW, REMOVED, UNCHANGED, EdgeList, Outcome, edge_keys
 
 
 class ModelledStore:
-    """A store beside the dictionary that it must equal; every method does one operation on both and compares."""
+    """A store beside the table that it must equal; every method does one operation on both and compares.
 
-    def __init__(self, store: Store, *, walks: bool) -> None:
+    Results of the store are kept until the next operation: they must not have changed then. After that they are
+    overwritten, which must not change the store: results belong to the caller.
+
+    Args:
+        store: an empty store; it may be of any backend and on any device.
+        walks: whether to walk the store's view through the Numba functions of its cursor (CPU only).
+    """
+
+    def __init__(self, store: Store, *, walks: bool = False) -> None:
         self.store, self.device, self.walks = store, store.device, walks
-        self.edges: dict[Edge, Any] = {}
-        self.at_mark: set[Edge] | None = None
-        self.deleted_since_mark: set[Edge] = set()
+        self.table = EdgeTable(store.weight_dtype)
+        self.at_mark: np.ndarray | None = None  #: keys of the edges that were there at the mark
+        self.deleted_since_mark = np.zeros(0, np.uint64)
+        self.calling: Callable[[], AbstractContextManager[None]] = nullcontext  #: around every change of the store
+        self._results: list[tuple[str, Array, np.ndarray]] = []
+        self._copy: ModelledStore | None = None
 
     def to_device(self, array: np.ndarray) -> Array:
         """Return a copy of ``array`` on the device of the store."""
         return self.device.xp.array(array)
 
+    # -- operations ----------------------------------------------------------------------------------------------------
+
     def insert(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None) -> None:
         """Insert a batch and compare the status, and the weight before, of every edge."""
-        batch = [None if part is None else self.to_device(part) for part in (src, dst, weight)]
-        outcome = self.host(self.store.insert(*batch), len(src))
-        for part, before in zip(batch, (src, dst, weight), strict=True):
-            if part is not None and before is not None:
-                assert np.array_equal(self.device.to_numpy(part), before), "insert() wrote to its input"
-                part[:] = 0  # the store must not keep the array
-        for edge, at in positions(src, dst).items():
-            status, last = outcome.status[at], at[-1]
-            there = edge in self.edges
-            if weight is None:
-                assert (status == NEW).sum() == (not there), f"{edge}: {status}, in the store before: {there}"
-                assert (status != UNCHANGED).sum() == (not there), f"{edge}: {status}"
-            else:
-                assert not status[:-1].any(), f"{edge}: only the last duplicate may report, got {status}"
-                changed = REPLACED if there and self.edges[edge] != weight[last] else UNCHANGED
-                assert status[-1] == (changed if there else NEW), f"{edge}: {status}, before: {self.edges.get(edge)}"
-                if status[-1] == REPLACED:
-                    assert outcome.weight is not None
-                    assert outcome.weight[last] == self.edges[edge], f"{edge}: wrong weight before the batch"
-            self.edges[edge] = None if weight is None else weight[last]
+        given = [None if part is None else self.to_device(part) for part in (src, dst, weight)]
+        with self.calling():
+            changed = self.store.insert(*given)
+        outcome = self.taken("insert()", changed, len(src))
+        self._compare_input("insert()", given, (src, dst, weight))
+        batch = group(src, dst)
+        if weight is None:
+            self._compare_counts("insert()", batch, outcome.status, NEW, ~self.table.contains(batch.keys))
+        else:
+            keys = batch.keys[batch.member]
+            status, replaced, before = self.table.expected(batch, weight)
+            agree("insert(): status", keys, outcome.status, status)
+            assert outcome.weight is not None
+            agree("insert(): weight before the batch", keys[replaced], outcome.weight[replaced], before)
+        self.table.insert(batch, weight)
 
     def delete(self, src: np.ndarray, dst: np.ndarray) -> None:
         """Delete a batch and compare the status, and the weight before, of every edge."""
-        outcome = self.host(self.store.delete(self.to_device(src), self.to_device(dst)), len(src))
-        for edge, at in positions(src, dst).items():
-            status = outcome.status[at]
-            assert (status == REMOVED).sum() == (edge in self.edges), f"{edge}: {status}"
-            assert (status != UNCHANGED).sum() == (edge in self.edges), f"{edge}: {status}"
-            if edge in self.edges and outcome.weight is not None:
-                assert outcome.weight[at[status == REMOVED]][0] == self.edges[edge], f"{edge}: wrong weight before"
-            self.forget(edge)
+        given = [self.to_device(part) for part in (src, dst)]
+        with self.calling():
+            changed = self.store.delete(*given)
+        outcome = self.taken("delete()", changed, len(src))
+        self._compare_input("delete()", given, (src, dst))
+        batch = group(src, dst)
+        at, here = self.table.locate(batch.keys)
+        self._compare_counts("delete()", batch, outcome.status, REMOVED, here)
+        if outcome.weight is not None and self.table.weight is not None:
+            removed = np.flatnonzero(outcome.status == REMOVED)
+            before = self.table.weight[at[batch.member[removed]]]
+            agree("delete(): weight before the batch", batch.keys[batch.member][removed],
+                  outcome.weight[removed], before)  # fmt: skip
+        self._removed(batch.keys)
 
     def delete_vertices(self, vertices: np.ndarray) -> None:
         """Free the out-edges of distinct vertices."""
-        self.store.delete_vertices(self.to_device(vertices))
-        for edge in [edge for edge in self.edges if edge[0] in set(vertices.tolist())]:
-            self.forget(edge)
+        given = self.to_device(vertices)
+        with self.calling():
+            self.store.delete_vertices(given)
+        self.forget_results()
+        self._removed(self.table.of_sources(vertices))
 
-    def forget(self, edge: Edge) -> None:
-        """Remove an edge from the dictionary."""
-        if self.edges.pop(edge, self) is not self:
-            self.deleted_since_mark.add(edge)
+    def _removed(self, keys: np.ndarray) -> None:
+        gone = self.table.remove(keys)
+        if self.at_mark is not None:
+            self.deleted_since_mark = np.union1d(self.deleted_since_mark, gone)
 
     def resize(self, num_vertices: int) -> None:
         """Grow the store."""
-        self.store.resize(num_vertices)
-        assert self.store.num_vertices == num_vertices
+        with self.calling():
+            self.store.resize(num_vertices)
+        self.forget_results()
+        assert self.store.num_vertices == num_vertices, "resize() did not change num_vertices"
 
     def mark(self) -> None:
         """Start to remember insertions."""
-        self.store.mark()
-        self.at_mark, self.deleted_since_mark = set(self.edges), set()
+        with self.calling():
+            self.store.mark()
+        self.forget_results()
+        self.at_mark, self.deleted_since_mark = self.table.keys.copy(), np.zeros(0, np.uint64)
 
-    def host(self, outcome: Outcome, count: int) -> Outcome:
-        """Return ``outcome`` in NumPy arrays, of the right dtypes and length."""
+    def reserve(self, num_edges: int) -> None:
+        """Have the store set memory aside for ``num_edges`` edges."""
+        with self.calling():
+            self.store.reserve(num_edges)
+        self.forget_results()
+
+    def compact(self) -> None:
+        """Have the store repack."""
+        with self.calling():
+            self.store.compact()
+        self.forget_results()
+
+    def copy_to(self, device: Device) -> ModelledStore:
+        """Return a copy of the store on ``device``, beside a copy of the model; it must have the same settings."""
+        with self.calling():
+            store = self.store.copy_to(device)
+        copy = ModelledStore(store, walks=self.walks and not device.is_cuda)
+        assert copy.store is not self.store, "copy_to() returned the store itself"
+        for name in ("num_vertices", "weight_dtype", "memory_limit"):
+            got, wanted = getattr(copy.store, name), getattr(self.store, name)
+            assert got == wanted, f"copy_to(): {name} is {got}, it was {wanted}"
+        assert copy.store.device == device, f"copy_to({device}) returned a store on {copy.store.device}"
+        assert copy.store.options() == self.store.options(), "copy_to() changed the options"
+        copy.table = self.table.copy()
+        copy.mark()
+        return copy
+
+    # -- what is compared ----------------------------------------------------------------------------------------------
+
+    def taken(self, what: str, outcome: Outcome, count: int) -> Outcome:
+        """Return an outcome of ``count`` edges in NumPy arrays of their own, and keep it until the next operation."""
+        self.forget_results()
+        self.keep(what, outcome)
         status = self.device.to_numpy(outcome.status)
-        assert status.dtype == np.uint8
-        assert status.shape == (count,)
+        assert status.dtype == np.uint8, f"{what}: status is {status.dtype}, not uint8"
+        assert status.shape == (count,), f"{what}: status has shape {status.shape} for {count} edges"
         if self.store.weight_dtype is None:
-            assert outcome.weight is None
-            return Outcome(status)
-        assert outcome.weight is not None
+            assert outcome.weight is None, f"{what}: weights on an unweighted store"
+            return Outcome(status.copy())
+        assert outcome.weight is not None, f"{what}: no weights"
         weight = self.device.to_numpy(outcome.weight)
-        assert weight.dtype == self.store.weight_dtype
-        assert weight.shape == (count,)
-        return Outcome(status, weight)
+        assert weight.dtype == self.store.weight_dtype, f"{what}: weights are {weight.dtype}"
+        assert weight.shape == (count,), f"{what}: weights have shape {weight.shape} for {count} edges"
+        return Outcome(status.copy(), weight.copy())
 
-    def compare(self, edges: EdgeList, wanted: dict[Edge, Any], what: str) -> None:
-        """Compare edges of the store, in any order, with those of a dictionary."""
+    def keep(self, what: str, parts: tuple[Array | None, ...]) -> None:
+        """Keep results of the store until the next operation."""
+        for part in parts:
+            if part is not None:
+                self._results.append((what, part, self.device.to_numpy(part).copy()))
+
+    def forget_results(self) -> None:
+        """Make sure that the kept results are what they were, then overwrite them."""
+        for what, part, before in self._results:
+            same = np.array_equal(bits(self.device.to_numpy(part)), bits(before))
+            assert same, f"a later call changed arrays that {what} had returned"
+            part[:] = 1
+        self._results = []
+
+    def _compare_input(self, what: str, given: list[Any], wanted: tuple[np.ndarray | None, ...]) -> None:
+        for part, before in zip(given, wanted, strict=True):
+            if part is not None and before is not None:
+                assert np.array_equal(self.device.to_numpy(part), before), f"{what} wrote to its input"
+                part[:] = 0  # the store must not keep the array
+
+    def _compare_counts(self, what: str, batch: Groups, status: np.ndarray, report: int, changed: np.ndarray) -> None:
+        """Compare statuses where any duplicate may report: ``report`` once per changed edge, nothing else."""
+        for kind, mask in ((f"reports of status {report}", status == report), ("changes", status != UNCHANGED)):
+            counts = np.bincount(batch.member[mask], minlength=len(batch.keys))
+            agree(f"{what}: number of {kind}", batch.keys, counts, changed.astype(np.int64))
+
+    def compare(self, what: str, edges: EdgeList, wanted: EdgeTable) -> None:
+        """Compare edges of the store, in any order, with a table."""
         src, dst = self.device.to_numpy(edges.src), self.device.to_numpy(edges.dst)
-        assert src.dtype == dst.dtype == np.uint32, what
-        assert src.shape == dst.shape == (len(wanted),), f"{what}: {len(src)} edges instead of {len(wanted)}"
-        found = set(zip(src.tolist(), dst.tolist(), strict=True))
-        assert found == set(wanted), f"{what}: missing {set(wanted) - found}, superfluous {found - set(wanted)}"
+        assert src.dtype == dst.dtype == np.uint32, f"{what}: ids are {src.dtype} and {dst.dtype}, not uint32"
+        assert src.shape == dst.shape, f"{what}: {src.shape} sources, {dst.shape} destinations"
+        keys = edge_keys(src, dst)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        if not np.array_equal(keys, wanted.keys):
+            missing, extra = np.setdiff1d(wanted.keys, keys), np.setdiff1d(keys, wanted.keys)
+            raise AssertionError(
+                f"{what}: {len(keys)} edges instead of {len(wanted)};"
+                f" {len(missing)} missing {some(missing)}, {len(extra)} superfluous {some(extra)}"
+            )
         if self.store.weight_dtype is None:
-            assert edges.weight is None, what
+            assert edges.weight is None, f"{what}: weights on an unweighted store"
             return
-        assert edges.weight is not None, what
+        assert edges.weight is not None, f"{what}: no weights"
+        assert wanted.weight is not None
         weight = self.device.to_numpy(edges.weight)
-        assert weight.dtype == self.store.weight_dtype, what
-        expected = [wanted[edge] for edge in zip(src.tolist(), dst.tolist(), strict=True)]
-        assert np.array_equal(weight, np.array(expected, weight.dtype)), f"{what}: wrong weights"
+        assert weight.dtype == self.store.weight_dtype, f"{what}: weights are {weight.dtype}"
+        assert weight.shape == src.shape, f"{what}: {weight.shape} weights for {src.shape} edges"
+        agree(f"{what}: weight", keys, weight[order], wanted.weight)
 
     def verify(self, rng: np.random.Generator) -> None:
-        """Compare everything that the store can be asked with the dictionary."""
-        store, n = self.store, self.store.num_vertices
+        """Compare everything that the store can be asked with the table."""
+        store = self.store
         store.check()
         edges = store.edges()
-        self.compare(edges, self.edges, "edges()")
+        self.compare("edges()", edges, self.table)
+        self.keep("edges()", edges)
         src = self.device.to_numpy(edges.src)
         assert (src[:-1] <= src[1:]).all(), "edges() is not ordered by source"
-        sources = np.array([u for u, _ in self.edges], np.int64)
-        scrap = store.degrees()
-        scrap += 1
-        degrees = self.device.to_numpy(store.degrees())
-        assert degrees.dtype == np.uint32
-        assert np.array_equal(degrees, np.bincount(sources, minlength=n)), "degrees(), or it is no copy"
-        assert store.num_edges == len(self.edges)
+        self.verify_degrees()
         self.verify_find(rng)
         self.verify_adjacency(rng)
         self.verify_updated()
@@ -134,89 +217,116 @@ class ModelledStore:
         for part, (used, allocated) in store.memory().items():
             assert 0 <= used <= allocated, f"memory(): {part} uses {used} of {allocated} bytes"
 
+    def verify_degrees(self) -> None:
+        """Compare degrees() and num_edges."""
+        degrees = self.store.degrees()
+        self.keep("degrees()", (degrees,))
+        host = self.device.to_numpy(degrees)
+        assert host.dtype == np.uint32, f"degrees() is {host.dtype}, not uint32"
+        assert host.shape == (self.store.num_vertices,), f"degrees() has shape {host.shape}"
+        wrong = np.flatnonzero(host != self.table.degrees(self.store.num_vertices))
+        assert not len(wrong), f"degrees(): wrong at {len(wrong)} vertices, {wrong[:5].tolist()} among them"
+        count = self.store.num_edges
+        assert count == len(self.table), f"num_edges is {count}, there are {len(self.table)} edges"
+
     def sample(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return pairs, about half of them edges (uint32)."""
-        n, there = self.store.num_vertices, list(self.edges)
-        chosen = [there[i] for i in rng.integers(0, len(there), 20)] if there else []
-        pairs = np.array(chosen, np.uint32).reshape(-1, 2)
-        pairs = np.concatenate([pairs, rng.integers(0, n, (20, 2)).astype(np.uint32)]) if n else pairs
-        return np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+        """Return all edges and as many other pairs, at least 20 if there are vertices, shuffled (uint32)."""
+        n, count = self.store.num_vertices, max(20, len(self.table))
+        others = rng.integers(0, n, (2, count if n else 0)).astype(np.uint32) if n else np.zeros((2, 0), np.uint32)
+        pairs = np.concatenate([np.stack(ends_of(self.table.keys)), others], axis=1)
+        pairs = pairs[:, rng.permutation(pairs.shape[1])]
+        return pairs[0], pairs[1]
 
     def verify_find(self, rng: np.random.Generator) -> None:
         """Compare find() on edges and others, and on nothing."""
         src, dst = self.sample(rng)
         for size in (len(src), 0):
             found, weight = self.store.find(self.to_device(src[:size]), self.to_device(dst[:size]))
-            found = self.device.to_numpy(found)
-            assert found.dtype == bool
-            pairs = list(zip(src[:size].tolist(), dst[:size].tolist(), strict=True))
-            assert found.tolist() == [pair in self.edges for pair in pairs], "find()"
-            assert (weight is None) == (self.store.weight_dtype is None)
-            if weight is not None:
+            self.keep("find()", (found, weight))
+            found, keys = self.device.to_numpy(found), edge_keys(src[:size], dst[:size])
+            assert found.dtype == bool, f"find() returned {found.dtype}, not bool"
+            at, here = self.table.locate(keys)
+            agree("find()", keys, found, here)
+            assert (weight is None) == (self.store.weight_dtype is None), "find(): weights exactly on a weighted store"
+            if weight is not None and self.table.weight is not None:
                 weight = self.device.to_numpy(weight)
-                assert weight.dtype == self.store.weight_dtype
-                wanted = [self.edges[pair] for pair in pairs if pair in self.edges]
-                assert np.array_equal(weight[found], np.array(wanted, weight.dtype)), "find(): wrong weights"
+                assert weight.dtype == self.store.weight_dtype, f"find(): weights are {weight.dtype}"
+                agree("find(): weight", keys[here], weight[here], self.table.weight[at[here]])
 
     def verify_adjacency(self, rng: np.random.Generator) -> None:
         """Compare adjacency() of vertices with repeats, and of none."""
         n = self.store.num_vertices
         vertices = rng.integers(0, n, 12 if n else 0).astype(np.uint32)
-        vertices = np.concatenate([vertices, vertices[:3]])
-        for some in (vertices, vertices[:0]):
-            part = self.store.adjacency(self.to_device(some))
-            offsets = self.device.to_numpy(part.offsets)
-            assert offsets.dtype == np.int64
-            assert offsets.shape == (len(some) + 1,)
-            assert offsets[0] == 0
-            assert offsets[-1] == len(part.dst)
-            for i, u in enumerate(some.tolist()):
-                lo, hi = int(offsets[i]), int(offsets[i + 1])
-                owner = self.device.xp.full(hi - lo, u, np.uint32)
-                weight = None if part.weight is None else part.weight[lo:hi]
-                wanted = {edge: value for edge, value in self.edges.items() if edge[0] == u}
-                self.compare(EdgeList(owner, part.dst[lo:hi], weight), wanted, f"adjacency() of {u}")
+        vertices = np.concatenate([vertices, np.unique(self.table.keys >> np.uint64(32))[-9:], vertices[:3]])
+        for some_of in (vertices.astype(np.uint32), vertices[:0].astype(np.uint32)):
+            self.compare_adjacency(some_of)
+
+    def compare_adjacency(self, vertices: np.ndarray) -> None:
+        """Compare adjacency() of ``vertices`` (uint32)."""
+        part = self.store.adjacency(self.to_device(vertices))
+        self.keep("adjacency()", part)
+        offsets = self.device.to_numpy(part.offsets)
+        wanted, at = self.table.slices(vertices)
+        assert offsets.dtype == np.int64, f"adjacency(): offsets are {offsets.dtype}, not int64"
+        assert np.array_equal(offsets, wanted), f"adjacency(): offsets of {vertices[:5].tolist()} ... are wrong"
+        # a repeated vertex has its adjacency twice: the position in ``vertices`` takes the place of the source
+        owner = np.repeat(np.arange(len(vertices)), np.diff(wanted)).astype(np.uint32)
+        table = EdgeTable()
+        table.keys = edge_keys(owner, ends_of(self.table.keys)[1][at])
+        table.weight = None if self.table.weight is None else self.table.weight[at]
+        self.compare("adjacency()", EdgeList(self.to_device(owner), part.dst, part.weight), table)
 
     def verify_updated(self) -> None:
         """Compare updated(), and what the updated-edges iterator of the cursor meets, if there is one."""
         assert self.store.has_mark == (self.at_mark is not None), f"has_mark is {self.store.has_mark}"
-        self.compare_updated(self.store.updated(), "updated()")
-        if self.walks and self.store.has_mark and has_updated_iterator((view := self.store.view()).cursor):
-            self.compare_updated(walk_updated(view, len(self.edges)), "the walk of updated edges")
+        updated = self.store.updated()
+        self.compare_updated("updated()", updated)
+        self.keep("updated()", updated)
+        if self.walks and self.store.has_mark and (view := self.store.view()).has_updated:
+            self.compare_updated("the walk of updated edges", walk_updated(view, len(self.table)))
 
-    def compare_updated(self, updated: EdgeList, what: str) -> None:
+    def compare_updated(self, what: str, updated: EdgeList) -> None:
         """Compare inserted edges: one that was there at the mark and came back may be among them or not."""
-        pairs = zip(self.device.to_numpy(updated.src).tolist(), self.device.to_numpy(updated.dst).tolist(), strict=True)
-        optional = (self.at_mark or set()) & self.deleted_since_mark & set(pairs)
-        wanted = {edge: w for edge, w in self.edges.items() if edge not in (self.at_mark or ()) or edge in optional}
-        self.compare(updated, wanted, what)
+        if self.at_mark is None:
+            self.compare(what, updated, self.table)
+            return
+        listed = edge_keys(self.device.to_numpy(updated.src), self.device.to_numpy(updated.dst))
+        optional = np.intersect1d(self.at_mark, self.deleted_since_mark)
+        left_out = np.setdiff1d(self.at_mark, np.intersect1d(optional, listed))
+        self.compare(what, updated, self.table.select(~np.isin(self.table.keys, left_out)))
 
     def verify_view(self, rng: np.random.Generator) -> None:
         """Walk the view of a CPU store through its cursor functions."""
         view = self.store.view()
-        assert view.num_vertices == self.store.num_vertices
-        assert view.weight_dtype == self.store.weight_dtype
+        assert view.num_vertices == self.store.num_vertices, f"the view has {view.num_vertices} vertices"
+        assert view.weight_dtype == self.store.weight_dtype, f"the view has weights of {view.weight_dtype}"
         assert view.header.is_file(), f"{view.header} is missing"
+        missing = missing_functions(view)
+        assert not missing, f"{view.cursor} lacks {', '.join(missing)}"
         if not self.walks:
             return
         src, dst = self.sample(rng)
-        absent = np.array([pair not in self.edges for pair in zip(src.tolist(), dst.tolist(), strict=True)], bool)
-        edges, degrees = walk_view(view, len(self.edges), (src[absent], dst[absent]))
-        self.compare(edges, self.edges, "the walk of the view")
-        sources = np.array([u for u, _ in self.edges], np.int64)
-        assert np.array_equal(degrees, np.bincount(sources, minlength=view.num_vertices)), "degree() of the cursor"
+        absent = ~self.table.contains(edge_keys(src, dst))
+        edges, degrees = walk_view(view, len(self.table), (src[absent], dst[absent]))
+        self.compare("the walk of the view", edges, self.table)
+        wanted = self.table.degrees(view.num_vertices)
+        assert np.array_equal(degrees, wanted), "degree() of the cursor is wrong"
 
-    def verify_copy(self, device: Device, rng: np.random.Generator) -> None:
-        """Copy the store to ``device``; the copy is equal and independent."""
-        copy = ModelledStore(self.store.copy_to(device), walks=self.walks and not device.is_cuda)
-        assert copy.store.device == device
-        assert copy.store.options() == self.store.options()
-        copy.edges = dict(self.edges)
-        copy.store.mark()
-        copy.at_mark = set(copy.edges)
+    def verify_copy(self, device: Device, rng: np.random.Generator) -> ModelledStore:
+        """Copy the store to ``device`` and change the copy: neither may the copy differ, nor the store change.
+
+        Returns the copy; it must not change when the store does.
+        """
+        copy = self.copy_to(device)
         copy.verify(rng)
-        copy.delete_vertices(np.arange(copy.store.num_vertices, dtype=np.uint32))
+        n, dtype = copy.store.num_vertices, copy.store.weight_dtype
+        copy.delete_vertices(np.arange(0, n, 2, dtype=np.uint32))
+        src, dst = draw_ids(rng, 40, n, 1000, 1), draw_ids(rng, 40, n, 1000, 1)
+        copy.insert(src, dst, None if dtype is None else draw_weights(rng, len(src), dtype))
         copy.verify(rng)
+        return copy
+
+    # -- random operations ---------------------------------------------------------------------------------------------
 
     def step(self, operation: str, size: int, spread: int, stride: int, seed: int) -> None:
         """Do one random operation of the given size, and verify."""
@@ -226,9 +336,8 @@ class ModelledStore:
         if operation == "insert":
             self.insert(src, dst, None if dtype is None else draw_weights(rng, len(src), dtype))
         elif operation == "delete":
-            there = np.array(list(self.edges), np.uint32).reshape(-1, 2)
-            there = there[rng.random(len(there)) < rng.random()]
-            src, dst = np.concatenate([src, there[:, 0]]), np.concatenate([dst, there[:, 1]])
+            there = self.table.keys[rng.random(len(self.table)) < rng.random()]
+            src, dst = (np.concatenate(pair) for pair in zip((src, dst), ends_of(there), strict=True))
             self.delete(src, dst)
         elif operation == "delete_vertices":
             self.delete_vertices(np.unique(src))
@@ -237,17 +346,26 @@ class ModelledStore:
         elif operation == "mark":
             self.mark()
         elif operation == "reserve":
-            self.store.reserve(size)
+            self.reserve(size)
         elif operation == "compact":
-            self.store.compact()
-        elif operation == "copy":
-            self.verify_copy(self.device, rng)
+            self.compact()
         self.verify(rng)
+        if self._copy is not None:  # made by the step before
+            self._copy.verify(rng)
+        self._copy = self.verify_copy(self.device, rng) if operation == "copy" else None
 
 
-def positions(src: np.ndarray, dst: np.ndarray) -> dict[Edge, np.ndarray]:
-    """Return where each edge of a batch occurs, ascending."""
-    where: dict[Edge, list[int]] = {}
-    for i, edge in enumerate(zip(src.tolist(), dst.tolist(), strict=True)):
-        where.setdefault(edge, []).append(i)
-    return {edge: np.array(at) for edge, at in where.items()}
+def agree(what: str, keys: np.ndarray, got: np.ndarray, wanted: np.ndarray) -> None:
+    """Compare a value per edge, bit for bit; ``keys`` name the edges in the message."""
+    wrong = np.flatnonzero(bits(got) != bits(wanted))
+    if len(wrong):
+        first = wrong[0]
+        raise AssertionError(
+            f"{what} of edge {some(keys[wrong[:1]])} is {got[first]}, not {wanted[first]} ({len(wrong)} are wrong)"
+        )
+
+
+def some(keys: np.ndarray) -> str:
+    """Return the first edges of these keys in words."""
+    src, dst = (part[:5].tolist() for part in ends_of(keys))
+    return " ".join(map(str, zip(src, dst, strict=True))) + (" ..." if len(keys) > 5 else "")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import importlib
-import importlib.util
 import inspect
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import hypothesis.strategies as st
@@ -15,12 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from suricate.devices import CPU, Array, cuda_device_count, resolve_device
-from suricate.errors import CapacityError
+from suricate.cuda.program import Program
+from suricate.devices import CPU, Array, resolve_device
 from suricate.store import OPERATIONS, Store
-from suricate.testing.draws import SIZES, SPREADS, STRIDES, Edge, device_params, run_examples
+from suricate.testing import memory, nvrtc, scale
+from suricate.testing.draws import SIZES, SPREADS, STRIDES, device_params, no_cuda, run_examples
 from suricate.testing.model import ModelledStore
-from suricate.types import NEW, REMOVED, edge_keys
+from suricate.types import NEW, REMOVED
 
 STEPS = st.lists(
     st.tuples(
@@ -45,6 +44,7 @@ TOUR = (  # every operation, most of them where they hurt: (operation, size, spr
     ("delete", 40, 40, 1, 6),
     ("mark", 0, 1, 1, 7),
     ("insert", 300, 40, 32, 8),
+    ("copy", 0, 1, 1, 8),
     ("compact", 0, 1, 1, 9),
     ("delete", 40, 40, 1, 10),
     ("insert", 40, 40, 1, 11),
@@ -66,8 +66,10 @@ class StoreConformance:
         backend: the class under test.
         options: backend options to construct it with.
         devices: device kinds to test; those of the backend by default. CUDA is skipped where there is none.
-        weight_dtypes: weight dtypes to test (None: unweighted). Views are walked for the first two.
+        weight_dtypes: weight dtypes to test (None: unweighted). Views are walked, and CUDA sources compiled, for the
+            first two.
         memory_limited: whether the backend honours ``memory_limit``.
+        traced: whether ``tracemalloc`` sees the arrays of a CPU store, as it does those of NumPy.
         examples: random operation sequences per dtype; the hypothesis profile says how many by default.
         cuda_marks: pytest marks for the CUDA variants.
     """
@@ -77,6 +79,7 @@ class StoreConformance:
     devices: ClassVar[Sequence[str] | None] = None
     weight_dtypes: ClassVar[Sequence[str | None]] = (None, "float32", "float64", "int32", "uint32")
     memory_limited: ClassVar[bool] = True
+    traced: ClassVar[bool] = True
     examples: ClassVar[int | None] = None
     cuda_marks: ClassVar[Sequence[pytest.MarkDecorator]] = ()
 
@@ -99,11 +102,37 @@ class StoreConformance:
         dtypes = [None if dtype is None else np.dtype(dtype) for dtype in self.weight_dtypes[:2]]
         return ModelledStore(store, walks=not store.device.is_cuda and store.weight_dtype in dtypes)
 
-    def batch(self, store: Store, edges: Sequence[Edge], weights: Sequence[float]) -> tuple[Array, Array, Array | None]:
+    def batch(
+        self, store: Store, edges: Sequence[tuple[int, int]], weights: Sequence[float]
+    ) -> tuple[Array, Array, Array | None]:
         """Return a batch on the device of ``store``; without weights if it has none."""
         xp = store.device.xp
         src, dst = xp.array([u for u, _ in edges], np.uint32), xp.array([v for _, v in edges], np.uint32)
         return src, dst, None if store.weight_dtype is None else xp.array(weights, store.weight_dtype)
+
+    def cuda_programs(self, store: Store) -> Iterable[Program]:
+        """Return the CUDA programs of the backend itself, to be compiled without a GPU."""
+        return nvrtc.own_programs(store)
+
+    def limited(self, device_kind: str, weight_dtype: str | None) -> memory.Build:
+        """Return a function that builds an empty store with a memory limit, beside its model."""
+        return lambda limit: self.modelled(
+            self.build(memory.NUM_VERTICES, device_kind, weight_dtype, memory_limit=limit)
+        )
+
+    def limit(self) -> int:
+        """Return a memory limit that leaves room for thousands of edges."""
+        return memory.held(self.build(memory.NUM_VERTICES)) + memory.LIMIT
+
+    def skip_unless_limited(self) -> None:
+        """Skip a test of the memory limit where the backend has none."""
+        if not self.memory_limited:
+            pytest.skip(f"{self.backend.name} has no memory limit")
+
+    def skip_unless_traced(self) -> None:
+        """Skip a test that traces the allocations of a CPU store."""
+        if not self.traced or "cpu" not in self.backend.devices:
+            pytest.skip(f"the arrays of {self.backend.name} cannot be traced")
 
     # -- the class -----------------------------------------------------------------------------------------------------
 
@@ -144,7 +173,7 @@ class StoreConformance:
     # -- behaviour -----------------------------------------------------------------------------------------------------
 
     def test_every_operation(self, device_kind: str, weight_dtype: str | None) -> None:
-        """A fixed tour through all operations leaves the store equal to a dictionary, in everything it can be asked."""
+        """A fixed tour through all operations leaves the store equal to a table, in everything it can be asked."""
         model = self.modelled(self.build(40, device_kind, weight_dtype))
         for step in TOUR:
             model.step(*step)
@@ -165,6 +194,71 @@ class StoreConformance:
             body, max(1, count // 5) if integral else count, num_vertices=vertices, hinted=st.booleans(), steps=STEPS
         )
 
+    def test_outcomes_belong_to_the_caller(self, device_kind: str, weight_dtype: str | None) -> None:
+        """A later batch, of the same size or another, does not write to the outcome of an earlier one."""
+        model = self.modelled(self.build(40, device_kind, weight_dtype))
+        rng = np.random.default_rng(5)
+        for size in (50, 50, 20, 50):
+            src, dst = (rng.integers(0, 40, size).astype(np.uint32) for _ in range(2))
+            model.insert(src, dst, scale.weights_for(model, rng, size))
+            model.delete(src[::2].copy(), dst[::2].copy())
+        model.forget_results()
+
+    def test_results_are_copies(self, device_kind: str, weight_dtype: str | None) -> None:
+        """Writing to what edges(), adjacency(), degrees(), find() and updated() returned does not change the store."""
+        model = self.modelled(self.build(6, device_kind, weight_dtype))
+        store, rng = model.store, np.random.default_rng(6)
+        src, dst = np.array([0, 2, 2], np.uint32), np.array([1, 3, 4], np.uint32)
+        model.mark()
+        model.insert(src, dst, scale.weights_for(model, rng, 3))
+        model.keep("edges()", store.edges())
+        model.keep("adjacency()", store.adjacency(model.to_device(np.array([2, 0], np.uint32))))
+        model.keep("degrees()", (store.degrees(),))
+        model.keep("find()", store.find(model.to_device(src), model.to_device(dst)))
+        model.keep("updated()", store.updated())
+        model.forget_results()  # overwrites them
+        model.verify(rng)
+
+    def test_guard(self, device_kind: str, weight_dtype: str | None) -> None:
+        """A guard that is not zero holds every change back."""
+        if not self.backend.guarded:
+            pytest.skip(f"{self.backend.name} takes no guard: the graph checks every batch before it")
+        model, rng = self.modelled(self.build(4, device_kind, weight_dtype)), np.random.default_rng(7)
+        store, xp = model.store, model.device.xp
+        model.insert(np.array([0, 1], np.uint32), np.array([1, 2], np.uint32), scale.weights_for(model, rng, 2))
+        first = self.batch(store, [(0, 1), (1, 2)], [5, 6])
+        more = self.batch(store, [(0, 1), (0, 3), (3, 3)], [9, 9, 9])
+        for value in (1, 2**32 - 1):
+            guard = xp.array([value], np.uint32)
+            assert not store.device.to_numpy(store.insert(*more, guard=guard).status).any(), "insert() reports a change"
+            assert not store.device.to_numpy(store.delete(*first[:2], guard=guard).status).any(), "delete() does"
+            model.verify(rng)
+        zero = xp.zeros(1, np.uint32)
+        status = store.insert(*self.batch(store, [(3, 3)], [1]), guard=zero).status
+        assert store.device.to_numpy(status).tolist() == [NEW], "a guard of zero holds insert() back"
+        status = store.delete(*first[:2], guard=zero).status
+        assert store.device.to_numpy(status).tolist() == [REMOVED, REMOVED], "a guard of zero holds delete() back"
+        store.check()
+
+    def test_copy_to_other_device(self, weight_dtype: str | None) -> None:
+        """A copy on another device holds the same edges, mark and settings, there and back."""
+        if len(self.backend.devices) < 2 or no_cuda():
+            pytest.skip("needs a backend for both devices, a CUDA device and CuPy")
+        model = self.modelled(self.build(40, "cpu", weight_dtype, memory_limit=self.limit()))
+        for step in (
+            ("insert", 300, 40, 1, 5),
+            ("mark", 0, 1, 1, 6),
+            ("delete", 40, 40, 1, 6),
+            ("insert", 40, 9, 1, 7),
+        ):
+            model.step(*step)
+        rng = np.random.default_rng(4)
+        there = model.copy_to(resolve_device("cuda"))
+        there.verify(rng)
+        there.verify_copy(CPU, rng)
+
+    # -- scale ---------------------------------------------------------------------------------------------------------
+
     def test_hub(self, device_kind: str) -> None:
         """One vertex takes thousands of edges, in growing batches, and gives them back."""
         model = self.modelled(self.build(5000, device_kind))
@@ -179,6 +273,30 @@ class StoreConformance:
         model.insert(np.full(3000, 7, np.uint32), every[:3000], None)
         model.verify(rng)
 
+    def test_ids_beyond_16_bits(self, device_kind: str, weight_dtype: str | None) -> None:
+        """Ids on both sides of 65,536 are told apart, by every operation."""
+        scale.ids_beyond_16_bits(self.modelled(self.build(scale.MANY_VERTICES, device_kind, weight_dtype)))
+
+    def test_batch_sizes(self, device_kind: str, weight_dtype: str | None) -> None:
+        """Batches around the powers of two up to 4096, with duplicates: every status and every weight is right."""
+        scale.batch_sizes(self.modelled(self.build(scale.FEW_VERTICES, device_kind, weight_dtype)))
+
+    def test_large_batches(self, device_kind: str, weight_dtype: str | None) -> None:
+        """So are those of batches of 40,000 and 70,000 edges with duplicates, on 70,000 vertices."""
+        scale.large_batches(self.modelled(self.build(scale.MANY_VERTICES, device_kind, weight_dtype)))
+
+    def test_one_edge_at_a_time(self, device_kind: str, weight_dtype: str | None) -> None:
+        """Adjacencies grow from 60 to 260 edges and shrink again, one edge at a time."""
+        scale.one_edge_at_a_time(self.modelled(self.build(scale.FEW_VERTICES, device_kind, weight_dtype)))
+
+    def test_weights_bit_for_bit(self, device_kind: str, weight_dtype: str | None) -> None:
+        """Weights are stored and compared bit for bit: both zeros, subnormals, neighbours, each 32-bit word."""
+        if weight_dtype is None:
+            pytest.skip("no weights")
+        scale.every_replacement(self.modelled(self.build(scale.FEW_VERTICES, device_kind, weight_dtype)))
+
+    # -- memory --------------------------------------------------------------------------------------------------------
+
     def test_reuses_memory(self, device_kind: str) -> None:
         """Inserting and deleting the same edges over and over does not take more and more memory."""
         store = self.build(300, device_kind)
@@ -190,9 +308,9 @@ class StoreConformance:
                 change(src, dst)
                 store.device.synchronize()  # what a backend keeps in hand may depend on when its counters arrive
             store.compact()
-            allocated.append(sum(size for _, size in store.memory().values()))
-        assert store.num_edges == 0
-        assert allocated[-1] <= max(allocated[:3])
+            allocated.append(memory.held(store))
+        assert store.num_edges == 0, "edges are left after all were deleted"
+        assert allocated[-1] <= max(allocated[:3]), f"memory() goes up: {allocated}"
 
     def test_memory_goes_with_the_store(self, device_kind: str) -> None:
         """A store that nobody holds is gone at once, with its memory, without a collection of garbage."""
@@ -213,84 +331,31 @@ class StoreConformance:
             if collecting:
                 gc.enable()
 
-    def test_results_are_copies(self, device_kind: str, weight_dtype: str | None) -> None:
-        """Writing to what edges() and adjacency() returned does not change the store."""
-        store = self.build(6, device_kind, weight_dtype)
-        store.insert(*self.batch(store, [(0, 1), (2, 3), (2, 4)], [1, 2, 3]))
-        before = [None if part is None else store.device.to_numpy(part).copy() for part in store.edges()]
-        for part in (*store.edges(), *store.adjacency(store.device.xp.array([2, 0], np.uint32))):
-            if part is not None:
-                part[:] = 0
-        for part, wanted in zip(store.edges(), before, strict=True):
-            assert (part is None) == (wanted is None)
-            assert wanted is None or np.array_equal(store.device.to_numpy(part), wanted)
-        store.check()
-
-    def test_guard(self, device_kind: str, weight_dtype: str | None) -> None:
-        """A guard that is not zero holds every change back."""
-        if not self.backend.guarded:
-            pytest.skip(f"{self.backend.name} takes no guard: the graph checks every batch before it")
-        store = self.build(4, device_kind, weight_dtype)
-        first = self.batch(store, [(0, 1), (1, 2)], [5, 6])
-        store.insert(*first)
-        before = [store.device.to_numpy(part).copy() for part in store.edges() if part is not None]
-        xp = store.device.xp
-        for value in (1, 2**32 - 1):
-            guard = xp.array([value], np.uint32)
-            more = self.batch(store, [(0, 1), (0, 3), (3, 3)], [9, 9, 9])
-            assert not store.device.to_numpy(store.insert(*more, guard=guard).status).any()
-            assert not store.device.to_numpy(store.delete(*first[:2], guard=guard).status).any()
-            after = [store.device.to_numpy(part) for part in store.edges() if part is not None]
-            assert all(np.array_equal(a, b) for a, b in zip(after, before, strict=True))
-            store.check()
-        zero = xp.zeros(1, np.uint32)
-        assert store.device.to_numpy(store.insert(*self.batch(store, [(3, 3)], [1]), guard=zero).status).tolist() == [
-            NEW
-        ]
-        assert store.device.to_numpy(store.delete(*first[:2], guard=zero).status).tolist() == [REMOVED, REMOVED]
-        store.check()
-
     def test_memory_limit(self, device_kind: str, weight_dtype: str | None) -> None:
         """At the memory limit a batch fails as a whole: the store keeps what it had, and can go on."""
-        if not self.memory_limited:
-            pytest.skip(f"{self.backend.name} has no memory limit")
-        n, rng = 2000, np.random.default_rng(3)
-        empty = sum(size for _, size in self.build(n, device_kind, weight_dtype).memory().values())
-        limit = empty + 50_000
-        store = self.build(n, device_kind, weight_dtype, memory_limit=limit)
-        size, before, failed = 1000, store.edges(), False
-        while not failed and len(before.src) * 4 <= limit:  # an edge takes 4 bytes at least
-            src, dst = (store.device.xp.array(rng.integers(0, n, size), np.uint32) for _ in range(2))
-            weight = None if store.weight_dtype is None else store.device.xp.ones(size, store.weight_dtype)
-            try:
-                store.insert(src, dst, weight)
-                before, size = store.edges(), size * 2
-            except CapacityError:
-                failed = True
-        assert failed, f"{len(before.src)} edges went into {limit} bytes"
-        after, device = store.edges(), store.device
-        keys = [np.sort(device.to_numpy(edge_keys(part.src, part.dst))) for part in (before, after)]
-        assert np.array_equal(keys[0], keys[1]), "a failed insert() changed the store"
-        assert sum(allocated for _, allocated in store.memory().values()) <= limit
-        store.check()
-        with pytest.raises(CapacityError):
-            store.reserve(2 * limit)
-        store.delete(before.src, before.dst)
-        store.compact()
-        assert store.num_edges == 0
-        store.insert(*self.batch(store, [(0, 1)], [1]))
-        assert store.num_edges == 1
-        store.check()
+        self.skip_unless_limited()
+        memory.batches_at_the_limit(self.limited(device_kind, weight_dtype))
 
-    def test_copy_to_other_device(self, weight_dtype: str | None) -> None:
-        """A copy on another device holds the same edges, there and back."""
-        if len(self.backend.devices) < 2 or cuda_device_count() == 0 or importlib.util.find_spec("cupy") is None:
-            pytest.skip("needs a backend for both devices, a CUDA device and CuPy")
-        rng = np.random.default_rng(4)
-        model = self.modelled(self.build(40, "cpu", weight_dtype))
-        model.step("insert", 300, 40, 1, 5)
-        model.step("delete", 40, 40, 1, 6)
-        there = self.modelled(model.store.copy_to(resolve_device("cuda")))
-        there.edges = dict(model.edges)
-        there.verify(rng)
-        there.verify_copy(CPU, rng)
+    def test_operations_at_the_limit(self, device_kind: str, weight_dtype: str | None) -> None:
+        """``resize``, ``reserve``, ``mark``, ``compact`` and ``copy_to`` obey the memory limit as well."""
+        self.skip_unless_limited()
+        memory.operations_at_the_limit(self.limited(device_kind, weight_dtype))
+
+    def test_reserve(self, device_kind: str) -> None:
+        """What ``reserve()`` accepted below the limit goes in, wherever it goes, with a mark or without."""
+        self.skip_unless_limited()
+        memory.reserve_keeps_its_promise(self.limited(device_kind, self.weight_dtypes[0]))
+
+    # -- CUDA sources --------------------------------------------------------------------------------------------------
+
+    def test_cuda_sources_compile(self, weight_dtype: str | None) -> None:
+        """NVRTC compiles the backend's CUDA programs, and every operator over its cursor header; no GPU is needed."""
+        if "cuda" not in self.backend.devices:
+            pytest.skip(f"{self.backend.name} does not run on CUDA")
+        if weight_dtype not in self.weight_dtypes[:2]:
+            pytest.skip("compiled for the first two weight dtypes")
+        if nvrtc.no_nvrtc():
+            pytest.skip(str(nvrtc.no_nvrtc()))
+        store = self.build(4, "cpu" if "cpu" in self.backend.devices else "cuda", weight_dtype)
+        for program in (*self.cuda_programs(store), *nvrtc.cursor_programs(store)):
+            nvrtc.compile_program(program, "sm_80")

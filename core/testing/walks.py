@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -36,7 +35,7 @@ def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
 
     @njit
     def walk(g, num_vertices, degrees, src, dst, weights, absent_src, absent_dst):
-        """Write degrees and edges; return (edges met, wrong answers of find)."""
+        """Write degrees and edges; return (edges seen, wrong answers of find)."""
         count, wrong = 0, 0
         for u in range(num_vertices):
             degrees[u] = degree(g, u)
@@ -58,15 +57,26 @@ def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
     return walk
 
 
+def owner_function(view: StoreView) -> Callable[[Any, int, int], int]:
+    """Return ``owner(g, c, i)``, the source of the edge in slot ``i`` of the segment under cursor ``c``."""
+    from numba import njit
+
+    cursor = importlib.import_module(view.cursor)
+    if view.owner_per == "slot":
+        slot_owner = cursor.slot_owner
+        return njit(lambda g, c, i: slot_owner(g, i))
+    segment_owner = cursor.segment_owner
+    return njit(lambda g, c, i: segment_owner(g, c))
+
+
 def updated_walker(view: StoreView) -> Callable[..., int]:
     """Compile a walk over the edges inserted since the mark, by the iterator of the cursor of ``view``."""
     from numba import njit
 
     cursor: ModuleType = importlib.import_module(view.cursor)
     begin, end, key, is_fresh = cursor.begin, cursor.end, cursor.key, cursor.is_fresh
-    updated_count, updated_segment, segment_owner = cursor.updated_count, cursor.updated_segment, cursor.segment_owner
-
-    weight = weight_function(view)
+    updated_count, updated_segment = cursor.updated_count, cursor.updated_segment
+    owner, weight = owner_function(view), weight_function(view)
 
     @njit
     def walk(g, num_vertices, src, dst, weights):
@@ -74,21 +84,19 @@ def updated_walker(view: StoreView) -> Callable[..., int]:
         count = 0
         for i in range(updated_count(g)):
             c = updated_segment(g, i)
-            u = segment_owner(g, c)
-            if u < num_vertices:
-                for slot in range(begin(g, c), end(g, c)):
-                    v = key(g, slot)
-                    if v < TOMBSTONE and is_fresh(g, slot):
-                        if count < len(src):
-                            src[count], dst[count], weights[count] = u, v, weight(g, slot)
-                        count += 1
+            for slot in range(begin(g, c), end(g, c)):
+                u, v = owner(g, c, slot), key(g, slot)
+                if u < num_vertices and v < TOMBSTONE and is_fresh(g, slot):
+                    if count < len(src):
+                        src[count], dst[count], weights[count] = u, v, weight(g, slot)
+                    count += 1
         return count
 
     return walk
 
 
 _walkers: dict[tuple[str, type, np.dtype | None], Callable[..., tuple[int, int]]] = {}
-_updated_walkers: dict[tuple[str, type, np.dtype | None], Callable[..., int]] = {}
+_updated_walkers: dict[tuple[str, type, np.dtype | None, str], Callable[..., int]] = {}
 
 
 def walk_view(view: StoreView, num_edges: int, absent: tuple[np.ndarray, np.ndarray]) -> tuple[EdgeList, np.ndarray]:
@@ -107,7 +115,7 @@ def walk_view(view: StoreView, num_edges: int, absent: tuple[np.ndarray, np.ndar
 
 def walk_updated(view: StoreView, num_edges: int) -> EdgeList:
     """Return the edges that the updated-edges iterator of the cursor of a CPU view meets, at most ``num_edges``."""
-    which = (view.cursor, type(view.data), view.weight_dtype)
+    which = (view.cursor, type(view.data), view.weight_dtype, view.owner_per)
     if which not in _updated_walkers:
         _updated_walkers[which] = updated_walker(view)
     src, dst = np.zeros(num_edges, np.uint32), np.zeros(num_edges, np.uint32)

@@ -23,7 +23,7 @@ class ForgetfulStore(TutorialStore):
     def insert(self, src, dst, weight=None, *, guard=None) -> Outcome:
         """Insert; then lose some."""
         outcome = super().insert(src, dst, weight)
-        self._keep(self._keys.astype(np.uint32) % 7 != 0)
+        self._keep(self._keys, self._weights, self._keys.astype(np.uint32) % 7 != 0)
         return outcome
 
 

@@ -33,18 +33,19 @@ class TutorialStore(Store):
         xp = self.device.xp
         keys, last = self._last_of_each(src, dst)
         at, there = self._locate(keys)
+        stored, new = last[there], last[~there]
         status = xp.zeros(len(src), np.uint8)
-        status[last[~there]] = NEW
-        old = None
+        status[new] = NEW
+        old, weights = None, self._weights
         if weight is not None:
             old = xp.zeros_like(weight)
-            old[last[there]] = self._weights[at[there]]
-            replaced = last[there][weight[last[there]] != old[last[there]]]
-            status[replaced] = REPLACED
-            self._weights[at[there]] = weight[last[there]]
-            self._weights = xp.concatenate([self._weights, weight[last[~there]]])
-        self._keys = xp.concatenate([self._keys, keys[~there]])
-        self._keep(xp.argsort(self._keys))
+            old[stored] = weights[at[there]]
+            before, after = (part[stored].view(f"u{part.itemsize}") for part in (old, weight))
+            status[stored[before != after]] = REPLACED
+            weights = xp.concatenate([weights, weight[new]])
+            weights[at[there]] = weight[stored]
+        keys = xp.concatenate([self._keys, keys[~there]])
+        self._keep(keys, weights, xp.argsort(keys))
         return Outcome(status, old)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
@@ -60,7 +61,7 @@ class TutorialStore(Store):
             old[last[there]] = self._weights[at[there]]
         stays = xp.ones(len(self._keys), bool)
         stays[at[there]] = False
-        self._keep(stays)
+        self._keep(self._keys, self._weights, stays)
         return Outcome(status, old)
 
     def edges(self) -> EdgeList:
@@ -84,10 +85,10 @@ class TutorialStore(Store):
         there[inside] = self._keys[at[inside]] == keys[inside]
         return at, there
 
-    def _keep(self, which: Array) -> None:
-        """Select or reorder the edges by a mask or an array of positions."""
-        self._keys = self._keys[which]
-        self._weights = None if self._weights is None else self._weights[which]
+    def _keep(self, keys: Array, weights: Array | None, which: Array) -> None:
+        """Store the edges under a mask or at positions; all that can fail is done before anything is assigned."""
+        keys, weights = keys[which], None if weights is None else weights[which]
+        self._keys, self._weights = keys, weights
 
 
 @hookimpl

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -16,15 +15,11 @@ import suricate as su
 from suricate.cuda.program import Program
 from suricate.cuda.structs import view_prelude
 from suricate.cursors import missing_functions
+from suricate.testing.nvrtc import CompileError, compile_program, no_nvrtc
 from suricate.testing.walks import walk_view
 from suricate.types import TOMBSTONE, EdgeList, StoreView
 
-CHECKOUT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(CHECKOUT / ".ci"))
-
-from nvrtc import CompileError, compile_program  # noqa: E402
-
-needs_nvrtc = pytest.mark.skipif(importlib.util.find_spec("nvidia.cuda_nvrtc") is None, reason="NVRTC is not installed")
+needs_nvrtc = pytest.mark.skipif(no_nvrtc() is not None, reason="NVRTC is not installed")
 N = 40
 
 

@@ -128,7 +128,7 @@ class DeniesItsMark(TutorialStore):
 class ResizeLosesEdges(TutorialStore):
     def resize(self, num_vertices):
         super().resize(num_vertices)
-        self._keep(np.arange(len(self._keys) // 2))
+        self._keep(self._keys, self._weights, np.arange(len(self._keys) // 2))
 
 
 @fault(TOUR, "cpu", None)

@@ -1,0 +1,270 @@
+"""What a store says about memory against what it takes: ``memory_limit``, ``reserve()`` and ``memory()``.
+
+``memory_limit`` bounds everything that a store allocates, at any time: both copies while arrays grow, logs and reserves
+included. Besides, an operation may take ``BATCH_BYTES`` per edge of its batch, for the outcome and a sorted copy. On
+the CPU ``tracemalloc`` sees what NumPy allocates.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate.devices import CPU
+from suricate.errors import CapacityError
+from suricate.store import Store
+from suricate.testing.draws import draw_weights
+from suricate.testing.model import ModelledStore
+
+BATCH_BYTES = 64  # per edge of a batch, besides the limit
+SLACK = 32 << 10  # bytes of Python objects
+NUM_VERTICES = 2000
+LIMIT = 1 << 20
+
+Batch = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+Build = Callable[[int | None], ModelledStore]  # memory limit -> an empty store of NUM_VERTICES vertices
+
+
+def held(store: Store) -> int:
+    """Return how many bytes the store says that it has allocated."""
+    return sum(allocated for _, allocated in store.memory().values())
+
+
+def random_batch(rng: np.random.Generator, count: int, dtype: np.dtype | None) -> Batch:
+    """Return a batch of random edges with random weights."""
+    src, dst = (rng.integers(0, NUM_VERTICES, count).astype(np.uint32) for _ in range(2))
+    return src, dst, None if dtype is None else draw_weights(rng, count, dtype)
+
+
+def fill(model: ModelledStore, rng: np.random.Generator, size: int, most: int) -> int:
+    """Insert batches of ``size`` edges, a third of them stored already, until one fails; return how many went in.
+
+    A batch that failed must have changed nothing. It fails before ``most`` edges are there, or something is wrong.
+    """
+    store, count = model.store, 0
+    while True:
+        src, dst, weight = random_batch(rng, size, store.weight_dtype)
+        there = rng.permutation(model.table.keys)[: size // 3]
+        src[: len(there)], dst[: len(there)] = there >> np.uint64(32), there.astype(np.uint32)
+        try:
+            model.insert(src, dst, weight)
+        except CapacityError:
+            return count
+        count += 1
+        below_limit(store)
+        assert len(model.table) <= most, f"{len(model.table)} edges went into {store.memory_limit} bytes"
+
+
+def below_limit(store: Store) -> None:
+    """Make sure that the store does not say itself that it is over the limit."""
+    assert store.memory_limit is not None
+    assert held(store) <= store.memory_limit, f"memory() is {held(store)}, memory_limit {store.memory_limit}"
+
+
+def batches_at_the_limit(build: Build) -> None:
+    """At the limit a batch fails as a whole: the store keeps what it had, and can go on."""
+    for room, size in ((50_000, 1000), (LIMIT, 700)):
+        rng, empty = np.random.default_rng(30), held(build(None).store)
+        limit = empty + room
+        model = build(limit)
+        count = fill(model, rng, size, most=limit // 4)  # an edge takes 4 bytes at least
+        assert count or room < LIMIT, f"not one batch of {size} edges went into {limit} bytes"
+        model.verify(rng)
+        below_limit(model.store)
+        model.delete(*(part.copy() for part in model.table.edges()[:2]))
+        model.compact()
+        assert model.store.num_edges == 0, "edges are left after all were deleted"
+        model.insert(*random_batch(rng, 1, model.store.weight_dtype))
+        model.verify(rng)
+
+
+def operations_at_the_limit(build: Build) -> None:
+    """At the limit every other operation either works and stays below it, or fails and changes nothing."""
+    rng, limit = np.random.default_rng(31), held(build(None).store) + LIMIT
+    model = build(limit)
+    fill(model, rng, 500, most=limit // 4)
+    store = model.store
+    for impossible in (lambda: store.reserve(2 * limit), lambda: store.resize(NUM_VERTICES + limit)):
+        try:
+            impossible()
+        except CapacityError:
+            model.verify(rng)
+        else:
+            raise AssertionError("reserve() or resize() for more than the limit did not raise CapacityError")
+    for operation in (
+        lambda: model.reserve(limit // 40),
+        lambda: model.resize(NUM_VERTICES + 1000),
+        lambda: model.resize(NUM_VERTICES + limit // 30),
+        model.mark,
+        lambda: fill(model, rng, 500, most=limit // 4),
+        model.compact,
+        lambda: below_limit(model.copy_to(model.device).store),
+        lambda: model.delete_vertices(np.arange(0, NUM_VERTICES, 3, dtype=np.uint32)),
+        lambda: fill(model, rng, 500, most=limit // 4),
+    ):
+        with suppress(CapacityError):
+            operation()
+        model.verify(rng)
+        below_limit(store)
+
+
+def reserve_keeps_its_promise(build: Build) -> None:
+    """After ``reserve(k)`` any k edges go in: of one vertex, of as many as there are, random ones; in any batches."""
+    limit = held(build(None).store) + LIMIT
+    for marked in (False, True):
+        most = largest_reserve(build, limit, marked)
+        assert most, f"not even one edge could be reserved below a limit of {limit} bytes"
+        for shape, parts in (("star", 1), ("spread", 1), ("random", 1), ("random", 7)):
+            model, rng = started(build, limit, marked), np.random.default_rng(32)
+            model.reserve(most)
+            src, dst, weight = random_batch(rng, most, model.store.weight_dtype)
+            src = np.full_like(src, 7) if shape == "star" else src
+            if shape != "random":
+                dst = (np.arange(most) % NUM_VERTICES).astype(np.uint32)
+            if shape == "spread":
+                src = dst[::-1].copy()
+            for part in np.array_split(np.arange(most), parts):
+                model.insert(src[part], dst[part], None if weight is None else weight[part])
+            below_limit(model.store)
+            model.verify(rng)
+
+
+def started(build: Build, limit: int, marked: bool) -> ModelledStore:
+    """Return a store with a few edges."""
+    model = build(limit)
+    model.insert(*random_batch(np.random.default_rng(33), 300, model.store.weight_dtype))
+    if marked:
+        model.mark()
+    return model
+
+
+def largest_reserve(build: Build, limit: int, marked: bool) -> int:
+    """Return the most edges that a started store can reserve, to a tenth."""
+    fits, fails = 0, 2 * limit
+    while fails - fits > max(1, fits // 10):
+        middle = (fits + fails) // 2
+        try:
+            started(build, limit, marked).reserve(middle)
+            fits = middle
+        except CapacityError:
+            fails = middle
+    assert fits < limit, f"reserve({fits}) did not raise, the limit is {limit} bytes"
+    return fits
+
+
+class Step(NamedTuple):
+    """An operation, and the number of edges in its batch."""
+
+    label: str
+    edges: int
+    run: Callable[[], object]
+
+
+INSERTED, AFTER_MARK, AFTER_RESERVE = 30, 10, 10  #: batches of :func:`steps`
+STEP_EDGES = 500
+
+
+def inputs(rng: np.random.Generator, dtype: np.dtype | None) -> list[Batch]:
+    """Return the batches of :func:`steps`."""
+    return [random_batch(rng, STEP_EDGES, dtype) for _ in range(INSERTED + AFTER_MARK + AFTER_RESERVE)]
+
+
+def steps(store: Store, batches: list[Batch]) -> Iterator[Step]:
+    """Yield operations on an empty CPU store, growing batch by batch, then every other operation."""
+    grown, marked = INSERTED, INSERTED + AFTER_MARK
+    for batch in batches[:grown]:
+        yield Step("insert()", STEP_EDGES, partial(store.insert, *batch))
+    yield Step("mark()", 0, store.mark)
+    for batch in batches[grown:marked]:
+        yield Step("insert() after mark()", STEP_EDGES, partial(store.insert, *batch))
+    for batch in batches[: grown // 2]:
+        yield Step("delete()", STEP_EDGES, partial(store.delete, *batch[:2]))
+    yield Step("compact()", 0, store.compact)
+    yield Step("reserve()", 0, lambda: store.reserve(5000))
+    for batch in batches[marked:]:
+        yield Step("insert() after reserve()", STEP_EDGES, partial(store.insert, *batch))
+    some = batches[0][0][:50]
+    yield Step("delete_vertices()", STEP_EDGES, lambda: store.delete_vertices(np.unique(some)))
+    yield Step("resize()", 0, lambda: store.resize(NUM_VERTICES + 3000))
+    yield Step("compact()", 0, store.compact)
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """Have ``tracemalloc`` trace allocations."""
+    was_tracing = tracemalloc.is_tracing()
+    if not was_tracing:
+        tracemalloc.start()
+    try:
+        yield
+    finally:
+        if not was_tracing:
+            tracemalloc.stop()
+
+
+def memory_is_what_is_held(make: Callable[[], Store]) -> None:
+    """After every operation ``memory()`` says what is held, to 5 %."""
+    for store, step, before in traced_steps(make):
+        real, said = tracemalloc.get_traced_memory()[0] - before, held(store)
+        tolerance = real // 20 + SLACK
+        assert abs(said - real) <= tolerance, f"memory() says {said} bytes, {real} are held, after {step.label}"
+
+
+def peak_is_below_the_limit(make: Callable[[], Store]) -> None:
+    """During every operation what is held stays below ``memory_limit``."""
+    for store, step, before in traced_steps(make):
+        assert store.memory_limit is not None
+        peak = tracemalloc.get_traced_memory()[1] - before - BATCH_BYTES * step.edges
+        limit = store.memory_limit + SLACK
+        assert peak <= limit, f"{peak} bytes were held during {step.label}, memory_limit is {store.memory_limit}"
+        below_limit(store)
+
+
+def traced_steps(make: Callable[[], Store]) -> Iterator[tuple[Store, Step, int]]:
+    """Do :func:`steps` on an empty CPU store; yield, after each, the store, the step and what was held without it.
+
+    Steps that fail with ``CapacityError`` are passed over: peaks count nevertheless.
+    """
+    dtype = make().weight_dtype
+    for step in steps(warm := make(), batches := inputs(np.random.default_rng(34), dtype)):
+        with suppress(CapacityError):  # what is compiled, imported and cached on first use is no memory of a store
+            step.run()
+    del warm, step
+    gc.collect()
+    with tracing():
+        batches = inputs(np.random.default_rng(34), dtype)
+        before = tracemalloc.get_traced_memory()[0]
+        store = make()
+        for step in steps(store, batches):
+            tracemalloc.reset_peak()
+            with suppress(CapacityError):
+                step.run()
+            yield store, step, before
+
+
+def repeated_batches(build: Build) -> None:
+    """After ``mark()`` the same batches over and over do not take more and more memory."""
+    model, rng = build(None), np.random.default_rng(35)
+    store = model.store
+    batch = random_batch(rng, 1000, store.weight_dtype)
+    model.insert(*random_batch(rng, 2000, store.weight_dtype))
+    model.mark()
+    said = []
+    with tracing() if store.device == CPU else nullcontext():
+        for round_ in range(60):
+            model.insert(*batch)
+            if round_ % 3 == 2:
+                model.delete(*batch[:2])
+            model.forget_results()
+            real = tracemalloc.get_traced_memory()[0] if store.device == CPU else 0
+            said.append((held(store), real))
+    model.verify(rng)
+    for what, sizes in zip(("memory()", "what is held"), zip(*said, strict=True), strict=True):
+        early, late = max(sizes[:20]), max(sizes[20:])
+        assert late <= early + early // 4 + SLACK, f"{what} goes up from {early} to {late} bytes"

@@ -1,0 +1,139 @@
+"""The reference that a store is compared with: all edges in NumPy arrays, ordered by key, and what batches do to them.
+
+Every operation is vectorised, so that batches of 100,000 edges are compared as quickly as they are drawn. Weights
+are compared as bit patterns: ``0.0`` and ``-0.0`` differ, and so do two subnormal numbers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate.types import NEW, REPLACED, EdgeList, edge_keys
+
+
+class Groups(NamedTuple):
+    """The distinct edges of a batch.
+
+    Attributes:
+        keys: ``uint64[k]``, ascending.
+        member: ``int64[n]``, for each entry of the batch the index of its edge in ``keys``.
+        last: ``int64[k]``, the position of the last duplicate of each edge.
+    """
+
+    keys: np.ndarray
+    member: np.ndarray
+    last: np.ndarray
+
+
+def group(src: np.ndarray, dst: np.ndarray) -> Groups:
+    """Return the distinct edges of a batch (``uint32[n]`` twice)."""
+    keys, member = np.unique(edge_keys(src, dst), return_inverse=True)
+    last = np.zeros(len(keys), np.int64)
+    np.maximum.at(last, member, np.arange(len(member)))
+    return Groups(keys, member, last)
+
+
+def bits(weight: np.ndarray) -> np.ndarray:
+    """Return weights as unsigned integers of their size, without a copy."""
+    return weight.view(f"u{weight.dtype.itemsize}")
+
+
+def ends_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return source and destination of edge keys, ``uint32[n]`` each."""
+    return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
+
+
+class EdgeTable:
+    """A set of edges with weights of ``weight_dtype``, or without (None).
+
+    Attributes:
+        keys: ``uint64[m]``, ``src << 32 | dst``, ascending, without repeats.
+        weight: ``weight_dtype[m]`` or None.
+    """
+
+    def __init__(self, weight_dtype: np.dtype | None = None) -> None:
+        self.keys = np.zeros(0, np.uint64)
+        self.weight = None if weight_dtype is None else np.zeros(0, weight_dtype)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def copy(self) -> EdgeTable:
+        """Return an independent copy."""
+        return self.select(np.arange(len(self.keys)))
+
+    def select(self, which: np.ndarray) -> EdgeTable:
+        """Return the edges under a mask, or at ascending positions."""
+        table = EdgeTable()
+        table.keys = self.keys[which]
+        table.weight = None if self.weight is None else self.weight[which]
+        return table
+
+    def edges(self) -> EdgeList:
+        """Return all edges, ordered by source, then destination."""
+        return EdgeList(*ends_of(self.keys), self.weight)
+
+    def degrees(self, num_vertices: int) -> np.ndarray:
+        """Return the out-degrees, ``int64[num_vertices]``."""
+        return np.bincount((self.keys >> np.uint64(32)).astype(np.int64), minlength=num_vertices)
+
+    def locate(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the position of each key, or the one it would have, and a mask of those that are here."""
+        at = np.searchsorted(self.keys, keys)
+        here = np.zeros(len(keys), bool)
+        inside = at < len(self.keys)
+        here[inside] = self.keys[at[inside]] == keys[inside]
+        return at, here
+
+    def contains(self, keys: np.ndarray) -> np.ndarray:
+        """Return which of the keys are here, ``bool[n]``."""
+        return self.locate(keys)[1]
+
+    def expected(self, batch: Groups, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what inserting a weighted batch must report.
+
+        Returns:
+            The status of every entry, ``uint8[n]``; the positions of the entries that replace a weight; and the
+            weights before the batch at these positions.
+        """
+        assert self.weight is not None
+        at, here = self.locate(batch.keys)
+        status = np.zeros(len(batch.member), np.uint8)
+        status[batch.last[~here]] = NEW
+        at, last = at[here], batch.last[here]
+        differ = bits(self.weight)[at] != bits(weight)[last]
+        status[last[differ]] = REPLACED
+        return status, last[differ], self.weight[at[differ]]
+
+    def insert(self, batch: Groups, weight: np.ndarray | None) -> None:
+        """Insert the edges of a batch; the last duplicate gives the weight."""
+        at, here = self.locate(batch.keys)
+        keys = np.concatenate([self.keys, batch.keys[~here]])
+        order = np.argsort(keys, kind="stable")
+        self.keys = keys[order]
+        if self.weight is not None and weight is not None:
+            self.weight[at[here]] = weight[batch.last[here]]
+            self.weight = np.concatenate([self.weight, weight[batch.last[~here]]])[order]
+
+    def remove(self, keys: np.ndarray) -> np.ndarray:
+        """Remove the edges of these keys; return the keys that were here."""
+        at, here = self.locate(keys)
+        kept = np.ones(len(self.keys), bool)
+        kept[at[here]] = False
+        self.keys = self.keys[kept]
+        self.weight = None if self.weight is None else self.weight[kept]
+        return keys[here]
+
+    def of_sources(self, vertices: np.ndarray) -> np.ndarray:
+        """Return the keys of the edges out of ``vertices``."""
+        return self.keys[np.isin(self.keys >> np.uint64(32), vertices)]
+
+    def slices(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the adjacencies of ``vertices`` (repeats allowed): offsets ``int64[k + 1]``, positions in ``keys``."""
+        first = np.searchsorted(self.keys, vertices.astype(np.uint64) << np.uint64(32))
+        end = np.searchsorted(self.keys, (vertices.astype(np.uint64) + np.uint64(1)) << np.uint64(32))
+        offsets = np.concatenate([[0], np.cumsum(end - first)]).astype(np.int64)
+        owner = np.repeat(np.arange(len(vertices)), end - first)
+        return offsets, np.arange(offsets[-1]) - offsets[owner] + first[owner]
