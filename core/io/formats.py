@@ -18,6 +18,7 @@ from suricate.io.files import split_suffix
 FORMATS = ("snap", "temporal", "mtx", "gr", "csv")  #: formats of :func:`suricate.read` and :func:`suricate.write`
 
 BY_SUFFIX = {".mtx": "mtx", ".gr": "gr", ".csv": "csv", ".tsv": "csv"}
+TEXT_SUFFIXES = ("", ".txt", ".el", ".edges", ".edgelist", ".snap", ".dat")  #: written as plain text
 _ROLES = ("src", "dst", "weight", "time")
 _COLUMN_NAMES = {
     "src": ("src", "source", "u", "from", "fromnodeid", "src_id", "source_id"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from suricate.errors import ShapeError, UnknownNameError, VertexRangeError, WeightError
 from suricate.io import files
-from suricate.io.formats import BY_SUFFIX, FORMATS
+from suricate.io.formats import BY_SUFFIX, FORMATS, TEXT_SUFFIXES
 from suricate.types import MAX_VERTICES
 
 _ROWS = 1 << 17  # edges formatted at a time
@@ -51,8 +51,8 @@ def write(
     Args:
         edges: a ``Graph``, an ``EdgeFile``, an ``EdgeList`` or ``(src, dst[, weight])`` of ids, on any device.
         path: the file.
-        format: one of ``suricate.io.FORMATS``; None: by the extension, else ``"temporal"`` if there are times,
-            ``"snap"`` if not.
+        format: one of ``suricate.io.FORMATS``; None: by the extension. For ``.txt``, similar ones and none at all that
+            is ``"temporal"`` if there are times, ``"snap"`` if not.
         num_vertices: number of vertices; None: what ``edges`` knows, else the largest id + 1.
         directed: whether edges are arcs, not both directions at once; None: what ``edges`` knows, else True.
         labels: write the original ids of an ``EdgeFile`` that was read with ``relabel`` (not for ``.mtx`` and ``.gr``).
@@ -63,20 +63,35 @@ def write(
 
     Raises:
         OSError: the file cannot be written.
-        UnknownNameError: there is no such format.
+        UnknownNameError: there is no such format, or the extension is unknown and ``format`` not given.
         VertexRangeError, WeightError, ShapeError: the edges cannot be written in this format.
     """
     path = Path(path)
     content = _gather(edges, num_vertices, directed)
-    if format is None:
-        by_content = "snap" if content.time is None else "temporal"
-        format = BY_SUFFIX.get(files.split_suffix(path)[0], by_content)
-    if format not in FORMATS:
-        raise UnknownNameError(f"unknown format {format!r}: there are {', '.join(FORMATS)}")
+    format = format_of(path, format) or ("snap" if content.time is None else "temporal")
     if labels and (content.labels is None or format in ("mtx", "gr")):
         raise ValueError("labels=True needs edges that were read with relabel, and a format other than mtx and gr")
     _WRITERS[format](content if labels else replace(content, labels=None), path, progress)
     return path
+
+
+def format_of(path: Path, format: str | None) -> str | None:
+    """Return the format that ``path`` is written in: ``format``, or by the extension; None: text, with times if any.
+
+    Raises:
+        UnknownNameError: there is no such format, or it is not given and the extension is unknown.
+    """
+    if format is not None:
+        if format not in FORMATS:
+            raise UnknownNameError(f"unknown format {format!r}: there are {', '.join(FORMATS)}")
+        return format
+    extension = files.split_suffix(path)[0]
+    if extension in TEXT_SUFFIXES:
+        return None
+    if extension not in BY_SUFFIX:
+        known = ", ".join(sorted({*BY_SUFFIX, *TEXT_SUFFIXES} - {""}))
+        raise UnknownNameError(f"unknown extension {extension!r} of {path}: name the format, or use one of {known}")
+    return BY_SUFFIX[extension]
 
 
 def _gather(edges: Any, num_vertices: int | None, directed: bool | None) -> _Edges:

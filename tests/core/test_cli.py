@@ -34,7 +34,7 @@ def weighted(tmp_path: Path) -> Path:
 
 
 def call(*args: object) -> Result:
-    return CliRunner().invoke(cli, [str(arg) for arg in args], env={"COLUMNS": "160"})
+    return CliRunner().invoke(cli, [str(arg) for arg in args], env={"COLUMNS": "160"}, prog_name="suricate")
 
 
 def rows(result: Result) -> list[list[str]]:
@@ -65,10 +65,62 @@ def test_every_command_has_help(command: str) -> None:
     assert "Usage: " in result.output
 
 
-def test_unknown_command() -> None:
-    result = call("fly")
+USAGE_ERRORS = {
+    ("fly",): "No such command 'fly'",
+    ("--fly",): "No such option",
+    ("run",): "Missing argument 'ALGORITHM'",
+    ("run", "bfs"): "Missing argument 'FILE'",
+    ("run", "bfs", "FILE", "more"): "unexpected extra argument (more)",
+    ("run", "bfs", "FILE", "--device"): "requires an argument",
+    ("run", "bfs", "FILE", "--top", "x"): "'x' is not a valid integer",
+    ("run", "bfs", "FILE", "--param", "foo=1"): "the parameters of BFS are: source",
+    ("run", "pagerank", "FILE", "--param", "damping='x'"): "damping",
+    ("run", "pagerank", "FILE", "--param", "dtype=foo"): "dtype",
+    ("run", "bfs", "FILE", "--param", "source=" + "9" * 5000): "source",
+    ("run", "bfs", "FILE", "--param", "source=" + "(" * 300): "source",
+    ("run", "bfs", "FILE", "--output", "values.parquet"): "'values.parquet' ends in .parquet",
+    ("run", "bfs", "FILE", "--columns", "src"): "expected ROLE=COLUMN",
+    ("run", "bfs", "FILE", "--columns", "src=0,src=1"): "each role once",
+    ("run", "bfs", "FILE", "--columns", "source=0,dst=1"): "unknown column role 'source'",
+    ("run", "bfs", "FILE", "--columns", "src=payer,dst=1"): "has no column 'payer'",
+    ("run", "bfs", "FILE", "--columns", "src=0,dst=9999"): "there is no column 9999",
+    ("run", "bfs", "FILE", "--device", "cuda:99"): "cuda",
+    ("run", "bfs", "/"): "is a directory",
+    ("convert",): "Missing argument 'IN'",
+    ("convert", "FILE"): "Missing argument 'OUT'",
+    ("convert", "FILE", "out.data"): "unknown extension '.data' of out.data: name the format, or use one of .csv,",
+    ("convert", "FILE", "/"): "directory",
+    ("convert", "FILE", "out.txt", "--to", "png"): "unknown format 'png'",
+    ("info", "none.txt"): "'none.txt' does not exist",
+    ("info", "FILE", "--relabel=yes"): "does not take a value",
+    ("info", "FILE", "--format", "png"): "unknown format 'png'",
+    ("plugins", "x"): "unexpected extra argument (x)",
+    ("bench", "--fly"): "No such option",
+    ("demo", "x"): "unexpected extra argument (x)",
+}
+
+
+@pytest.mark.parametrize("args", USAGE_ERRORS, ids=lambda args: " ".join(args)[:60])
+def test_usage_errors_are_one_line(path_graph: Path, args: tuple[str, ...]) -> None:
+    result = call(*[path_graph if arg == "FILE" else arg for arg in args])
     assert result.exit_code == 2
-    assert "No such command 'fly'" in result.stderr
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert USAGE_ERRORS[args] in result.stderr
+
+
+def test_usage_errors_name_the_help() -> None:
+    assert call("fly").stderr == "Error: No such command 'fly'. (see 'suricate --help')\n"
+    assert call("run").stderr == "Error: Missing argument 'ALGORITHM'. (see 'suricate run --help')\n"
+
+
+def test_names_with_brackets_are_no_markup(path_graph: Path) -> None:
+    (path_graph.parent / "[red]x[").mkdir()
+    odd = path_graph.rename(path_graph.parent / "[red]x[" / "y].txt")
+    facts = dict(rows(call("info", odd)))
+    assert facts["file"].endswith("[red]x[/y].txt")
+    assert call("run", "bfs", odd, "--device", "cpu").exit_code == 0
 
 
 def test_main_ends_with_the_exit_code() -> None:
@@ -198,7 +250,7 @@ def test_run_on_a_snapshot(path_graph: Path, tmp_path: Path) -> None:
         (["nope", "FILE"], "no algorithm 'nope' is installed (there are: bfs, "),
         (["bfs", "FILE", "--backend", "nope"], "no backend 'nope' is installed"),
         (["bfs", "FILE", "--device", "tpu"], "unknown device 'tpu'"),
-        (["bfs", "FILE", "--param", "sauce=1"], "'sauce=1': NAME=VALUE, NAME one of source"),
+        (["bfs", "FILE", "--param", "sauce=1"], "'sauce=1': expected NAME=VALUE; the parameters of BFS are: source"),
         (["bfs", "FILE", "--param", "source"], "NAME=VALUE"),
         (["bfs", "FILE", "--param", "source=99"], "99"),
         (["pagerank", "FILE", "--param", "damping=7"], "damping must be in [0, 1)"),

@@ -1,0 +1,41 @@
+"""The command line: ``suricate run | convert | info | plugins``, and the commands that plugins bring.
+
+Exit codes: 0 done; 1 the run failed (a plugin is broken, memory ran out, a result is wrong); 2 bad usage or bad input
+(unknown name, malformed or missing file, a graph that lacks what the algorithm needs). Results go to stdout; progress,
+notices and errors, one line each, to stderr.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import click
+
+from suricate import __version__
+from suricate.cli.convert import convert
+from suricate.cli.group import Commands
+from suricate.cli.info import info, show_plugins
+from suricate.cli.run import run
+from suricate.cli.terminal import console
+
+__all__ = ["cli", "console", "main"]
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="suricate")
+def cli() -> None:
+    """Dynamic graphs on GPUs and CPUs.
+
+    Exit codes: 0 done, 1 the run failed, 2 bad usage or bad input.
+    """
+
+
+for _command in (convert, info, run, show_plugins):
+    cli.add_command(_command)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line with ``args`` (default: those of the process); ends in ``SystemExit``."""
+    warnings.formatwarning = lambda message, *_, **__: f"suricate: warning: {message}\n"
+    cli.main(None if args is None else list(args), prog_name="suricate")

@@ -1,0 +1,7 @@
+"""``python -m suricate.cli`` is ``suricate``."""
+
+from __future__ import annotations
+
+from suricate.cli import main
+
+main()

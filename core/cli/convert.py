@@ -1,0 +1,49 @@
+"""``suricate convert``: from one graph file to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from suricate.cli.sources import FILE, TARGET, is_snapshot, load_snapshot, read_file, reading_options
+from suricate.cli.terminal import progress_bar, working
+from suricate.files import check_writable
+
+SNAPSHOT = ".npz"
+
+
+@click.command()
+@click.argument("source", type=FILE, metavar="IN")
+@click.argument("target", type=TARGET, metavar="OUT")
+@reading_options
+@click.option("--to", "target_format", metavar="NAME", help="Format of OUT; default: by its name.")
+@click.option("--labels", is_flag=True, help="With --relabel: write the original ids after all (not to mtx and gr).")
+def convert(source: Path, target: Path, target_format: str | None, labels: bool, **reading: Any) -> None:
+    """Convert the graph file IN to OUT.
+
+    OUT is replaced when all of it is written; a device or pipe (/dev/stdout, for instance) is written through. A name
+    that ends in .npz is a snapshot, which loads fastest; it keeps no times, no duplicates and no original ids.
+    """
+    from suricate.io import write
+    from suricate.io.writing import format_of
+
+    check_writable(target)
+    if labels and not reading["relabel"]:
+        raise click.UsageError("--labels goes with --relabel")
+    to_snapshot = target.suffix == SNAPSHOT and target_format is None
+    if not to_snapshot:
+        target_format = format_of(target, target_format)  # an unknown one shows before anything is read
+    snapshot = is_snapshot(source)
+    data: Any = load_snapshot(source, reading, device="cpu") if snapshot else read_file(source, **reading)
+    if to_snapshot:
+        with working(f"writing {target.name}"):
+            (data if snapshot else data.to_graph(device="cpu")).save(target)
+    else:
+        with progress_bar(f"writing {target.name}") as progress:
+            try:
+                write(data, target, target_format, labels=labels, progress=progress)
+            except ValueError as error:  # the format cannot hold it
+                raise click.UsageError(str(error)) from error
+    click.echo(f"{target} is written", err=True)

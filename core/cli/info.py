@@ -1,0 +1,107 @@
+"""``suricate info`` and ``suricate plugins``: what is installed, and the facts of a graph file."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from suricate import __version__, plugins
+from suricate.cli.group import FAILED
+from suricate.cli.sources import FILE, describe, is_snapshot, load_snapshot, read_file, reading_options
+from suricate.cli.terminal import print_table
+
+if TYPE_CHECKING:
+    from suricate.io import EdgeFile
+
+LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "cupy-cuda12x", "cupy-cuda13x")
+
+
+@click.command("plugins")
+@click.pass_context
+def show_plugins(ctx: click.Context) -> None:
+    """List the plugins: version, source, hooks, state. Exit code 1 if one failed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the table says it
+        found = plugins.installed()
+    states = [f"failed: {plugin.error}" if plugin.error else "ok" for plugin in found]
+    rows = [(p.name, p.version, p.source, " ".join(p.hooks), state) for p, state in zip(found, states, strict=True)]
+    print_table(("name", "version", "source", "hooks", "state"), rows)
+    ctx.exit(FAILED if any(plugin.error for plugin in found) else 0)
+
+
+@click.command()
+@click.argument("file", type=FILE, required=False)
+@reading_options
+def info(file: Path | None, **reading: Any) -> None:
+    """Show versions, devices and caches; or, given a graph FILE, the facts of the graph."""
+    if file is None:
+        facts = machine_facts()
+    elif is_snapshot(file):
+        facts = snapshot_facts(file, reading)
+    else:
+        facts = file_facts(read_file(file, **reading))
+    print_table(("what", "value"), facts.items())
+
+
+def machine_facts() -> dict[str, Any]:
+    """Return versions, devices, backends and caches of this installation."""
+    import platform
+    from importlib import metadata
+
+    from suricate.devices import cuda_device_count, resolve_device
+
+    facts: dict[str, Any] = {"suricate": __version__, "python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            facts[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            facts[name] = "not installed"
+    device = resolve_device("auto")
+    facts["CUDA devices"] = cuda_device_count()
+    facts["default device"] = device
+    facts["backends"] = ", ".join(plugins.backends()) or "none"
+    if plugins.backends():
+        facts["default backend"] = plugins.default_backend(device).name
+    facts["algorithms"] = ", ".join(plugins.algorithms()) or "none"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "suricate"
+    facts["CPU kernel cache"] = os.environ.get("SURICATE_CACHE_DIR") or cache
+    facts["CUDA kernel cache"] = os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache"
+    return facts
+
+
+def snapshot_facts(path: Path, reading: dict[str, Any]) -> dict[str, Any]:
+    """Return what is worth knowing about a snapshot."""
+    graph = load_snapshot(path, reading, device="cpu")
+    usage = graph.memory_usage()
+    memory = f"{usage.used} bytes used, {usage.allocated} allocated, {usage.bytes_per_edge:.1f} per edge"
+    return {"file": path, "format": "snapshot", "graph": describe(graph), "memory": memory}
+
+
+def file_facts(data: EdgeFile) -> dict[str, Any]:
+    """Return what is worth knowing about the edges of a file."""
+    import numpy as np
+
+    from suricate.arrays import sorted_distinct
+    from suricate.types import edge_keys
+
+    keys = sorted_distinct(edge_keys(data.src, data.dst))
+    facts: dict[str, Any] = {"file": data.path, "format": data.format, "vertices": data.num_vertices}
+    facts["edges"] = f"{len(data)} ({len(keys)} distinct, {int((data.src == data.dst).sum())} self-loops)"
+    facts["directed"] = {True: "yes", False: "no", None: "the file does not say"}[data.directed]
+    facts["weights"] = "none" if data.weight is None else extent(data.weight)
+    facts["times"] = "none" if data.time is None else extent(data.time)
+    for name, ends in (("out", data.src), ("in", data.dst)):
+        counts = np.unique(ends, return_counts=True)[1]
+        without = data.num_vertices - len(counts)
+        facts[f"lines per vertex ({name})"] = f"at most {counts.max(initial=0)}, {without} vertices without"
+    facts["sha256"] = data.sha256
+    return facts
+
+
+def extent(values: Any) -> str:
+    """Return dtype and range of an array in words."""
+    return f"{values.dtype}, {values.min()} to {values.max()}" if len(values) else str(values.dtype)

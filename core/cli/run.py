@@ -1,0 +1,171 @@
+"""``suricate run``: one algorithm on one graph file."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from suricate import plugins
+from suricate.cli.sources import FILE, TARGET, describe, is_snapshot, load_snapshot, read_file, reading_options
+from suricate.cli.terminal import print_table, working
+from suricate.files import check_writable
+
+if TYPE_CHECKING:
+    from suricate.algorithm import Requirements
+    from suricate.graph import Graph
+
+
+@click.command()
+@click.argument("algorithm")
+@click.argument("file", type=FILE)
+@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Parameter of the algorithm; repeatable.")
+@click.option("--backend", metavar="BACKEND", help="Storage backend; default: the one of highest priority.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
+@click.option("--directed/--undirected", default=None, help="Default: what the file says or the algorithm needs.")
+@reading_options
+@click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="Vertices to print.")
+@click.option("--output", type=TARGET, help="Write all values: .npz (arrays), else CSV.")
+def run(
+    algorithm: str,
+    file: Path,
+    params: tuple[str, ...],
+    backend: str | None,
+    device: str,
+    directed: bool | None,
+    top: int,
+    output: Path | None,
+    **reading: Any,
+) -> None:
+    """Run ALGORITHM on the graph in FILE and print the vertices of highest value.
+
+    The graph is built as the algorithm needs it (direction, in-edges, weights).
+    """
+    kind = plugins.algorithm(algorithm)
+    arguments = parse_params(kind, params)
+    try:
+        kind(**arguments)  # a bad parameter shows before the file is read
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise click.BadParameter(str(error), param_hint="--param") from error
+    if output is not None:
+        check_output(output)  # before anything is computed
+    if backend is not None:
+        plugins.backend(backend)  # an unknown name shows before the file is read
+    graph, labels = build_graph(file, reading, kind.requires, directed, device=device, backend=backend)
+    with working(f"computing {algorithm}"):
+        columns, scalars = per_vertex(graph.compute(kind, **arguments), graph)
+    click.echo(describe(graph))
+    for name, value in scalars.items():
+        click.echo(f"{name}: {value}")
+    if columns and top:
+        print_table(("vertex", *columns), top_rows(columns, labels, top))
+    if output is not None:
+        write_columns(output, {**({} if labels is None else {"label": labels}), **columns})
+        click.echo(f"written to {output}", err=True)
+
+
+def build_graph(
+    path: Path, reading: dict[str, Any], requires: Requirements, directed: bool | None, **options: Any
+) -> tuple[Graph, Any]:
+    """Return the graph of an edge file, built as an algorithm requires it, or of a snapshot; and the original ids."""
+    if is_snapshot(path):
+        if directed is not None:
+            raise click.UsageError(
+                f"{path} is a snapshot: it has its direction, --directed and --undirected do not fit"
+            )
+        return load_snapshot(path, reading, **options), None
+    data = read_file(path, **reading)
+    options["in_edges"] = requires.in_edges
+    if directed is None and requires.undirected is not None:
+        directed = not requires.undirected
+    if directed is not None:
+        options["directed"] = directed
+    if requires.weighted is False:
+        options["weight_dtype"] = None
+    with working("building the graph"):
+        return data.to_graph(**options), data.labels
+
+
+def parse_params(kind: type, params: Sequence[str]) -> dict[str, Any]:
+    """Return ``NAME=VALUE`` pairs as keyword arguments of an algorithm: Python literals where they are such."""
+    known = {name: p for name, p in inspect.signature(kind).parameters.items() if p.kind is not p.VAR_KEYWORD}
+    names = ", ".join(known) or "none"
+    parsed: dict[str, Any] = {}
+    for param in params:
+        name, equals, text = param.partition("=")
+        if not equals or name not in known:
+            reason = f"{param!r}: expected NAME=VALUE; the parameters of {kind.__name__} are: {names}"
+            raise click.BadParameter(reason, param_hint="--param")
+        parsed[name] = literal(text)
+    missing = [name for name, p in known.items() if p.default is p.empty and name not in parsed]
+    if missing:
+        raise click.BadParameter(f"{kind.__name__} needs {', '.join(missing)}", param_hint="--param")
+    return parsed
+
+
+def literal(text: str) -> Any:
+    """Return the value of a Python literal, or the text if it is none."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
+
+
+def per_vertex(result: Any, graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the host arrays with an entry per vertex, and everything else, of a result by name."""
+    import numpy as np
+
+    fields = result._asdict() if hasattr(result, "_asdict") else {"value": result}
+    columns: dict[str, Any] = {}
+    scalars: dict[str, Any] = {}
+    for name, part in fields.items():
+        host = graph.device.to_numpy(part) if isinstance(part, graph.device.xp.ndarray) else np.asarray(part)
+        (columns if host.shape == (graph.num_vertices,) else scalars)[name] = host
+    return columns, scalars
+
+
+def top_rows(columns: dict[str, Any], labels: Any, top: int) -> list[list[str]]:
+    """Return the cells of the ``top`` vertices by the first column, ties by id."""
+    import numpy as np
+
+    ranked = next(iter(columns.values()))
+    best = np.lexsort((np.arange(len(ranked)), -ranked.astype(np.float64)))[:top]
+    names = best if labels is None else labels[best]
+    return [
+        [str(name), *(f"{column[v]:.6g}" for column in columns.values())] for name, v in zip(names, best, strict=True)
+    ]
+
+
+def check_output(path: Path) -> None:
+    """Raise ``click.BadParameter`` or ``OSError`` if the values cannot be written to ``path``."""
+    from suricate.io.files import split_suffix
+
+    extension, compression = split_suffix(path)
+    if extension not in ("", ".csv", ".npz") or (extension == ".npz" and compression):
+        reason = f"{path.name!r} ends in {extension}{compression}: values are written to .npz, or to .csv[.gz|.xz|.bz2]"
+        raise click.BadParameter(reason, param_hint="--output")
+    check_writable(path)
+
+
+def write_columns(path: Path, columns: dict[str, Any]) -> None:
+    """Write one row per vertex, replacing ``path`` at once: ``.npz``, or CSV with a header."""
+    import numpy as np
+
+    from suricate.io.files import writing
+
+    with writing(path) as file:
+        if path.suffix == ".npz":
+            np.savez(file, **columns)
+            return
+        file.write((",".join(["vertex", *columns]) + "\n").encode())
+        for v, row in enumerate(zip(*(column.tolist() for column in columns.values()), strict=True)):
+            file.write((",".join([str(v), *(quoted(str(value)) for value in row)]) + "\n").encode())
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` as a CSV field."""
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text

@@ -1,0 +1,83 @@
+"""Graph files as arguments of commands: the options that say how to read one, and reading it."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from suricate.cli.terminal import progress_bar, working
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.io import EdgeFile
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+TARGET = click.Path(dir_okay=False, path_type=Path)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class ColumnsType(click.ParamType):
+    """``ROLE=COLUMN`` pairs, separated by commas; a column is a name, or a position from 0."""
+
+    name = "columns"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str | int]:
+        """Return the pairs as ``suricate.read`` takes them."""
+        columns: dict[str, str | int] = {}
+        for pair in value.split(","):
+            role, equals, place = pair.partition("=")
+            if not (role and equals and place) or role in columns:
+                self.fail(f"{pair!r}: expected ROLE=COLUMN[,ROLE=COLUMN...], each role once", param, ctx)
+            columns[role] = int(place) if place.isdecimal() and len(place) < 5 else place
+        return columns
+
+
+def reading_options(function: Function) -> Function:
+    """Add ``--format``, ``--relabel`` and ``--columns`` to a command; they are keyword arguments of ``read_file``."""
+    for option in (
+        click.option("--columns", type=ColumnsType(), metavar="ROLE=COLUMN,...", help=(
+            "Columns of a CSV, text, Parquet or Arrow file, by name or position from 0; "
+            "roles: src, dst, weight, time. Example: src=payer,dst=payee,weight=amount,time=ts."
+        )),
+        click.option("--relabel", is_flag=True, help="Map arbitrary ids to 0, 1, 2, ... in order of appearance."),
+        click.option("--format", metavar="NAME", help="Format of the file; default: by its name and content."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def is_snapshot(path: Path) -> bool:
+    """Return whether ``path`` is a snapshot, as ``Graph.save`` writes it."""
+    return path.is_file() and zipfile.is_zipfile(path)
+
+
+def read_file(path: Path, **reading: Any) -> EdgeFile:
+    """Read a graph file with a progress bar."""
+    from suricate.io import read
+
+    with progress_bar(f"reading {path.name}") as progress:
+        return read(path, progress=progress, **reading)
+
+
+def load_snapshot(path: Path, reading: dict[str, Any], **options: Any) -> Graph:
+    """Load a snapshot; raises ``click.UsageError`` if options for reading an edge file were given."""
+    from suricate.graph import Graph
+
+    given = ", ".join(f"--{name}" for name, value in reading.items() if value)
+    if given:
+        raise click.UsageError(f"{path} is a snapshot: {given} cannot be used with it")
+    with working(f"loading {path.name}"):
+        return Graph.load(path, **options)
+
+
+def describe(graph: Graph) -> str:
+    """Return one line about a graph."""
+    direction = "directed" if graph.directed else "undirected"
+    weights = "unweighted" if graph.weight_dtype is None else f"{graph.weight_dtype} weights"
+    sizes = f"{graph.num_vertices} vertices, {graph.num_edges} edges"
+    return f"{sizes}, {direction}, {weights}; {graph.store('out').name} on {graph.device}"
