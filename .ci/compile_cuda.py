@@ -1,6 +1,7 @@
 """Compile every CUDA source for sm_70, sm_80 and sm_90, without a GPU: backends, operators and a set of edge functions.
 
-Usage: ``python .ci/compile_cuda.py [BACKEND ...]`` (default: all installed backends).
+Usage: ``python .ci/compile_cuda.py [BACKEND ...]`` (default: all installed backends). A backend's options are those it
+declares in ``Store.knobs``: each is varied alone, and sources that come out equal are compiled once.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
+from typing import Any
 
 import suricate as su
 from suricate.cuda import ingest
@@ -20,14 +22,19 @@ from suricate.testing.nvrtc import compile_program, own_programs
 
 ARCHES = ("sm_70", "sm_80", "sm_90")
 WEIGHTS = (None, "float32", "float64")
-OPTIONS = {"slabhash": [*({"slab_bytes": size} for size in (32, 64, 128)), {"reference": True}]}  # other layouts
+
+
+def sample_options(backend: str) -> list[dict[str, Any]]:
+    """Return the defaults, and each declared option with each of its values."""
+    knobs = su.plugins.backend(backend).knobs
+    return [{}, *({option: value} for option, values in knobs.items() for value in values)]
 
 
 def all_programs(backends: list[str]) -> Iterator[tuple[str, Program]]:
     """Yield (label, program): the core's, each backend's own, and the operators over each backend's cursor."""
     yield from (("core", program) for program in (union_find.PROGRAM, *ingest.programs()))
     for name, weight in product(backends, WEIGHTS):
-        for options in OPTIONS.get(name, [{}]):
+        for options in sample_options(name):
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
             for program in (*own_programs(store), *operators.programs(store.view())):
                 yield f"{name} {options or ''} weight={weight}", program

@@ -10,10 +10,9 @@ import sys
 import numpy as np
 
 import suricate as su
-from suricate.backends.slabhash import cuda as slabhash
 
 VERTICES, BATCH, ROUNDS = 200, 600, 2
-LARGE = 40_000  # edges of a batch that is treated as a large one
+LARGE, LARGEST = 40_000, 1 << 17  # kernels serve batches of hundreds, tens of thousands and more edges differently
 
 
 def hop(u, v, w, dist):
@@ -21,8 +20,8 @@ def hop(u, v, w, dist):
     return dist[u] + 1
 
 
-def tour(backend: str, weight_dtype: str | None, directed: bool, **options) -> None:
-    """Drive one graph through updates, queries, trackers and operators."""
+def tour(backend: str, weight_dtype: str | None, directed: bool, large: int, **options) -> None:
+    """Drive one graph through updates, queries, trackers and operators; one batch has ``large`` edges."""
     rng = np.random.default_rng(7)
     graph = su.Graph(
         VERTICES,
@@ -33,7 +32,7 @@ def tour(backend: str, weight_dtype: str | None, directed: bool, **options) -> N
         **options,
     )
     xp, model = graph.device.xp, {}
-    graph.reserve(LARGE)
+    graph.reserve(LARGE)  # so that batches of BATCH edges are small for the store
     ranks, reach = graph.track("pagerank", max_iterations=4), graph.track("bfs", source=0)
     graph.mark()
     for _ in range(ROUNDS):
@@ -44,9 +43,9 @@ def tour(backend: str, weight_dtype: str | None, directed: bool, **options) -> N
             xp.asarray(src), xp.asarray(dst), None if weight is None else xp.asarray(weight).astype(weight_dtype)
         )
         model.update(zip(pairs(src, dst, directed), weight if weight is not None else np.ones(BATCH, int), strict=True))
-        gone = rng.integers(0, BATCH, BATCH // 3)
-        graph.delete_edges(xp.asarray(src[gone]), xp.asarray(dst[gone]))
-        for pair in pairs(src[gone], dst[gone], directed):
+        some = rng.integers(0, BATCH, BATCH // 3)
+        graph.delete_edges(xp.asarray(src[some]), xp.asarray(dst[some]))
+        for pair in pairs(src[some], dst[some], directed):
             model.pop(pair, None)
         assert graph.num_edges == len(model)
         assert graph.has_edges(xp.asarray(src), xp.asarray(dst)).get().tolist() == [
@@ -56,11 +55,12 @@ def tour(backend: str, weight_dtype: str | None, directed: bool, **options) -> N
         assert int(reach.result.level[0]) == 0
         graph.check()
     operators(graph)
-    hub = xp.asarray(np.minimum(rng.integers(0, 2 * VERTICES, (2, LARGE)), VERTICES - 1))
+    hub = xp.asarray(np.minimum(rng.integers(0, 2 * VERTICES, (2, large)), VERTICES - 1))
     graph.insert_edges(*hub, None if weight_dtype is None else 1)
     graph.check()
     graph.delete_edges(*hub)
-    model = {pair: w for pair, w in model.items() if pair not in set(pairs(*hub.get(), directed))}
+    gone = set(pairs(*hub.get(), directed))
+    model = {pair: weight for pair, weight in model.items() if pair not in gone}
     graph.updated()
     graph.insert_vertices(5)
     graph.delete_vertices([3])
@@ -115,11 +115,12 @@ def main() -> None:
     """Tour all backends that run on CUDA."""
     names = sys.argv[1:] or [name for name, backend in su.plugins.backends().items() if "cuda" in backend.devices]
     for name in names:
-        for weight_dtype, directed, kept in ((None, True, False), ("float32", False, False), ("float64", True, True)):
-            if name == "slabhash":  # lanes, or warps, take slabs in advance; then nobody does
-                slabhash.SMALL_SHARE = 1 if weight_dtype is None else 1 << 20
-                slabhash.CHUNK_FROM = 1 if weight_dtype == "float32" else 1 << 20
-            tour(name, weight_dtype, directed, in_edges=kept)
+        for weight_dtype, directed, kept, large in (
+            (None, True, False, LARGE),
+            ("float32", False, False, LARGEST),
+            ("float64", True, True, LARGE),
+        ):
+            tour(name, weight_dtype, directed, large, in_edges=kept)
             print(name, weight_dtype, "directed" if directed else "undirected", "ok", flush=True)
     components = su.UnionFind(VERTICES, device="cuda")
     components.union([0, 1, 5], [1, 2, 6])
