@@ -1,8 +1,11 @@
 """Input of any kind made into plain arrays: what the graph accepts as ids and weights, and the checks on the host.
 
-Accepted are NumPy arrays, lists, and anything with ``__dlpack__`` or ``__cuda_array_interface__`` (CuPy, PyTorch).
-Ids may have every integer dtype; they are range-checked and never wrapped or truncated. Arrays that lie on a CUDA
-device are checked there instead (``suricate.cuda.ingest``).
+Accepted are NumPy arrays, lists, and anything with ``__dlpack__`` or ``__cuda_array_interface__`` (CuPy, PyTorch). A
+masked array is accepted if no entry is masked. Ids may have every integer dtype; they are range-checked and never
+wrapped or truncated. Arrays that lie on a CUDA device are checked there instead (``suricate.cuda.ingest``).
+
+Both devices report the same error of a batch: that of the first invalid entry, and of one entry first the ids, then the
+self-loop, then the weight.
 """
 
 from __future__ import annotations
@@ -15,7 +18,16 @@ from typing import Any
 import numpy as np
 
 from suricate.devices import Array, Device
-from suricate.errors import DeviceError, DTypeError, ShapeError, VertexRangeError, WeightError
+from suricate.errors import (
+    DeviceError,
+    DTypeError,
+    SelfLoopError,
+    ShapeError,
+    SuricateError,
+    VertexRangeError,
+    WeightError,
+)
+from suricate.types import EdgeList
 
 Scalar = np.generic
 
@@ -46,17 +58,24 @@ def is_cuda_array(values: Any) -> bool:
 
 
 def as_array(values: Any, argument: str) -> Array:
-    """Return ``values`` as a NumPy or CuPy array, without a copy where possible.
+    """Return ``values`` as a plain NumPy or CuPy array, without a copy where possible.
 
     Raises:
         ShapeError: a ragged list.
+        DTypeError: masked entries, or a list that mixes bools with other values.
         DeviceError: memory of a CUDA device, and CuPy is not installed.
     """
-    if isinstance(values, np.ndarray):
+    if type(values) is np.ndarray:
         return values
     loaded = sys.modules.get("cupy")
     if loaded is not None and isinstance(values, loaded.ndarray):
         return values
+    if isinstance(values, np.ndarray):
+        if np.ma.is_masked(values):
+            raise DTypeError(f"{argument} has masked entries: leave them out with .compressed(), or set them")
+        return np.asarray(values)  # subclasses may compute otherwise
+    if isinstance(values, (list, tuple)):
+        _refuse_mixtures(values, argument)
     if is_cuda_array(values):
         if importlib.util.find_spec("cupy") is None:
             raise DeviceError(f"{argument} is on a CUDA device; that needs CuPy: pip install 'suricate[cuda13]'")
@@ -69,6 +88,15 @@ def as_array(values: Any, argument: str) -> Array:
         return np.asarray(values)
     except ValueError as error:
         raise ShapeError(f"{argument} is no one-dimensional array: {error}") from None
+
+
+def _refuse_mixtures(values: list[Any] | tuple[Any, ...], argument: str) -> None:
+    """Refuse lists that NumPy would make into numbers all the same."""
+    kinds = set(map(type, values))
+    if len(kinds) > 1 and (bool in kinds or np.bool_ in kinds):
+        raise DTypeError(f"{argument} mixes bools with other values: pass numbers only")
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
+        raise DTypeError(f"{argument} has masked entries: leave them out, or set them")
 
 
 def as_ids(values: Any, argument: str) -> Array:
@@ -86,17 +114,19 @@ def as_ids(values: Any, argument: str) -> Array:
         return array
     if not len(array) and not hasattr(values, "dtype"):
         return np.empty(0, np.uint32)
-    if not hasattr(values, "dtype"):  # a list: huge integers make NumPy fall back to floats or objects
-        _refuse_huge(values, argument)
+    if not hasattr(values, "dtype"):
+        items = list(values)
+        if all(isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)) for item in items):
+            return _integers([int(item) for item in items], argument)
     raise DTypeError(f"{argument} has dtype {array.dtype}: vertex ids are integers; convert with .astype('int64')")
 
 
-def _refuse_huge(values: Any, argument: str) -> None:
-    items = list(values)
-    if not all(isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)) for item in items):
-        return
-    at = next(i for i, item in enumerate(items) if not 0 <= item < 1 << 32)
-    raise VertexRangeError(f"{argument}[{at}] is {items[at]}: vertex ids are below 2**32")
+def _integers(items: list[int], argument: str) -> np.ndarray:
+    """Return ids of a list that NumPy makes floats or objects of: integers of many types, or huge ones."""
+    for i, item in enumerate(items):
+        if not 0 <= item < 1 << 32:
+            raise VertexRangeError(f"{argument}[{i}] is {item}: vertex ids are below 2**32")
+    return np.array(items, np.uint32)
 
 
 def same_length(src: Array, dst: Array, weight: Any = None, prefix: str = "") -> int:
@@ -129,21 +159,69 @@ def loop_message(prefix: str, index: int, vertex: int) -> str:
     return f"{where} are both {vertex}, a self-loop: build the graph with self_loops='allow' or 'drop'"
 
 
+def first_bad_id(ids: np.ndarray, num_vertices: int) -> int | None:
+    """Return the index of the first of the host ``ids`` that is negative or not below ``num_vertices``, or None."""
+    if not len(ids):
+        return None
+    if ids.dtype.itemsize < 4 or not ids.dtype.isnative:
+        ids = ids.astype(np.int64 if ids.dtype.itemsize < 8 else ids.dtype.newbyteorder("="))
+    # Seen as unsigned, a negative id is at least 2**31, so one maximum checks both ends wherever that many
+    # vertices are out of the question; uint32 and 64-bit ids have no such limit.
+    unsigned = ids.view(f"u{ids.dtype.itemsize}")
+    if int(unsigned.max()) < (num_vertices if ids.dtype != np.int32 else min(num_vertices, 1 << 31)):
+        return None
+    return int(np.argmax((ids < 0) | (unsigned >= num_vertices)))
+
+
 def checked_ids(ids: np.ndarray, num_vertices: int, argument: str) -> np.ndarray:
     """Return host ``ids`` as a new ``uint32`` array.
 
     Raises:
         VertexRangeError: an id is negative or not below ``num_vertices``.
     """
-    if ids.dtype.itemsize < 4 or not ids.dtype.isnative:
-        ids = ids.astype(np.int64)
-    # Seen as unsigned, a negative id is at least 2**31, so one maximum checks both ends wherever that many
-    # vertices are out of the question; uint32 and 64-bit ids have no such limit.
-    unsigned = ids.view(f"u{ids.dtype.itemsize}")
-    if len(ids) and int(unsigned.max()) >= (num_vertices if ids.dtype != np.int32 else min(num_vertices, 1 << 31)):
-        at = int(np.argmax((ids < 0) | (unsigned >= num_vertices)))
+    at = first_bad_id(ids, num_vertices)
+    if at is not None:
         raise VertexRangeError(range_message(argument, at, int(ids[at]), num_vertices))
     return ids.astype(np.uint32, order="C")
+
+
+def checked_edges(
+    edges: tuple[np.ndarray, np.ndarray, Any],
+    num_vertices: int,
+    weight_dtype: np.dtype | None = None,
+    *,
+    refuse_loops: bool = False,
+    prefix: str = "",
+) -> EdgeList:
+    """Return a host batch in new arrays: ``uint32`` ids, weights of ``weight_dtype``.
+
+    The weight in ``edges`` is an array, a number of ``weight_dtype`` for all edges, or None.
+
+    Raises:
+        VertexRangeError, SelfLoopError, WeightError: as kernels report it: of the first invalid entry.
+    """
+    src, dst, weight = edges
+    faults: list[tuple[int, int, SuricateError]] = []  # index, order within an entry, error
+    for order, (name, ids) in enumerate((("src", src), ("dst", dst))):
+        at = first_bad_id(ids, num_vertices)
+        if at is not None:
+            message = range_message(f"{prefix}{name}", at, int(ids[at]), num_vertices)
+            faults.append((at, order, VertexRangeError(message)))
+    if refuse_loops and (loops := src == dst).any():
+        at = int(np.argmax(loops))
+        faults.append((at, 2, SelfLoopError(loop_message(prefix, at, int(src[at])))))
+    if weight is not None and weight_dtype is not None:
+        if weight.ndim:
+            held, at = converted_weights(weight, weight_dtype)
+            if at is not None:
+                message = weight_message(f"{prefix}weight[{at}]", weight[at], weight_dtype)
+                faults.append((at, 3, WeightError(message)))
+            weight = held
+        else:
+            weight = np.full(len(src), weight)
+    if faults:
+        raise min(faults, key=lambda fault: fault[:2])[2]
+    return EdgeList(src.astype(np.uint32, order="C"), dst.astype(np.uint32, order="C"), weight)
 
 
 def as_weights(values: Any, dtype: np.dtype | None, argument: str = "weight") -> Array | Scalar | None:
@@ -196,28 +274,37 @@ def weight_message(where: str, value: Any, dtype: np.dtype) -> str:
 def checked_weights(values: np.ndarray, dtype: np.dtype, argument: str = "weight") -> np.ndarray:
     """Return host weights as a new array of ``dtype``.
 
-    To a float dtype every number is rounded to the nearest; to an integer dtype only whole numbers in its range go.
-
     Raises:
-        WeightError: NaN, infinite (before or after the rounding), a fraction, or out of range.
+        WeightError: a value that :func:`converted_weights` does not convert.
+    """
+    result, at = converted_weights(values, dtype)
+    if at is not None:
+        raise WeightError(weight_message(f"{argument}[{at}]", values[at], dtype))
+    return result
+
+
+def converted_weights(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, int | None]:
+    """Return host weights as a new array of ``dtype``, and the index of the first that it cannot hold, or None.
+
+    To a float dtype every number is rounded to the nearest; to an integer dtype only whole numbers in its range go.
+    Not held are NaN, infinite numbers (before or after the rounding), fractions, and what is out of range.
     """
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             result = values.astype(dtype, order="C")
         fine = np.isfinite(result)
     elif values.dtype == dtype:
-        return values.astype(dtype, order="C")
+        return values.astype(dtype, order="C"), None
     else:
         limits = np.iinfo(dtype)
+        # Limits are compared in double precision: float32 would round 2**31 - 1 up to 2**31.
+        wide = values.astype(np.float64) if values.dtype.kind == "f" and values.dtype.itemsize < 8 else values
         with np.errstate(invalid="ignore"):
-            result = values.astype(dtype, order="C")
-            fine = (values >= limits.min) & (values <= limits.max)
-        if values.dtype.kind == "f":
-            fine &= values == np.trunc(values)
-    if not fine.all():
-        at = int(np.argmin(fine))
-        raise WeightError(weight_message(f"{argument}[{at}]", values[at], dtype))
-    return result
+            result = wide.astype(dtype, order="C")
+            fine = (wide >= limits.min) & (wide <= limits.max)
+        if wide.dtype.kind == "f":
+            fine &= wide == np.trunc(wide)
+    return result, None if fine.all() else int(np.argmin(fine))
 
 
 def on_device(array: Array, device: Device, argument: str) -> Array:
@@ -240,14 +327,36 @@ def on_host(array: Array) -> np.ndarray:
     return array if isinstance(array, np.ndarray) else array.get()
 
 
-def mirrored(xp: Any, src: Array, dst: Array, weight: Array | None) -> tuple[Array, Array, Array | None]:
-    """Return both arcs of undirected edges: first all ``(min, max)``, then all ``(max, min)``, weights twice.
+def both_arcs(xp: Any, edges: EdgeList) -> EdgeList:
+    """Return the arcs of undirected edges: first all ``(min, max)``, then all ``(max, min)``, weights twice.
 
     The two halves repeat the same edges in the same order, so that duplicates resolve equally in both.
     """
-    low, high = xp.minimum(src, dst), xp.maximum(src, dst)
-    both = None if weight is None else xp.concatenate((weight, weight))
-    return xp.concatenate((low, high)), xp.concatenate((high, low)), both
+    low, high = xp.minimum(edges.src, edges.dst), xp.maximum(edges.src, edges.dst)
+    return joined(xp, EdgeList(low, high, edges.weight), EdgeList(high, low, edges.weight))
+
+
+def bits(weight: Array) -> Array:
+    """Return weights as unsigned integers of the same size, no copy.
+
+    Weights are compared and copied as bits: ``0.0`` and ``-0.0`` differ, and CuPy's own kernels, which are compiled to
+    treat subnormal floats as zero, leave them as they are.
+    """
+    return weight.view(f"u{weight.dtype.itemsize}")
+
+
+def picked(edges: EdgeList, at: Array) -> EdgeList:
+    """Return the edges at the indices ``at``, or where the mask ``at`` holds; with a mask this waits on CUDA."""
+    weight = None if edges.weight is None else bits(edges.weight)[at].view(edges.weight.dtype)
+    return EdgeList(edges.src[at], edges.dst[at], weight)
+
+
+def joined(xp: Any, one: EdgeList, other: EdgeList) -> EdgeList:
+    """Return the edges of two lists, one behind the other."""
+    weight = None
+    if one.weight is not None and other.weight is not None:
+        weight = xp.concatenate((bits(one.weight), bits(other.weight))).view(one.weight.dtype)
+    return EdgeList(xp.concatenate((one.src, other.src)), xp.concatenate((one.dst, other.dst)), weight)
 
 
 def sorted_distinct(keys: np.ndarray) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 A :class:`Delta` keeps the arrays of the batch and the status that the store gave each edge; the lists are made of them
 when they are first asked for. So an update whose delta nobody reads costs nothing more and does not wait.
+
+A delta may be read in any thread. It is copied and pickled as its lists.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.devices import Array, Device
+from suricate.arrays import bits, joined, picked
+from suricate.devices import Array, Device, resolve_device
 from suricate.errors import ShapeError, UnknownNameError, WeightError
+from suricate.locks import Lock, graph_lock
 from suricate.types import NEW, REMOVED, REPLACED, Change, EdgeList, edge_keys
 
 
@@ -83,7 +87,7 @@ class Delta:
     first asked for, which waits for the device; they never alias the caller's arrays.
     """
 
-    __slots__ = ("_deleted_vertices", "_device", "_directed", "_lists", "_raw", "_wait", "_weight_dtype",
+    __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_lists", "_lock", "_wait", "_weight_dtype",
                  "num_vertices_after", "num_vertices_before")  # fmt: skip
 
     def __init__(
@@ -97,10 +101,12 @@ class Delta:
         deleted: EdgeList | None = None,
         deleted_vertices: Array | None = None,
         wait: Callable[[], None] | None = None,
+        lock: Lock | None = None,
     ) -> None:
-        self._device, self._directed, self._weight_dtype, self._wait = device, directed, weight_dtype, wait
+        self._device, self._directed, self._weight_dtype = device, directed, weight_dtype
+        self._wait, self._lock = wait, lock
         self.num_vertices_before, self.num_vertices_after = num_vertices
-        self._raw = (removed, added, deleted)
+        self._changes = (removed, added, deleted)
         self._lists: Lists | None = None
         self._deleted_vertices = deleted_vertices
 
@@ -108,7 +114,7 @@ class Delta:
     def deleted_vertices(self) -> Array:
         """``uint32[k]``: the ids given to ``Graph.delete_vertices``, ascending."""
         if self._deleted_vertices is None:
-            with self._device.current():
+            with self._exclusive():
                 self._deleted_vertices = self._device.xp.empty(0, np.uint32)
         return self._deleted_vertices
 
@@ -169,7 +175,7 @@ class Delta:
         edges = lists.replaced._replace(weight=lists.replaced_old) if kind == "replaced_old" else getattr(lists, kind)
         if self._directed:
             return edges
-        with self._device.current():
+        with self._exclusive():
             return both_directions(self._device.xp, edges)
 
     def __repr__(self) -> str:
@@ -180,26 +186,59 @@ class Delta:
             parts.append(f"num_vertices={self.num_vertices_before}->{self.num_vertices_after}")
         return f"Delta({', '.join(parts)})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        lists = _moved(self._all(), self._device.to_numpy)
+        deleted = self._device.to_numpy(self.deleted_vertices)
+        vertices = (self.num_vertices_before, self.num_vertices_after)
+        return _restored, (str(self._device), self._directed, self._weight_dtype, vertices, lists, deleted)
+
+    def _exclusive(self) -> Lock:
+        """Return the lock of the graph; one of its own for a delta that belongs to no graph."""
+        if self._lock is None:
+            self._lock = graph_lock(self._device)
+        return self._lock
+
     def _all(self) -> Lists:
         if self._lists is None:
-            if self._wait is not None:
-                self._wait()
-            removed, added, deleted = self._raw
-            with self._device.current():
-                self._lists = self._resolve(_made(removed), _made(added), deleted)
-            self._raw = (None, None, None)
+            with self._exclusive():
+                if self._lists is None:  # no other thread has made them meanwhile
+                    if self._wait is not None:
+                        self._wait()
+                    removed, added, deleted = self._changes
+                    self._lists = self._resolve(_made(removed), _made(added), deleted)
+                    self._changes = (None, None, None)
         return self._lists
 
     def _resolve(self, removed: Change | None, added: Change | None, deleted: EdgeList | None) -> Lists:
-        xp = self._device.xp
-        weight = None if self._weight_dtype is None else xp.empty(0, self._weight_dtype)
-        none = EdgeList(xp.empty(0, np.uint32), xp.empty(0, np.uint32), weight)
-        lists = Lists(none, none if deleted is None else deleted, none, weight)
+        xp, dtype = self._device.xp, self._weight_dtype
+        none = xp.empty(0, np.uint32)
+        weight = None if dtype is None else xp.empty(0, dtype)
+        empty = EdgeList(none, none, weight)
+        lists = Lists(empty, empty if deleted is None else deleted, empty, weight)
         if removed is not None:
             lists = lists._replace(deleted=_removed(xp, removed))
         if added is not None:
             lists = _added(xp, added, lists)
         return lists if removed is None or added is None else _net(xp, lists)
+
+
+def _restored(
+    device: str, directed: bool, dtype: np.dtype | None, num_vertices: tuple[int, int], lists: Lists, deleted: Any
+) -> Delta:
+    """Return a pickled delta, on the same device."""
+    place = resolve_device(device)
+    delta = Delta(place, directed, dtype, num_vertices)
+    delta._lists = _moved(lists, place.xp.array)
+    delta._deleted_vertices = place.xp.array(deleted)
+    return delta
+
+
+def _moved(lists: Lists, move: Callable[[Array], Array]) -> Lists:
+    inserted, deleted, replaced = (
+        EdgeList(*(part if part is None else move(part) for part in edges)) for edges in lists[:3]
+    )
+    old = lists.replaced_old
+    return Lists(inserted, deleted, replaced, None if old is None else move(old))
 
 
 def _made(change: Change | Callable[[], Change] | None) -> Change | None:
@@ -209,8 +248,8 @@ def _made(change: Change | Callable[[], Change] | None) -> Change | None:
 def _once(xp: Any, change: Change) -> tuple[EdgeList, Array, Array | None]:
     """Return edges, status and old weights with one entry per edge of the batch.
 
-    Both arcs of an undirected edge fare alike, so the first half tells; but a self-loop is one arc, given twice, and
-    either copy may carry the status.
+    Both arcs of an undirected edge get the same status: the first half is read. A self-loop is one arc, given twice,
+    and either copy may carry the status.
     """
     (src, dst, weight), (status, old), mirrored = change
     if not mirrored:
@@ -218,25 +257,23 @@ def _once(xp: Any, change: Change) -> tuple[EdgeList, Array, Array | None]:
     n = len(src) // 2
     late = (src[:n] == dst[:n]) & (status[n:] != 0)
     edges = EdgeList(src[:n], dst[:n], None if weight is None else weight[:n])
-    return edges, xp.where(late, status[n:], status[:n]), None if old is None else xp.where(late, old[n:], old[:n])
-
-
-def _take(edges: EdgeList, at: Array) -> EdgeList:
-    return EdgeList(edges.src[at], edges.dst[at], None if edges.weight is None else edges.weight[at])
+    if old is not None:
+        old = xp.where(late, bits(old[n:]), bits(old[:n])).view(old.dtype)
+    return edges, xp.where(late, status[n:], status[:n]), old
 
 
 def _removed(xp: Any, change: Change) -> EdgeList:
     edges, status, old = _once(xp, change)
-    return _take(edges._replace(weight=old), xp.flatnonzero(status == REMOVED))
+    return picked(edges._replace(weight=old), xp.flatnonzero(status == REMOVED))
 
 
 def _added(xp: Any, change: Change, lists: Lists) -> Lists:
     edges, status, old = _once(xp, change)
-    lists = lists._replace(inserted=_take(edges, xp.flatnonzero(status == NEW)))
+    lists = lists._replace(inserted=picked(edges, xp.flatnonzero(status == NEW)))
     if old is None:
         return lists
     at = xp.flatnonzero(status == REPLACED)
-    return lists._replace(replaced=_take(edges, at), replaced_old=old[at])
+    return lists._replace(replaced=picked(edges, at), replaced_old=bits(old)[at].view(old.dtype))
 
 
 def _net(xp: Any, lists: Lists) -> Lists:
@@ -255,16 +292,14 @@ def _net(xp: Any, lists: Lists) -> Lists:
     if old is not None:
         assert deleted.weight is not None
         assert inserted.weight is not None
-        before, after = deleted.weight[back], inserted.weight[came]
-        extra = _take(inserted, came[before != after])
-        replaced = EdgeList(*(xp.concatenate(pair) for pair in zip(replaced, extra, strict=True)))
-        old = xp.concatenate((old, before[before != after]))
-    return Lists(_take(inserted, stays), _take(deleted, ~back), replaced, old)
+        before, after = bits(deleted.weight)[back], bits(inserted.weight)[came]
+        differ = before != after
+        replaced = joined(xp, replaced, picked(inserted, came[differ]))
+        old = xp.concatenate((bits(old), before[differ])).view(old.dtype)
+    return Lists(picked(inserted, stays), picked(deleted, ~back), replaced, old)
 
 
 def both_directions(xp: Any, edges: EdgeList) -> EdgeList:
     """Return the arcs of undirected edges that are listed once: self-loops once, other edges in both directions."""
-    src, dst, weight = edges
-    other = xp.flatnonzero(src != dst)
-    arcs = xp.concatenate((src, dst[other])), xp.concatenate((dst, src[other]))
-    return EdgeList(*arcs, None if weight is None else xp.concatenate((weight, weight[other])))
+    src, dst, weight = picked(edges, xp.flatnonzero(edges.src != edges.dst))
+    return joined(xp, edges, EdgeList(dst, src, weight))

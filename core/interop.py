@@ -143,7 +143,7 @@ def from_edge_index(cls: type[Graph], edge_index: Any, num_vertices: int, weight
 
 def to_csr(graph: Graph) -> Adjacency:
     """Return ``(offsets int64[num_vertices + 1], dst uint32[arcs], weight)``, rows ordered by destination."""
-    with graph.current_device():
+    with graph.exclusive():
         graph.synchronize()
         xp = graph.device.xp
         src, dst, weight = graph.store("out").edges()
@@ -186,7 +186,7 @@ def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "targ
 
 def to_edge_index(graph: Graph) -> tuple[Array, Array | None]:
     """Return ``(int64[2, arcs], weights or None)`` on the graph's device, both directions of undirected edges."""
-    with graph.current_device():
+    with graph.exclusive():
         xp = graph.device.xp
         edges = graph.edges()
         src, dst, weight = edges if graph.directed else both_directions(xp, edges)

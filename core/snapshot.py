@@ -2,100 +2,210 @@
 
 A snapshot is a NumPy ``.npz`` archive (every member has a checksum) of ``header`` (JSON, as bytes), ``src`` and ``dst``
 (uint32, an undirected edge once), ``weight`` (if there are weights) and ``deleted`` (ids that may be given out again).
-It is written beside its target and moved there in one step, so that a reader sees the old file or the new one, whole.
+A pickled graph is the same, as bytes.
 """
 
 from __future__ import annotations
 
+import io
 import json
-import os
-import tempfile
+import struct
 import zipfile
 import zlib
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.errors import FileFormatError
+from suricate.arrays import LOOPS
+from suricate.devices import CPU, Device
+from suricate.errors import CapacityError, DeviceError, FileFormatError, SuricateError, UnknownNameError
+from suricate.files import replacing
+from suricate.options import GraphOptions, choose_backend
+from suricate.store import Store
+from suricate.types import MAX_VERTICES, WEIGHT_DTYPES
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
 FORMAT = "suricate graph"
 FORMAT_VERSION = 1
+PICKLED = Path("<pickled graph>")  #: stands for the file in messages
+#: what reading a damaged archive may raise
+DAMAGE = (ValueError, LookupError, TypeError, ArithmeticError, EOFError, RuntimeError, MemoryError, struct.error,
+          zipfile.BadZipFile, zlib.error)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a snapshot says about its graph; raises ``ValueError`` if a value is impossible."""
+
+    num_vertices: int
+    directed: bool
+    weight_dtype: str | None
+    in_edges: bool
+    self_loops: str
+    backend: str
+    options: dict[str, Any] = field(default_factory=dict)
+    graph_version: int = 0
+
+    def __post_init__(self) -> None:
+        _demand("num_vertices", self.num_vertices, type(self.num_vertices) is int)
+        _demand("num_vertices", self.num_vertices, 0 <= self.num_vertices <= MAX_VERTICES)
+        _demand("directed", self.directed, isinstance(self.directed, bool))
+        _demand("in_edges", self.in_edges, isinstance(self.in_edges, bool))
+        names = (None, *(dtype.name for dtype in WEIGHT_DTYPES))
+        _demand("weight_dtype", self.weight_dtype, self.weight_dtype in names)
+        _demand("self_loops", self.self_loops, isinstance(self.self_loops, str) and self.self_loops in LOOPS)
+        _demand("backend", self.backend, isinstance(self.backend, str))
+        _demand("options", self.options, isinstance(self.options, dict))
+        _demand("graph_version", self.graph_version, type(self.graph_version) is int and self.graph_version >= 0)
+
+
+def _demand(name: str, value: Any, holds: bool) -> None:
+    if not holds:
+        raise ValueError(f"{name} is {str(value)[:60]!r}")
 
 
 def save(graph: Graph, path: str | Path) -> None:
     """Write ``graph`` to ``path``; a file that is there is replaced at the end, in one step. Waits for the device.
 
     Raises:
-        OSError: the folder cannot be written; a file that was at ``path`` is still there, untouched.
+        OSError: the file cannot be written; a file that was at ``path`` is still there, untouched.
     """
-    path = Path(path)
-    arrays = _arrays(graph)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())  # as open() would have made it
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-    _sync_folder(path.parent)
+    with graph.exclusive():
+        arrays = _arrays(graph)
+    with replacing(path) as file:
+        np.savez(file, **arrays)
 
 
-def load(cls: type[Graph], path: str | Path, *, backend: Any, **options: Any) -> Graph:
+def to_bytes(graph: Graph) -> bytes:
+    """Return the snapshot of ``graph``."""
+    file = io.BytesIO()
+    with graph.exclusive():
+        arrays = _arrays(graph)
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def load(
+    cls: type[Graph],
+    path: str | Path,
+    *,
+    device: str | Device,
+    backend: str | type[Store] | None,
+    **options: Any,
+) -> Graph:
     """Return the graph of the snapshot at ``path``; see ``Graph.load``.
 
     Raises:
-        FileFormatError: it is no snapshot, of a later version, truncated or damaged.
+        FileFormatError: it is no snapshot, of a later version, truncated or damaged, or of a backend that is not there.
         OSError: it cannot be read.
     """
     path = Path(path)
-    try:
-        header, arrays = _read(path)
-    except (ValueError, KeyError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise FileFormatError(path, None, f"this is no snapshot of a graph, or a damaged one ({error})") from error
-    if header["format"] != FORMAT:
-        raise FileFormatError(path, None, "this is no snapshot of a graph")
-    if header["version"] > FORMAT_VERSION:
-        reason = f"the snapshot has format version {header['version']}, this suricate reads up to {FORMAT_VERSION}"
-        raise FileFormatError(path, None, reason)
-    if backend is None:
-        backend, options = header["backend"], {**header["options"], **options}
-    return _build(cls, path, header, arrays, backend, options)
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     with open(path, "rb") as file:
+        header, arrays = _read(file, path)
+    if backend is None:
+        backend = header.backend
+        _check_backend(path, header, device)
+        options = {**header.options, **options}
+    return _build(cls, path, header, arrays, device=device, backend=backend, **options)
+
+
+def from_bytes(
+    cls: type[Graph], data: bytes, backend: type[Store], device: str, checks: str, memory_limit: int | None
+) -> Graph:
+    """Return the graph that :func:`to_bytes` was given (for unpickling), on a device of the same kind.
+
+    Raises:
+        DeviceError: there is no such device.
+    """
+    header, arrays = _read(io.BytesIO(data), PICKLED)
+    try:
+        place = choose_backend(backend, device)[1]
+    except DeviceError as error:
+        raise DeviceError(
+            f"the graph was pickled on {device}: {error}; to go elsewhere use save() and load()"
+        ) from None
+    return _build(
+        cls, PICKLED, header, arrays, device=place, backend=backend, checks=checks, memory_limit=memory_limit,
+        **header.options,
+    )  # fmt: skip
+
+
+def _read(file: IO[bytes], path: Path) -> tuple[Header, dict[str, np.ndarray]]:
+    """Return the header and the arrays of a snapshot, which fit together."""
+    try:
         archive = np.load(file, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise ValueError("one array, not an archive")
         arrays = {name: archive[name] for name in archive.files}
-    header = json.loads(bytes(arrays["header"]))
-    return {"format": header["format"], "version": int(header["version"]), **header}, arrays
+        fields = json.loads(bytes(arrays.pop("header")))
+        if fields.pop("format") != FORMAT:
+            raise ValueError("of another format")
+        version = fields.pop("version")
+        _demand("version", version, type(version) is int)
+    except DAMAGE as error:
+        reason = f"this is no snapshot of a graph, or a damaged one ({_one_line(error)})"
+        raise FileFormatError(path, None, reason) from error
+    if version > FORMAT_VERSION:
+        reason = f"the snapshot has format version {version}, this suricate reads up to {FORMAT_VERSION}"
+        raise FileFormatError(path, None, reason)
+    try:
+        header = Header(**fields)
+    except (TypeError, ValueError) as error:
+        raise FileFormatError(path, None, f"the header of the snapshot is damaged: {_one_line(error)}") from error
+    _check_arrays(path, header, arrays)
+    return header, arrays
+
+
+def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> None:
+    """Raise ``FileFormatError`` unless the arrays fit together."""
+    expected = {"src": "uint32", "dst": "uint32", "deleted": "uint32"}
+    if header.weight_dtype is not None:
+        expected["weight"] = header.weight_dtype
+    for name, dtype in expected.items():
+        if name not in arrays:
+            raise FileFormatError(path, None, f"the snapshot lacks {name!r}")
+        if arrays[name].ndim != 1 or arrays[name].dtype != dtype:
+            raise FileFormatError(path, None, "the arrays of the snapshot do not fit together")
+    if len({len(arrays[name]) for name in expected if name != "deleted"}) > 1:
+        raise FileFormatError(path, None, "the arrays of the snapshot do not fit together")
+    n = header.num_vertices
+    if any(len(arrays[name]) and int(arrays[name].max()) >= n for name in ("src", "dst", "deleted")):
+        raise FileFormatError(path, None, f"the snapshot holds a vertex id that is not below num_vertices ({n})")
+
+
+def _check_backend(path: Path, header: Header, device: str | Device) -> None:
+    """Raise ``FileFormatError`` unless the backend of the header is installed and takes the options there."""
+    try:
+        backend, place = choose_backend(header.backend, device)
+    except UnknownNameError as error:
+        raise FileFormatError(path, None, f"{error}; choose one with load(..., backend=...)") from None
+    try:
+        options = GraphOptions(backend, backend_options=header.options)
+        options.make_store(0, CPU if "cpu" in backend.devices else place)
+    except SuricateError as error:
+        raise FileFormatError(path, None, f"the header of the snapshot is damaged: {_one_line(error)}") from error
 
 
 def _arrays(graph: Graph) -> dict[str, Any]:
-    edges = graph.edges()
+    edges, options = graph.edges(), graph.options
     to_numpy = graph.device.to_numpy
-    header = {
-        "format": FORMAT,
-        "version": FORMAT_VERSION,
-        "num_vertices": graph.num_vertices,
-        "directed": graph.directed,
-        "weight_dtype": None if graph.weight_dtype is None else graph.weight_dtype.name,
-        "in_edges": graph.directed and graph.has_in_edges,
-        "self_loops": graph.self_loops,
-        "backend": graph.backend,
-        "options": graph.store("out").options(),
-    }
+    header = Header(
+        num_vertices=graph.num_vertices,
+        directed=options.directed,
+        weight_dtype=None if options.weight_dtype is None else options.weight_dtype.name,
+        in_edges=options.in_edges,
+        self_loops=options.self_loops,
+        backend=graph.backend,
+        options=graph.store("out").options(),
+        graph_version=graph.version,
+    )
+    text = json.dumps({"format": FORMAT, "version": FORMAT_VERSION, **asdict(header)})
     arrays: dict[str, Any] = {
-        "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
+        "header": np.frombuffer(text.encode(), np.uint8),
         "src": to_numpy(edges.src),
         "dst": to_numpy(edges.dst),
         "deleted": graph.deleted_vertices,
@@ -105,46 +215,33 @@ def _arrays(graph: Graph) -> dict[str, Any]:
     return arrays
 
 
-def _build(
-    cls: type[Graph], path: Path, header: dict[str, Any], arrays: dict[str, Any], backend: Any, options: dict[str, Any]
-) -> Graph:
+def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.ndarray], **options: Any) -> Graph:
+    n, src, dst = header.num_vertices, arrays["src"], arrays["dst"]
+    described = {name: getattr(header, name) for name in ("directed", "weight_dtype", "in_edges", "self_loops")}
     try:
-        n, src, dst, deleted = header["num_vertices"], arrays["src"], arrays["dst"], arrays["deleted"]
-        weight = None if header["weight_dtype"] is None else arrays["weight"]
-        described = {key: header[key] for key in ("directed", "weight_dtype", "in_edges", "self_loops")}
-        _sound(path, n, src, dst, weight, deleted)
-    except KeyError as error:
-        raise FileFormatError(path, None, f"the snapshot lacks {error}") from error
-    out, into = np.bincount(src, minlength=n), np.bincount(dst, minlength=n)
-    loops = np.bincount(src[src == dst], minlength=n)
-    hints = {"degree_hints": out} if described["directed"] else {"degree_hints": out + into - loops}
-    if described["in_edges"]:
-        hints["in_degree_hints"] = into
-    graph = cls(n, backend=backend, **described, **hints, **options)
-    graph.insert_edges(src, dst, weight)
-    graph.restore_deleted(deleted)
+        graph = cls(n, **described, **_hints(header, src, dst), **options)
+    except CapacityError:
+        raise
+    except MemoryError as error:
+        raise CapacityError(f"{path}: memory does not suffice for {n} vertices: {error}") from error
+    try:
+        graph.insert_edges(src, dst, arrays.get("weight") if header.weight_dtype is not None else None)
+    except (CapacityError, DeviceError):
+        raise
+    except SuricateError as error:  # weights that are not finite, self-loops where there are none
+        raise FileFormatError(path, None, f"the snapshot is damaged: {_one_line(error)}") from error
+    graph._restore(header.graph_version, arrays["deleted"])
     return graph
 
 
-def _sound(path: Path, n: int, src: Any, dst: Any, weight: Any, deleted: Any) -> None:
-    """Raise ``FileFormatError`` unless the arrays fit together."""
-    plain = all(part.ndim == 1 and part.dtype == np.uint32 for part in (src, dst, deleted))
-    if not plain or len(src) != len(dst) or (weight is not None and weight.shape != src.shape):
-        raise FileFormatError(path, None, "the arrays of the snapshot do not fit together")
-    if any(len(ids) and int(ids.max()) >= n for ids in (src, dst, deleted)):
-        raise FileFormatError(path, None, f"the snapshot holds a vertex id that is not below num_vertices ({n})")
+def _hints(header: Header, src: np.ndarray, dst: np.ndarray) -> dict[str, Any]:
+    """Return the degrees that the graph will have."""
+    n = header.num_vertices
+    out, into = np.bincount(src, minlength=n), np.bincount(dst, minlength=n)
+    if not header.directed:
+        return {"degree_hints": out + into - np.bincount(src[src == dst], minlength=n)}
+    return {"degree_hints": out, "in_degree_hints": into} if header.in_edges else {"degree_hints": out}
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power failure."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -6,8 +6,12 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from suricate import plugins
 from suricate.algorithm import Algorithm
 from suricate.delta import Delta
+from suricate.errors import ParameterError
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -36,7 +40,7 @@ class Tracker:
     The graph calls :meth:`Algorithm.update` within every call that changed something. If that raises, the change of the
     graph stands and the error reaches the caller of the change; the tracker is then stale, and the next access to
     :attr:`result` computes from scratch. The graph holds its trackers weakly: one that is dropped, closed or left as a
-    context manager costs nothing more.
+    context manager costs nothing more. A tracker may be used in any thread; it cannot be copied or pickled.
 
     Attributes:
         graph: the graph.
@@ -62,20 +66,25 @@ class Tracker:
 
     @property
     def result(self) -> Any:
-        """The algorithm's result for the graph as it is now (or was when the tracker was closed)."""
-        if self.stale:
-            self.refresh()
-        return self.algorithm.result
+        """The algorithm's result for the graph as it is now (or was when the tracker was closed).
+
+        Changing it never changes what the tracker holds: NumPy arrays are read-only views, which follow the graph, and
+        CuPy arrays, which cannot be read-only, are copies. Copy a NumPy array to keep it as it is.
+        """
+        with self.graph.exclusive():
+            if self.stale:
+                self.refresh()
+            return protected(self.algorithm.result)
 
     def refresh(self) -> None:
         """Compute from scratch."""
         graph = self.graph
-        graph.synchronize()
-        with graph.current_device():
+        with graph.exclusive():
+            graph.synchronize()
             self.stale = True
             self.algorithm.compute(graph)
-        self.updates.computed += 1
-        self.stale, self.version = False, graph.version
+            self.updates.computed += 1
+            self.stale, self.version = False, graph.version
 
     def close(self) -> None:
         """Stop following the graph; the last result stays."""
@@ -104,9 +113,31 @@ class Tracker:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ParameterError(
+            "a tracker follows its graph and cannot be copied or pickled: copy the graph and track again"
+        )
+
     def __repr__(self) -> str:
         state = "closed" if self.closed else "stale" if self.stale else "current"
         return f"<Tracker: {self.name}, {state}, version {self.version}, {self.updates}>"
+
+
+def protected(result: Any) -> Any:
+    """Return ``result`` such that changing it does not change the arrays in it: NumPy arrays as read-only views, other
+    arrays as copies, containers of such made anew.
+    """
+    if isinstance(result, np.ndarray):
+        view = result.view()
+        view.flags.writeable = False
+        return view
+    if hasattr(result, "__cuda_array_interface__"):
+        return result.copy()
+    if isinstance(result, dict):
+        return {key: protected(part) for key, part in result.items()}
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*map(protected, result))
+    return type(result)(map(protected, result)) if type(result) in (tuple, list) else result
 
 
 def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algorithm:
@@ -117,8 +148,6 @@ def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algo
         RequirementError: the graph lacks what the algorithm needs.
     """
     if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
-        from suricate import plugins
-
         algorithm = plugins.algorithm(algorithm)
     algorithm.demand(graph)
     return algorithm.create(params)

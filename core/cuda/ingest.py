@@ -1,18 +1,16 @@
 """Validating batches that lie on a CUDA device, in the stream, without the host waiting in between.
 
-There are two ways. In two steps: ``ingest.cu`` converts and copies the batch (:meth:`Ingest.take`) and sets a guard if
+There are two ways. In two steps: ``ingest.cu`` converts and copies the batch (:meth:`Ingest.copy`) and sets a guard if
 an entry is invalid; the mutation kernels queued behind it then do nothing. Fused: a store that ``takes_unvalidated``
 gets an :class:`UnvalidatedBatch` (:meth:`Ingest.fused`), and its own kernel validates and applies it in one launch.
 
 Either way the error is in a status block on the device. With ``checks="eager"`` the host reads it in the same call
-(:meth:`Ingest.settle`), after everything is queued, and a fused kernel reports as soon as it has validated the batch;
-with ``"deferred"`` the host reads it at some later call that waits anyway. All calls on a graph go to one stream.
+(:meth:`Ingest.raise_pending`), after everything is queued, and a fused kernel reports as soon as it has validated the
+batch; with ``"deferred"`` the host reads it at some later call that waits anyway. All calls go to one stream.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.arrays import LOOPS, PARTS, Scalar, is_flat, loop_message, on_device, range_message, weight_message
-from suricate.cuda.launch import StructKernel, wait_for
+from suricate.cuda.launch import StructKernel
+from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import C_TYPES, Program, c_type
 from suricate.cuda.structs import Struct, constants
 from suricate.devices import Array, Device, cuda_device_count
@@ -29,12 +28,13 @@ from suricate.errors import SelfLoopError, SuricateError, VertexRangeError, Weig
 from suricate.types import EdgeList
 
 if TYPE_CHECKING:
+    from suricate.options import GraphOptions
     from suricate.store import Store
 
 STATUS = Struct("Status", {
     "guard": "uint32_t",  # not zero: an entry is invalid; the mutation kernels of the same call take its address
     "unused": "uint32_t",
-    "key": "unsigned long long",  # ~(index << 12 | part << 8 | reason), so that the first invalid entry is the maximum
+    "key": "unsigned long long",  # ~(part << KEY_PART | index << KEY_INDEX | reason): the first error is the maximum
     "value": "unsigned long long",  # the offending id (two's complement) or weight (bits of a double)
     "version": "unsigned long long",  # of the graph, when the batch was given
     "vertices": "unsigned long long",  # their number then
@@ -55,26 +55,30 @@ UNVALIDATED_STRUCT = Struct("Unvalidated", {  # a batch as the caller gave it
     "version": "unsigned long long",
     "fill": "unsigned long long",  # WEIGHT_MODE 2: bits of the weight
     "call": "uint32_t",  # number of the call
-    "mode": "uint32_t",  # bits 0 and 1: part of the call (1: delete, 2: insert, 0: all of it); bit 2: the first part
+    "mode": "uint32_t",  # PART: which part of the call it is (1: delete, 2: insert, 0: all of it); FIRST_PART: a flag
 })  # fmt: skip
 UNVALIDATED = UNVALIDATED_STRUCT.packer
 BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # reasons in a key; the last is a flag
-FIRST_PART = 4  # flag in Unvalidated.mode
-REASONS = {
+REASON_BITS, KEY_INDEX, KEY_PART = 15, 4, 60  # of a key: the mask of the reason, where the index and the part begin
+PART, FIRST_PART = 3, 4  # mask and flag in Unvalidated.mode
+CONSTANTS = {
     "BAD_SRC": BAD_SRC,
     "BAD_DST": BAD_DST,
     "BAD_LOOP": BAD_LOOP,
     "BAD_WEIGHT": BAD_WEIGHT,
     "UNSIGNED_VALUE": UNSIGNED_VALUE,
+    "KEY_INDEX": KEY_INDEX,
+    "KEY_PART": KEY_PART,
+    "PART": PART,
     "FIRST_PART": FIRST_PART,
 }
 DECLARATIONS = " ".join(
     part.replace("\n", " ")
-    for part in (STATUS.declaration, COPIES.declaration, UNVALIDATED_STRUCT.declaration, constants(REASONS))
+    for part in (STATUS.declaration, COPIES.declaration, UNVALIDATED_STRUCT.declaration, constants(CONSTANTS))
 )
 BLOCKS = 3  # calls of even number, calls of odd number, the first error not yet read
 THREADS, MAX_BLOCKS = 256, 2048
-LOOKS = 1000  # at the answer of a kernel before the host waits for its end instead; together some 50 us
+POLLS = 1000  # of the answer of a kernel, before the host waits for its end instead; together some 50 us
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,39 +174,35 @@ class Fill(int):
 class Ingest:
     """Validation of one graph's device batches: its status block, and the launches that fill it.
 
+    Not reentrant: a call on the graph begins, builds its batches and reads their errors before the next one begins.
+
     Args:
         device: the graph's CUDA device.
-        weight_dtype: the graph's.
-        directed: the graph's.
-        self_loops: the graph's policy.
-        deferred: whether errors are raised at a later call (``checks="deferred"``).
+        options: the graph's.
     """
 
-    def __init__(
-        self, device: Device, weight_dtype: np.dtype | None, *, directed: bool, self_loops: str, deferred: bool
-    ) -> None:
+    def __init__(self, device: Device, options: GraphOptions) -> None:
         cupy = device.xp
         self.device = device
-        self._weight_dtype = weight_dtype
-        self._deferred = deferred
+        self._weight_dtype = options.weight_dtype
+        self._deferred = options.checks == "deferred"
         self._error: SuricateError | None = None
-        self.has_loops = False  #: whether a batch held a self-loop, as of the last :meth:`look`
+        self.has_loops = False  #: whether a batch held a self-loop, as of the last :meth:`refresh`
         self.used = False  #: whether the current call had anything checked on the device
         self._xp, self._ndarray = cupy, cupy.ndarray
         self._one_device = cuda_device_count() == 1
-        self._mirrored = not directed
-        self._drops_loops = self_loops == "drop"
-        self.loops = LOOPS[self_loops] if self._mirrored or self_loops == "error" else 0  #: mode of insertions
+        self._symmetric = not options.directed
+        self._drops_loops = options.self_loops == "drop"
+        #: what is done about the self-loops of an insertion: SELF_LOOPS of ``ingest.cuh``
+        self.loops = LOOPS[options.self_loops] if self._symmetric or options.self_loops == "error" else 0
         self._status = cupy.zeros(BLOCKS * STATUS.size, np.uint8)
         words = self._status.view(np.uint32)
         step = STATUS.size // 4
         self._guards = words[:1], words[step : step + 1]
-        self._pinned = cupy.cuda.alloc_pinned_memory(16)  # written by kernels
-        self._notes = np.frombuffer(self._pinned, np.uint32, 2)  # read after a wait
-        self._notes[:] = 0
-        self._answer = np.frombuffer(self._pinned, np.uint64, 1, offset=8).data  # number of a call, 1 if refused
-        self._answer[0] = 0
-        self._addresses = self._status.data.ptr, self._pinned.ptr
+        self._pinned = PinnedCounters(device, 2)  # the notes; the answer: number of a call, and 1 if it is refused
+        self._notes = self._pinned.array[:1].view(np.uint32)  # read after a wait
+        self._words = self._pinned.words
+        self._addresses = self._status.data.ptr, self._pinned.address
         self._variants: dict[tuple[Any, ...], Variant | None] = {}
         self._traits: tuple[Any, ...] = ()  # of the last batch,
         self._variant: Variant | None = None  # and the variant for them
@@ -210,20 +210,15 @@ class Ingest:
         self._calls = 0
         self._version = 0
         self._num_vertices = 0
-        self._running = False  # kernels that write to the notes may be under way,
-        self._unread = False  # and may have found errors
+        self._unread = False  # whether kernels may have found errors that the host has not read
 
-    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:  # names may be gone by then
-        if getattr(self, "_running", False) and not finalizing():
-            wait_for(self.device)  # kernels may be about to write to the host memory that goes away now
-
-    def begin(self, num_vertices: int, version: int, settle: bool = False) -> None:
+    def begin(self, num_vertices: int, version: int, eager: bool = False) -> None:
         """Start a call of the graph; its batches share one guard.
 
-        With ``settle`` raise what earlier calls have left behind, so that it is not taken for this one's.
+        With ``eager`` raise the pending errors of earlier calls, so that they are not taken for this call's.
         """
-        if settle and (self._unread or self._error is not None):
-            self.settle()
+        if eager and (self._unread or self._error is not None):
+            self.raise_pending()
         self._version, self._num_vertices, self.used = version, num_vertices, False
 
     @property
@@ -231,7 +226,9 @@ class Ingest:
         """``uint32[1]``, not zero if a batch of the current call is bad."""
         return self._guards[self._calls & 1]
 
-    def place(self, src: Array, dst: Array, weight: Array | Scalar | None) -> tuple[Array, Array, Array | Fill | None]:
+    def prepare(
+        self, src: Array, dst: Array, weight: Array | Scalar | None
+    ) -> tuple[Array, Array, Array | Fill | None]:
         """Return arrays of fitting dtypes and one length, not empty, as the kernels take them.
 
         Raises:
@@ -251,17 +248,19 @@ class Ingest:
         """Have ``store`` validate and apply a batch in one launch (``Store.apply_unvalidated``), and return its answer.
 
         ``operation`` is ``"insert"``, ``"delete"`` or ``"find"``. The answer is None if kernels cannot take the arrays
-        as they are (see :meth:`place`), and False if the store declines the batch; then nothing was done.
+        as they are (see :meth:`prepare`), and False if the store declines the batch; then nothing was done.
         """
         src, dst, weight = edges
-        mirrored, loops = self._mirrored, 0
+        mirrored, loops = self._symmetric, 0
         if operation == "insert":
             if (weight is None) is not (self._weight_dtype is None) or self._drops_loops:
                 return None
             loops = self.loops
         elif operation == "find":
             mirrored = False
-        batch = self._unvalidated(operation, src, dst, weight, mirrored, loops, 0) if self._num_vertices else None
+        if not self._num_vertices:
+            return None
+        batch = self._unvalidated(operation, src, dst, weight, mirrored, loops, 0)
         if batch is None:
             return None
         try:
@@ -277,8 +276,9 @@ class Ingest:
     def _unvalidated(
         self, operation: str, src: Any, dst: Any, weight: Any, mirrored: bool, loops: int, part: int
     ) -> UnvalidatedBatch | None:
-        """Build a batch for a kernel that validates it, to be launched next; None if :meth:`place` must come first."""
-        if not self._is_vector(src) or not self._is_vector(dst):
+        """Build a batch for a kernel that validates it, to be launched next; None if :meth:`prepare` is needed."""
+        ndarray = self._ndarray
+        if not isinstance(src, ndarray) or not isinstance(dst, ndarray) or not is_flat(src) or not is_flat(dst):
             return None
         n, kind, fill, weights = src.size, None, 0, 0
         if not n or n != dst.size:
@@ -286,7 +286,7 @@ class Ingest:
         if weight is not None:
             if isinstance(weight, Fill):
                 kind, fill = "fill", int(weight)
-            elif self._is_vector(weight) and n == weight.size:
+            elif isinstance(weight, ndarray) and is_flat(weight) and n == weight.size:
                 kind, weights = weight.dtype.char, weight.data.ptr
             else:
                 return None
@@ -296,12 +296,12 @@ class Ingest:
                 self._variants[traits] = self._variant_of(*traits)
             self._traits, self._variant = traits, self._variants[traits]
         variant = self._variant
-        if variant is None:
+        if variant is None or not (self._one_device or self._has(src, dst, weight)):
             return None
         if not self.used:
             self._calls += 1
             part |= FIRST_PART
-        self.used = self._running = self._unread = True
+        self.used = self._unread = self._pinned.busy = True
         status, pinned = self._addresses
         words = (
             src.data.ptr, dst.data.ptr, weights, status, pinned, n, self._num_vertices, self._version, fill,
@@ -309,11 +309,9 @@ class Ingest:
         )  # fmt: skip
         return UnvalidatedBatch(operation, variant, 2 * n if mirrored else n, words, not self._deferred)
 
-    def _is_vector(self, array: Any) -> bool:
-        """Return whether kernels can take it as it is."""
-        if not isinstance(array, self._ndarray) or not is_flat(array):
-            return False
-        return self._one_device or array.data.device_id == self.device.index
+    def _has(self, *arrays: Any) -> bool:
+        """Return whether all arrays lie on the graph's device."""
+        return all(part.data.device_id == self.device.index for part in arrays if isinstance(part, self._ndarray))
 
     def _variant_of(self, src: np.dtype, dst: np.dtype, kind: str | None, mirrored: bool, loops: int) -> Variant | None:
         """Return the variant for dtypes, that of weights by its character; None if kernels cannot take one of them."""
@@ -327,12 +325,12 @@ class Ingest:
         into = None if kind is None or held is None else held.name
         return the_variant(src.name, dst.name, weight, into, mirrored, loops)
 
-    def take(
+    def copy(
         self, src: Array, dst: Array, weight: Array | Fill | None, *, part: int, mirrored: bool = False, loops: int = 0
     ) -> EdgeList:
         """Return copies of a batch as the store takes it; invalid entries become edge (0, 0). Does not wait.
 
-        The arrays are as :meth:`place` returns them.
+        The arrays are as :meth:`prepare` returns them.
 
         Raises:
             VertexRangeError: the graph has no vertices.
@@ -353,12 +351,12 @@ class Ingest:
         kernel.launch(min((len(src) + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
         return result
 
-    def look(self) -> None:
-        """Wait for the device and take in what was found since the last time, without raising."""
-        if not self._running:
+    def refresh(self) -> None:
+        """Wait for the device and read what kernels have found since the last time, without raising."""
+        if not self._pinned.busy:
             return
         self._xp.cuda.get_current_stream().synchronize()
-        self._running = self._unread = False
+        self._pinned.busy = self._unread = False
         bad, loops = self._notes.tolist()
         if loops:
             self.has_loops = True
@@ -369,33 +367,34 @@ class Ingest:
             self._status.fill(0)
             self._notes[0] = 0
 
-    def settle(self, *, answered: bool = False) -> None:
-        """Raise the first error that was found since the last time, if there was one; waits until that is known.
+    def raise_pending(self, *, fused: bool = False) -> None:
+        """Wait for the device and raise the first error that kernels have found since the last time, if any.
 
-        With ``answered`` that is when the kernel says so that takes the batch of the current call, the only one since.
+        With ``fused``, after :meth:`fused`, wait only until its kernel has validated the batch, not for its end.
         """
-        if answered and not self._deferred and self._is_good():
+        if fused and not self._deferred and self._was_valid():
             self._unread = False
         if self._unread:
-            self.look()
+            self.refresh()
         if self._error is not None:
             error, self._error = self._error, None
             raise error
 
-    def _is_good(self) -> bool:
-        """Look for the answer of the current call's kernel; return whether it came, and was good."""
-        good, answer = (self._calls & 0xFFFFFFFF) << 1, self._answer
-        for _ in range(LOOKS):
-            word = answer[0]
-            if word | 1 == good | 1:
-                return bool(word == good)
+    def _was_valid(self) -> bool:
+        """Poll for the answer of the current call's kernel; return whether it came, and found the batch valid."""
+        valid, words = (self._calls & 0xFFFFFFFF) << 1, self._words
+        for _ in range(POLLS):
+            answer = words[1]
+            if answer | 1 == valid | 1:
+                return bool(answer == valid)
         return False
 
 
 def error_of(found: np.void, weight_dtype: np.dtype | None, *, late: bool) -> SuricateError:
     """Return the exception for one block of the status."""
     entry = ~int(found["key"]) & (1 << 64) - 1
-    index, prefix, reason = entry >> 12, PARTS[entry >> 8 & 3], entry & 7
+    index, prefix = (entry & (1 << KEY_PART) - 1) >> KEY_INDEX, PARTS[entry >> KEY_PART]
+    reason = entry & REASON_BITS & ~UNSIGNED_VALUE
     value = found["value"]
     note = f' (checks="deferred": of a batch given at version {int(found["version"])})' if late else ""
     if reason == BAD_WEIGHT:

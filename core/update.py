@@ -1,0 +1,407 @@
+"""Changing a graph's stores: validate a batch, apply it to one store or two, and report what changed.
+
+A batch is applied as a whole or not at all. What can be validated on the host is validated before anything changes; a
+batch on a CUDA device is validated there, in the stream (see ``suricate.cuda.ingest``), and the kernels that change the
+store do nothing if it is invalid. If a store fails, whatever the exception, what was done so far is undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from suricate.arrays import (
+    ARGUMENTS,
+    PARTS,
+    as_ids,
+    as_weights,
+    bits,
+    both_arcs,
+    checked_edges,
+    checked_ids,
+    joined,
+    on_host,
+    picked,
+    same_length,
+)
+from suricate.cuda.ingest import Ingest
+from suricate.delta import Delta
+from suricate.devices import Array
+from suricate.errors import SuricateError, VertexRangeError
+from suricate.locks import Lock
+from suricate.options import GraphOptions
+from suricate.store import Store
+from suricate.types import MAX_VERTICES, NEW, REMOVED, REPLACED, Change, EdgeList
+from suricate.vertices import Incident, incident_arcs, incident_edges, member
+
+Given = tuple[Any, Any, Any]  # src, dst, weight of a batch, as the caller gave them
+
+
+class Updater:
+    """Applies batches to the stores of one graph, and answers questions about edges that come in batches.
+
+    Args:
+        stores: the store of out-edges (of both arcs of undirected edges), and that of in-edges if there is one.
+        options: the options of the graph.
+        ingest: validates device batches; None on the CPU.
+        lock: held by the caller of every method here; a delta takes it when it is read.
+
+    Attributes:
+        num_vertices: number of vertices of the graph.
+        version: grows by one with every call that may have changed the graph.
+    """
+
+    def __init__(
+        self,
+        stores: tuple[Store, ...],
+        options: GraphOptions,
+        ingest: Ingest | None = None,
+        lock: Lock | None = None,
+        *,
+        version: int = 0,
+        had_loops: bool = False,
+    ) -> None:
+        self.stores, self.options, self.ingest = stores, options, ingest
+        self.out, self.into = stores[0], stores[1] if len(stores) > 1 else None
+        self.device, self.num_vertices, self.version = self.out.device, self.out.num_vertices, version
+        self._lock = lock
+        self._eager = options.checks == "eager"
+        self._symmetric = not options.directed
+        self._fuses = ingest is not None and self.into is None and self.out.takes_unvalidated
+        self._had_loops = had_loops  # whether a batch held a self-loop
+        self._loops: tuple[int, int] = (-1, 0)  # version, number of self-loops then
+
+    # -- batches of edges ----------------------------------------------------------------------------------------------
+
+    def apply(
+        self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0), *, wait: bool = False
+    ) -> Delta:
+        """Delete edges, then insert edges.
+
+        Args:
+            delete: ``(src, dst, None)`` as the caller gave them, or None.
+            insert: ``(src, dst, weight)`` as the caller gave them, or None.
+            parts: what each is called in messages, as an index of ``suricate.arrays.PARTS``.
+            wait: raise errors of a device batch in this call even if checks are deferred.
+
+        Raises:
+            VertexRangeError, DTypeError, ShapeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
+            CapacityError: memory does not suffice. Whatever a store raises passes through. Nothing has changed then.
+        """
+        ingest, eager = self.ingest, self._eager or wait
+        if ingest is not None:
+            ingest.begin(self.num_vertices, self.version, eager)
+        change = None
+        if fuses := self._fuses and (delete is None) is not (insert is None):
+            change = self._fused_change(delete, insert)
+        if change is None:
+            delete = None if delete is None else self._arrays(delete, parts[0])
+            insert = None if insert is None else self._arrays(insert, parts[1], inserting=True)
+            if fuses:
+                change = self._fused_change(delete, insert)
+        if change is None or change is False:
+            return self._apply_in_steps(delete, insert, parts, eager)
+        delta = self._delta(None, change) if insert is None else self._delta(None, None, change)
+        if eager and ingest is not None:
+            ingest.raise_pending(fused=True)
+        self.version += 1
+        return delta
+
+    def _fused_change(self, delete: Given | None, insert: Given | None) -> Any:
+        """Validate and apply a batch in one launch; see ``Ingest.fused`` for what is returned."""
+        if insert is not None:
+            return self.ingest.fused(self.out, "insert", insert)  # type: ignore[union-attr]
+        return None if delete is None else self.ingest.fused(self.out, "delete", delete)  # type: ignore[union-attr]
+
+    def _apply_in_steps(self, delete: Given | None, insert: Given | None, parts: tuple[int, int], eager: bool) -> Delta:
+        """Validate and copy both parts of a batch, then change the stores."""
+        ingest = self.ingest
+        try:
+            removed = None if delete is None else self._validated(delete, parts[0])
+            added = None if insert is None else self._validated(insert, parts[1], inserting=True)
+        except SuricateError:
+            self.raise_pending()  # the part that was deleted may lie on the device, and be invalid as well
+            raise
+        if removed is None and added is None:
+            return self._delta()
+        guard = None
+        if ingest is not None and ingest.used:
+            if self.out.guarded:
+                guard = ingest.guard
+            else:
+                ingest.raise_pending()
+        try:
+            gone, new = self._change_stores(removed, added, guard)
+        except MemoryError:
+            self.raise_pending()  # if the batch is invalid as well, say that
+            raise
+        if guard is not None and eager:
+            self.raise_pending()
+        self.version += 1
+        return self._delta(removed=gone, added=new)
+
+    def _change_stores(
+        self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None
+    ) -> tuple[Change | None, Change | None]:
+        """Delete, then insert, in all stores; all of it or nothing."""
+        out, into, symmetric = self.out, self.into, self._symmetric
+        if added is not None and (into is not None or removed is not None):
+            for store in self.stores:
+                store.reserve(len(added.src))
+        gone = new = None
+        try:
+            if removed is not None:
+                gone = Change(removed, out.delete(removed.src, removed.dst, guard=guard), symmetric)
+                if into is not None:
+                    into.delete(removed.dst, removed.src, guard=guard)
+            if added is not None:
+                new = Change(added, out.insert(*added, guard=guard), symmetric)
+                if into is not None:
+                    into.insert(added.dst, added.src, added.weight, guard=guard)
+        except BaseException as error:
+            self._undo(gone, new, error)
+            raise
+        return gone, new
+
+    def _undo(self, gone: Change | None, new: Change | None, error: BaseException) -> None:
+        """Take back what was done in either store before one failed.
+
+        Only the outcome of the store of out-edges is known. Each step leaves a store that does not hold the change as
+        it is, so that all steps are safe for the other store, however far that came.
+        """
+        xp = self.device.xp
+        if new is not None:
+            (edges, (status, old), _) = new
+            fresh = picked(edges, xp.flatnonzero(status == NEW))
+            self._in_each(error, _delete, fresh)
+            if old is not None:
+                at = xp.flatnonzero(status == REPLACED)
+                before = EdgeList(edges.src[at], edges.dst[at], bits(old)[at].view(old.dtype))
+                self._in_each(error, _insert, before)
+        if gone is not None:
+            (edges, (status, old), _) = gone
+            self._in_each(error, _insert, picked(edges._replace(weight=old), xp.flatnonzero(status == REMOVED)))
+
+    def _in_each(self, error: BaseException, action: Callable[[Store, EdgeList], Any], arcs: EdgeList) -> None:
+        """Do ``action(store, edges)`` in each store; a second failure is noted on ``error``."""
+        if not len(arcs.src):
+            return
+        for store, edges in zip(self.stores, (arcs, EdgeList(arcs.dst, arcs.src, arcs.weight)), strict=False):
+            try:
+                action(store, edges)
+            except Exception as second:
+                error.add_note(f"undoing the change failed in a store as well: {second!r}")
+
+    # -- queries -------------------------------------------------------------------------------------------------------
+
+    def find(self, src: Any, dst: Any) -> tuple[Array, Array | None]:
+        """Return ``(found, weight)`` of edges: ``bool[n]``, and weights (unspecified where not found) or None.
+
+        Raises:
+            VertexRangeError, DTypeError, ShapeError, DeviceError: the ids cannot be used.
+        """
+        ingest, fuses, edges = self.ingest, self.ingest is not None and self.out.takes_unvalidated, (src, dst, None)
+        answer: Any = None
+        if ingest is not None:
+            ingest.begin(self.num_vertices, self.version)
+            answer = ingest.fused(self.out, "find", edges) if fuses else None
+        if answer is None:
+            arrays = self._arrays(edges, 0)
+            if arrays is None:
+                empty, dtype = self.device.xp.empty, self.options.weight_dtype
+                return empty(0, bool), None if dtype is None else empty(0, dtype)
+            edges = arrays
+            if ingest is not None and fuses:
+                answer = ingest.fused(self.out, "find", edges)
+        if answer is None or answer is False:
+            query = self._validated(edges, 0, query=True)
+            assert query is not None
+            answer = self.out.find(query.src, query.dst)
+        if ingest is not None and ingest.used and self._eager:
+            ingest.raise_pending()
+        return answer
+
+    def raise_pending(self) -> None:
+        """Wait for the device and raise the first error of a deferred check, if there is one."""
+        if self.ingest is not None:
+            self.ingest.raise_pending()
+
+    def count_edges(self) -> int:
+        """Return the number of edges, an undirected one once; waits for the device."""
+        arcs = self.out.num_edges
+        return (arcs + self._count_loops()) // 2 if self._symmetric else arcs
+
+    @property
+    def had_loops(self) -> bool:
+        """Whether the graph may hold self-loops (known of undirected graphs)."""
+        if self.ingest is not None and not self._had_loops:
+            self.ingest.refresh()
+            self._had_loops = self.ingest.has_loops
+        return self._had_loops
+
+    def _count_loops(self) -> int:
+        if not self.had_loops:
+            return 0
+        if self._loops[0] != self.version:
+            vertices = self.device.xp.arange(self.num_vertices, dtype=np.uint32)
+            self._loops = self.version, int(self.out.find(vertices, vertices)[0].sum())
+        return self._loops[1]
+
+    # -- vertices ------------------------------------------------------------------------------------------------------
+
+    def add_vertices(self, count: int) -> tuple[int, int]:
+        """Add ``count`` vertices without edges; return their numbers before and after.
+
+        Raises:
+            VertexRangeError: there would be more vertices than ids.
+            CapacityError: memory does not suffice; nothing has changed.
+        """
+        before, after = self.num_vertices, self.num_vertices + count
+        if after > MAX_VERTICES:
+            raise VertexRangeError(f"{after} vertices are too many: there are {MAX_VERTICES} ids")
+        if not count:
+            return before, after
+        try:
+            for store in self.stores:
+                store.resize(after)
+        except BaseException:
+            for store in self.stores:
+                if store.num_vertices != before:
+                    store.resize(before)
+            raise
+        self.num_vertices = after
+        return before, after
+
+    def added_vertices(self, num_vertices: tuple[int, int]) -> Delta:
+        """Step the version after vertices were added or given out again; return the delta."""
+        self.version += 1
+        return self._delta(num_vertices)
+
+    def delete_vertices(self, ids: Any) -> tuple[Delta, np.ndarray]:
+        """Delete the edges of vertices, in both directions; return the delta, and the distinct ids in host memory.
+
+        Raises:
+            VertexRangeError, DTypeError, ShapeError: ids that cannot be used.
+        """
+        self.raise_pending()
+        distinct = np.unique(checked_ids(on_host(as_ids(ids, "ids")), self.num_vertices, "ids"))
+        if not len(distinct):
+            return self._delta(), distinct
+        directed, vertices = self.options.directed, self.device.xp.asarray(distinct)
+        arcs = incident_arcs(self.out, self.into, vertices, directed=directed)
+        inside = member(self.device, self.num_vertices, vertices)
+        deleted = incident_edges(arcs, inside, self.device, directed=directed)
+        try:
+            self._cut(vertices, arcs, inside)
+        except BaseException as error:
+            self._in_each(error, _insert, joined(self.device.xp, *arcs))
+            raise
+        self.version += 1
+        return self._delta(deleted=deleted, deleted_vertices=vertices), distinct
+
+    def _cut(self, vertices: Array, arcs: Incident, inside: Array) -> None:
+        """Delete the arcs of ``vertices`` in all stores."""
+        away, towards = arcs
+        if len(towards.src):
+            self.out.delete(towards.src, towards.dst)
+        self.out.delete_vertices(vertices)
+        if self.into is None:
+            return
+        outside = picked(away, ~inside[away.dst])
+        if len(outside.src):
+            self.into.delete(outside.dst, outside.src)
+        self.into.delete_vertices(vertices)
+
+    # -- validation ----------------------------------------------------------------------------------------------------
+
+    def _arrays(self, edges: Given, part: int, *, inserting: bool = False) -> Given | None:
+        """Return a batch as arrays of fitting dtypes and lengths, entries not yet validated; None if it is empty.
+
+        On CUDA all of them are on the device then, or all on the host.
+        """
+        names, (src, dst, weight) = ARGUMENTS[part], edges
+        src, dst = as_ids(src, names[0]), as_ids(dst, names[1])
+        weight = as_weights(weight, self.options.weight_dtype, names[2]) if inserting else None
+        if not same_length(src, dst, weight, PARTS[part]):
+            return None
+        if self.ingest is None or _on_host((src, dst, weight)):
+            return src, dst, weight
+        return self.ingest.prepare(src, dst, weight)
+
+    def _validated(self, edges: Given, part: int, *, inserting: bool = False, query: bool = False) -> EdgeList | None:
+        """Return copies of a batch as the store of out-edges takes it; None if nothing is left of it.
+
+        A host batch is validated here. A device batch will be, in the stream, ahead of what is queued next.
+        """
+        symmetric = self._symmetric and not query
+        if self.ingest is not None and not _on_host(edges):
+            return self._validated_on_device(self.ingest, edges, part, inserting, symmetric)
+        options, xp = self.options, self.device.xp
+        src, dst, weight = (part if part is None or part.ndim == 0 else on_host(part) for part in edges)
+        refuse_loops = inserting and options.self_loops == "error"
+        batch = checked_edges(
+            (src, dst, weight), self.num_vertices, options.weight_dtype, refuse_loops=refuse_loops, prefix=PARTS[part]
+        )
+        if inserting and (symmetric or options.self_loops == "drop"):
+            loops = batch.src == batch.dst
+            if loops.any():
+                if options.self_loops == "drop":
+                    batch = picked(batch, ~loops)
+                else:
+                    self._had_loops = True
+        if not len(batch.src):
+            return None
+        if self.ingest is not None:
+            batch = EdgeList(*(None if column is None else xp.asarray(column) for column in batch))
+        return both_arcs(xp, batch) if symmetric else batch
+
+    def _validated_on_device(
+        self, ingest: Ingest, edges: Given, part: int, inserting: bool, symmetric: bool
+    ) -> EdgeList | None:
+        if not inserting or self.options.self_loops != "drop":
+            return ingest.copy(*edges, part=part, mirrored=symmetric, loops=ingest.loops if inserting else 0)
+        # How many edges stay must be known on the host before the store can be called, so this policy waits.
+        batch = ingest.copy(*edges, part=part)
+        ingest.raise_pending()
+        batch = picked(batch, batch.src != batch.dst)
+        if not len(batch.src):
+            return None
+        return both_arcs(self.device.xp, batch) if symmetric else batch
+
+    def _delta(
+        self,
+        num_vertices: tuple[int, int] | None = None,
+        removed: Change | Callable[[], Change] | None = None,
+        added: Change | Callable[[], Change] | None = None,
+        deleted: EdgeList | None = None,
+        deleted_vertices: Array | None = None,
+    ) -> Delta:
+        return Delta(
+            self.device,
+            self.options.directed,
+            self.options.weight_dtype,
+            num_vertices or (self.num_vertices, self.num_vertices),
+            removed,
+            added,
+            deleted,
+            deleted_vertices,
+            None if self._eager or self.ingest is None else self.ingest.raise_pending,
+            self._lock,
+        )
+
+
+def _insert(store: Store, edges: EdgeList) -> None:
+    store.insert(*edges)
+
+
+def _delete(store: Store, edges: EdgeList) -> None:
+    store.delete(edges.src, edges.dst)
+
+
+def _on_host(edges: Given) -> bool:
+    src, dst, weight = edges
+    if not isinstance(src, np.ndarray) or not isinstance(dst, np.ndarray):
+        return False
+    return weight is None or isinstance(weight, (np.ndarray, np.generic))
