@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any
 
 import suricate as su
+from suricate import fallbacks
 from suricate.cuda import ingest
 from suricate.cuda.program import Program
 from suricate.operators.cuda import programs as operators
@@ -36,7 +37,8 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program]]:
     for name, weight in product(backends, WEIGHTS):
         for options in sample_options(name):
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
-            for program in (*own_programs(store), *operators.programs(store.view())):
+            view = store.view()
+            for program in (*own_programs(store), fallbacks.program(view), *operators.programs(view)):
                 yield f"{name} {options or ''} weight={weight}", program
 
 

@@ -64,6 +64,10 @@ class PluginError(SuricateError, RuntimeError):
     """A plugin failed to load or to answer a hook; the message names it."""
 
 
+class BackendError(SuricateError, RuntimeError):
+    """A backend does not keep to the store protocol; the message names it."""
+
+
 class FileFormatError(SuricateError, ValueError):
     """A file is malformed or truncated."""
 

@@ -1,26 +1,40 @@
 """The store protocol: what a storage backend implements.
 
 A *store* is one directed out-adjacency on one device. Three methods are required (:meth:`Store.insert`,
-:meth:`Store.delete`, :meth:`Store.edges`); every other method has a generic fallback, and
-:meth:`Store.capabilities` says which of them a backend brings itself. Input reaches a store validated,
+:meth:`Store.delete`, :meth:`Store.edges`); every other method has a generic implementation in ``suricate.fallbacks``,
+derived from the cursor of :meth:`Store.view`, and :meth:`Store.capabilities` says which of them a backend brings
+itself. ``suricate.batch_store`` is a base for backends that work on sorted batches. Input reaches a store validated,
 contiguous and on its device: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` (or None on an
 unweighted store).
 
-Vertices are ids in ``[0, num_vertices)``, and ``num_vertices`` is at most :data:`MAX_VERTICES`: the two top ids are the
-sentinels :data:`EMPTY` and :data:`TOMBSTONE`.
+What holds for every method:
+
+- **Ids and positions.** Vertices are ids in ``[0, num_vertices)``, and ``num_vertices`` is at most
+  :data:`~suricate.types.MAX_VERTICES`: the two top ids are the sentinels ``EMPTY`` and ``TOMBSTONE``. A store may hold
+  more than 2^31 edges, so positions take 64 bits.
+- **Weights** are stored, compared and returned bit for bit: to replace ``0.0`` by ``-0.0``, or one subnormal number by
+  another, is a replacement.
+- **Results** (outcomes, edges, adjacencies, degrees) belong to the caller: no later call writes to them.
+- **Memory.** ``memory_limit`` bounds what the store has allocated at any time: its arrays, both copies while they grow
+  or move, the log of insertions since :meth:`Store.mark`, and scratch memory. It does not bound results. A call that
+  would need more raises ``CapacityError`` before it has changed anything; so do ``reserve``, ``resize``, ``mark`` and
+  ``copy_to`` (whose copy has the same limit). Two calls are never refused: a deletion and ``compact``. Their scratch
+  memory, proportional to the batch, may exceed the limit until they return.
+- **Copies.** ``copy_to`` keeps the mark, ``memory_limit`` and the backend's options.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from suricate import fallbacks
 from suricate.arrays import move
 from suricate.devices import CPU, Array, Device
-from suricate.errors import DeviceError, require
-from suricate.types import Adjacency, EdgeList, Outcome, StoreView, edge_keys
+from suricate.errors import BackendError, CapacityError, DeviceError
+from suricate.types import NEW, REMOVED, REPLACED, Adjacency, EdgeList, Outcome, StoreView, edge_keys
 
 if TYPE_CHECKING:
     from suricate.cuda.ingest import UnvalidatedBatch
@@ -34,7 +48,7 @@ class Store(ABC):
         device: where the arrays live.
         weight_dtype: one of :data:`WEIGHT_DTYPES`, or None for an unweighted store.
         degree_hints: expected out-degree per vertex (``int[num_vertices]``, host or device), or None. Only a hint.
-        memory_limit: upper bound in bytes on what the store may allocate, or None.
+        memory_limit: upper bound in bytes on what the store has allocated at any time, or None (see above).
 
     Backend options are further keyword arguments of the subclass.
     """
@@ -66,7 +80,7 @@ class Store(ABC):
         self.device = device
         self.weight_dtype = weight_dtype
         self.memory_limit = memory_limit
-        self._marked: EdgeList | None = None
+        self._marked: Array | None = None  # keys of the edges at the mark, of the generic mark()
 
     # -- required ------------------------------------------------------------------------------------------------------
 
@@ -74,13 +88,13 @@ class Store(ABC):
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert edges with set semantics; return per edge ``NEW``, ``REPLACED`` or ``UNCHANGED``.
 
-        An edge that is there takes the new weight (``REPLACED`` if that differs, else ``UNCHANGED``). Of the
+        An edge that is there takes the new weight (``REPLACED`` if any bit differs, else ``UNCHANGED``). Of the
         duplicates of an edge inside the batch at most one reports a change, and the weight of the LAST one wins. On a
         weighted store that last one carries the status; on an unweighted one any of them may.
 
         Memory is reserved before anything is written: on ``CapacityError`` nothing has changed. ``guard``, if given,
         is a device ``uint32[1]``: if it is not zero when the kernels run they change nothing and report ``UNCHANGED``.
-        No synchronisation of host and device in the steady state.
+        In the steady state the host does not wait for the device. The batch is only read, and not kept.
         """
 
     @abstractmethod
@@ -89,7 +103,7 @@ class Store(ABC):
 
     @abstractmethod
     def edges(self) -> EdgeList:
-        """Return all edges, ordered by source (any order within a source), in arrays of their own."""
+        """Return a copy of all edges, ordered by source (any order within a source)."""
 
     # -- optional: batches that the store checks itself ----------------------------------------------------------------
 
@@ -108,52 +122,46 @@ class Store(ABC):
         """
         raise NotImplementedError(f"backend {self.name!r} takes no unvalidated batches")
 
-    # -- optional: generic fallbacks -----------------------------------------------------------------------------------
+    # -- optional: generic implementations derived from the cursor -----------------------------------------------------
+
+    def view(self) -> StoreView:
+        """Return the arrays that kernels walk, valid until the store changes, and the cursor that walks them.
+
+        A backend without a cursor is walked in a sorted snapshot of :meth:`edges`, made anew by every call.
+        """
+        return fallbacks.snapshot(self.edges(), self.num_vertices, self.device)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Return ``(found, weight)``: ``bool[n]``, and the weights (unspecified where not found) or None."""
-        edges, xp = self.edges(), self.device.xp
-        keys = edge_keys(edges.src, edges.dst)
-        order = xp.argsort(keys)
-        keys, wanted = keys[order], edge_keys(src, dst)
-        if not len(keys):
-            return xp.zeros(len(src), bool), None if edges.weight is None else xp.zeros(len(src), self.weight_dtype)
-        at = xp.minimum(xp.searchsorted(keys, wanted), len(keys) - 1)
-        return keys[at] == wanted, None if edges.weight is None else edges.weight[order[at]]
+        return fallbacks.find(self.view(), self.device, src, dst)
 
     def degrees(self) -> Array:
-        """Return the exact out-degrees, ``uint32[num_vertices]``, in an array of the caller's."""
-        return self.device.xp.bincount(self.edges().src, minlength=self.num_vertices).astype(np.uint32)
+        """Return the exact out-degrees, ``uint32[num_vertices]``."""
+        return fallbacks.degrees(self.view(), self.device)
 
     @property
     def num_edges(self) -> int:
         """Exact number of edges; on CUDA reading it waits for the device."""
         return int(self.degrees().sum(dtype=np.int64))
 
+    def adjacency(self, vertices: Array) -> Adjacency:
+        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), compact."""
+        return fallbacks.adjacency(self.view(), self.device, vertices)
+
     def delete_vertices(self, vertices: Array) -> None:
         """Free the out-adjacency of the distinct ``vertices`` (uint32[k]) for reuse; edges into them are left alone."""
-        offsets, dst, _ = self.adjacency(vertices)
-        self.delete(self.device.xp.repeat(vertices, self.device.to_numpy(offsets[1:] - offsets[:-1]).tolist()), dst)
+        _, edges = fallbacks.edges_of(self.view(), self.device, vertices)
+        self.delete(edges.src, edges.dst)
 
     def resize(self, num_vertices: int) -> None:
         """Grow to ``num_vertices``; the new vertices have no edges. Edges are not copied."""
         self.num_vertices = num_vertices
 
-    def adjacency(self, vertices: Array) -> Adjacency:
-        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), compact."""
-        edges, xp = self.edges(), self.device.xp
-        begin = xp.searchsorted(edges.src, vertices, side="left")
-        end = xp.searchsorted(edges.src, vertices, side="right")
-        offsets = xp.zeros(len(vertices) + 1, np.int64)
-        xp.cumsum(end - begin, out=offsets[1:])
-        at = xp.arange(int(offsets[-1]))
-        owner = xp.searchsorted(offsets, at, side="right") - 1
-        at += (begin - offsets[:-1])[owner]
-        return Adjacency(offsets, edges.dst[at], None if edges.weight is None else edges.weight[at])
-
     def mark(self) -> None:
         """Start to remember insertions; forgets those before."""
-        self._marked = self.edges()
+        edges = self.edges()
+        self.admit(8 * len(edges.src))
+        self._marked = edge_keys(edges.src, edges.dst)
 
     @property
     def has_mark(self) -> bool:
@@ -161,22 +169,13 @@ class Store(ABC):
         return self._marked is not None
 
     def updated(self) -> EdgeList:
-        """Return the edges inserted since :meth:`mark` that are still there.
+        """Return the edges inserted since :meth:`mark` that are still there, in any order.
 
         An edge that was there at the mark, was deleted and came back may be left out. Without a mark: all edges.
         """
-        edges = self.edges()
         if self._marked is None:
-            return edges
-        xp = self.device.xp
-        fresh = ~xp.isin(edge_keys(edges.src, edges.dst), edge_keys(self._marked.src, self._marked.dst))
-        return EdgeList(edges.src[fresh], edges.dst[fresh], None if edges.weight is None else edges.weight[fresh])
-
-    def view(self) -> StoreView:
-        """Return the arrays that kernels walk. The fallback makes a CSR snapshot of :meth:`edges`."""
-        from suricate.cursors.contiguous import view_of_edges
-
-        return view_of_edges(self.edges(), self.num_vertices, self.device.xp)
+            return self.edges()
+        return fallbacks.inserted_since(self.edges(), self._marked, self.device.xp)
 
     def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback
         """Make sure that inserting any ``num_edges`` edges will not run out of memory; raises ``CapacityError`` now."""
@@ -185,23 +184,44 @@ class Store(ABC):
         """Flush tombstones and repack; the edges stay as they are."""
 
     def memory(self) -> dict[str, tuple[int, int]]:
-        """Return ``{part: (bytes used, bytes allocated)}``."""
-        size = sum(part.nbytes for part in self.edges() if part is not None)
-        return {"edges": (size, size)}
+        """Return ``{part: (bytes used, bytes allocated)}`` of all arrays that the store holds."""
+        edges = sum(part.nbytes for part in self.edges() if part is not None)
+        marked = {} if self._marked is None else {"mark": (self._marked.nbytes, self._marked.nbytes)}
+        return {"edges": (edges, edges), **marked}
+
+    def admit(self, size: int) -> None:
+        """Raise ``CapacityError`` if ``size`` more bytes would exceed ``memory_limit``."""
+        if self.memory_limit is None:
+            return
+        held = sum(allocated for _, allocated in self.memory().values())
+        if held + size > self.memory_limit:
+            raise CapacityError(f"{self.name} needs {held + size} bytes, memory_limit is {self.memory_limit}")
 
     def copy_to(self, device: Device) -> Store:
         """Return a copy of this store on ``device``; the fallback inserts the edges into an empty store."""
+        other = self.empty_on(device)
+        edges = self.edges()
+        if not self.has_mark:
+            other.insert(*_moved(edges, self.device, device))
+            return other
+        inserted = self.updated()
+        keys = edge_keys(inserted.src, inserted.dst)
+        other.insert(*_moved(fallbacks.inserted_since(edges, keys, self.device.xp), self.device, device))
+        other.mark()
+        other.insert(*_moved(inserted, self.device, device))
+        return other
+
+    def empty_on(self, device: Device) -> Self:
+        """Return an empty store on ``device`` with the vertices, weights, memory limit and options of this one."""
         if device.kind not in self.devices:
             raise DeviceError(f"backend {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
-        other = type(self)(
+        return type(self)(
             self.num_vertices,
             device=device,
             weight_dtype=self.weight_dtype,
             memory_limit=self.memory_limit,
             **self.options(),
         )
-        other.insert(*(None if part is None else move(part, self.device, device) for part in self.edges()))
-        return other
 
     def options(self) -> dict[str, Any]:
         """Return the backend options this store was built with, as keyword arguments."""
@@ -213,14 +233,7 @@ class Store(ABC):
         Raises:
             CheckFailed: naming the invariant that does not hold.
         """
-        src, dst, _ = self.edges()
-        src, dst = self.device.to_numpy(src), self.device.to_numpy(dst)
-        require(bool(np.all(src[:-1] <= src[1:])), "edges() is ordered by source")
-        keys = np.sort(edge_keys(src, dst))  # np.unique would take ten times as long
-        require(bool(np.all(keys[:-1] < keys[1:])), "every edge is stored once")
-        require(not len(src) or max(src.max(), dst.max()) < self.num_vertices, "every id is below num_vertices")
-        degrees = self.device.to_numpy(self.degrees())
-        require(np.array_equal(degrees, np.bincount(src, minlength=self.num_vertices)), "degrees() counts the edges")
+        fallbacks.check_edges(self.edges(), self.degrees(), self.device)
 
     # -- which is which ------------------------------------------------------------------------------------------------
 
@@ -234,3 +247,33 @@ OPERATIONS = (
     "insert", "delete", "edges", "find", "degrees", "delete_vertices", "resize", "adjacency", "mark", "updated", "view",
     "reserve", "compact", "memory", "copy_to", "check",
 )  # fmt: skip
+
+
+def checked_outcome(store: Store, outcome: Outcome, count: int, *, deletion: bool = False) -> Outcome:
+    """Return what ``store`` reported for a batch of ``count`` edges if it keeps to the protocol.
+
+    Values of the statuses are checked on the CPU only: on CUDA that would wait for the device.
+
+    Raises:
+        BackendError: the outcome has arrays of the wrong length, dtype or device, or statuses that do not exist.
+    """
+    status, weight = outcome
+    _require_array(store, status, "status", count, np.dtype(np.uint8))
+    if store.weight_dtype is not None:
+        _require_array(store, weight, "weight", count, store.weight_dtype)
+    elif weight is not None:
+        raise BackendError(f"backend {store.name!r} reported weights, and the store has none")
+    if count and not store.device.is_cuda and status.max() > (REMOVED if deletion else max(NEW, REPLACED)):
+        raise BackendError(f"backend {store.name!r} reported status {status.max()}, which does not exist")
+    return outcome
+
+
+def _require_array(store: Store, array: Array, name: str, count: int, dtype: np.dtype) -> None:
+    if not isinstance(array, store.device.xp.ndarray) or array.dtype != dtype or array.shape != (count,):
+        got = f"{array.dtype}{array.shape}" if hasattr(array, "dtype") else type(array).__name__
+        wanted = f"{dtype}({count},) on {store.device}"
+        raise BackendError(f"backend {store.name!r} reported {name} as {got} instead of {wanted}")
+
+
+def _moved(edges: EdgeList, source: Device, target: Device) -> EdgeList:
+    return EdgeList(*(None if part is None else move(part, source, target) for part in edges))

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from suricate.devices import Array
-from suricate.types import EdgeList, StoreView
+from suricate.types import EdgeList, StoreView, edge_keys
 
 
 class ContiguousView(NamedTuple):
@@ -43,9 +43,11 @@ def contiguous_view(
 
 
 def view_of_edges(edges: EdgeList, num_vertices: int, xp: Any) -> StoreView:
-    """Return a view over ``edges``, which are ordered by source."""
-    offsets = xp.searchsorted(edges.src, xp.arange(num_vertices + 1)).astype(np.int64)
-    return contiguous_view(offsets[:-1], offsets[1:], edges.dst, edges.weight)
+    """Return a view over a copy of ``edges`` (in any order), sorted by source and destination."""
+    order = xp.argsort(edge_keys(edges.src, edges.dst), kind="stable")
+    src, dst, weight = (None if part is None else part[order] for part in edges)
+    offsets = xp.searchsorted(src, xp.arange(num_vertices + 1)).astype(np.int64)
+    return contiguous_view(offsets[:-1], offsets[1:], dst, weight, ascending=True)
 
 
 @njit(inline="always")

@@ -23,6 +23,7 @@ BUILT_IN = {
     "UnknownNameError": KeyError,
     "ParameterError": ValueError,
     "PluginError": RuntimeError,
+    "BackendError": RuntimeError,
     "FileFormatError": ValueError,
     "CheckFailed": AssertionError,
 }

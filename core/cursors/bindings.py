@@ -1,0 +1,44 @@
+"""The names that the templates ``loops.py`` and ``updated_loops.py`` take from a cursor.
+
+With this module they run over contiguous views, as ordinary modules. For every other cursor ``suricate.fallbacks``
+generates a module in which the import of this one is replaced by that of the cursor. ``owner`` is the source of an
+edge: the owner of its segment or of its slot, as the view says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from suricate.cursors.contiguous import begin, degree, end, find, first, following, key, units, weight
+
+__all__ = [
+    "begin", "degree", "end", "find", "first", "following", "is_fresh", "key", "owner", "units", "updated_count",
+    "updated_segment", "weight",
+]  # fmt: skip
+
+# A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment in which all is new.
+
+
+@njit
+def updated_count(g):
+    """Return the number of segments."""
+    return len(g.begin)
+
+
+@njit
+def updated_segment(g, i):
+    """Return the cursor of a segment."""
+    return np.int64(i)
+
+
+@njit
+def is_fresh(g, slot):
+    """Return True."""
+    return True
+
+
+@njit
+def owner(g, c, slot):
+    """Return the source of the edge in a slot of segment ``c``."""
+    return np.uint32(c)

@@ -1,0 +1,65 @@
+// Generic operations over a cursor: the CUDA twin of loops.py and updated_loops.py. The view's prelude comes before it.
+// Grid-stride loops with 64-bit indices. ``weights`` may be null, as it is on unweighted stores.
+
+#if WEIGHTED
+#define COPY_WEIGHT(at, slot) weights[at] = weight(g, slot)
+#else
+#define COPY_WEIGHT(at, slot)
+#endif
+
+constexpr int LANES = 32;  // threads that share a vertex
+
+__device__ __forceinline__ long long wide_thread_id() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ long long wide_thread_count() { return (long long)gridDim.x * blockDim.x; }
+
+extern "C" __global__ void list_degrees(View g, long long num_vertices, uint32_t* degrees) {
+    for (long long u = wide_thread_id(); u < num_vertices; u += wide_thread_count()) degrees[u] = degree(g, uint32_t(u));
+}
+
+extern "C" __global__ void find_edges(View g, long long count, const uint32_t* src, const uint32_t* dst, bool* found,
+                                      weight_t* weights) {
+    for (long long i = wide_thread_id(); i < count; i += wide_thread_count()) {
+        const long long slot = find(g, src[i], dst[i]);
+        found[i] = slot >= 0;
+        if (slot >= 0) COPY_WEIGHT(i, slot);
+    }
+}
+
+// A warp per vertex. The next free place of each vertex is in ``next``, at first its offset.
+extern "C" __global__ void list_edges(View g, long long count, const uint32_t* vertices, unsigned long long* next,
+                                      uint32_t* src, uint32_t* dst, weight_t* weights) {
+    for (long long i = wide_thread_id() / LANES; i < count; i += wide_thread_count() / LANES) {
+        const uint32_t u = vertices[i];
+        for_neighbors<LANES>(g, u, threadIdx.x % LANES, [&](uint32_t v, long long slot) {
+            const unsigned long long at = atomicAdd(&next[i], 1ull);
+            src[at] = u;
+            dst[at] = v;
+            COPY_WEIGHT(at, slot);
+        });
+    }
+}
+
+#if HAS_UPDATED
+// SCAN_LANES threads per segment. Counts in ``met`` the edges inserted since the mark, and writes the first ``room``.
+extern "C" __global__ void list_updated(View g, uint32_t num_vertices, unsigned long long* met, unsigned long long room,
+                                        uint32_t* src, uint32_t* dst, weight_t* weights) {
+    const long long count = updated_segments(g);
+    for (long long i = wide_thread_id() / SCAN_LANES; i < count; i += wide_thread_count() / SCAN_LANES) {
+        const long long s = updated_segment(g, i);
+#if !OWNER_PER_SLOT
+        const uint32_t u = segment_owner(g, s);
+        if (u >= num_vertices) continue;  // the segment is free
+#endif
+        for_updated(g, s, threadIdx.x % SCAN_LANES, [&](uint32_t v, long long slot) {
+#if OWNER_PER_SLOT
+            const uint32_t u = slot_owner(g, slot);
+#endif
+            const unsigned long long at = atomicAdd(met, 1ull);
+            if (at >= room) return;
+            src[at] = u;
+            dst[at] = v;
+            COPY_WEIGHT(at, slot);
+        });
+    }
+}
+#endif

@@ -1,0 +1,46 @@
+"""Generic operations over a cursor on the CPU: a template, and the specification of ``loops.cu``.
+
+``suricate.fallbacks`` makes an instance for each cursor (see ``bindings``). ``weights`` is empty where there are none.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from suricate.cursors.bindings import begin, degree, end, find, first, following, key, units, weight
+from suricate.types import TOMBSTONE
+
+
+@njit(cache=True, nogil=True)
+def list_degrees(g, degrees):
+    """Write the out-degree of every vertex."""
+    for u in range(len(degrees)):
+        degrees[u] = degree(g, u)
+
+
+@njit(cache=True, nogil=True)
+def find_edges(g, src, dst, found, weights):
+    """Look edges up; write whether each is there, and its weight if it is."""
+    for i in range(len(src)):
+        slot = find(g, src[i], dst[i])
+        found[i] = slot >= 0
+        if slot >= 0 and len(weights):
+            weights[i] = weight(g, slot)
+
+
+@njit(cache=True, nogil=True)
+def list_edges(g, vertices, offsets, src, dst, weights):
+    """Write the out-edges of ``vertices`` one after the other; those of the i-th begin at ``offsets[i]``."""
+    for i in range(len(vertices)):
+        u, at = vertices[i], offsets[i]
+        for k in range(units(g, u)):
+            c = first(g, u, k)
+            while c >= 0:
+                for slot in range(begin(g, c), end(g, c)):
+                    v = key(g, slot)
+                    if v < TOMBSTONE:
+                        src[at], dst[at] = u, v
+                        if len(weights):
+                            weights[at] = weight(g, slot)
+                        at += 1
+                c = following(g, c)

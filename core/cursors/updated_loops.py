@@ -1,0 +1,31 @@
+"""The edges inserted since the mark, on the CPU: a template over cursors with an updated-edges iterator.
+
+``suricate.fallbacks`` makes an instance for each such cursor (see ``bindings``). ``weights`` is empty where there are
+none.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from suricate.cursors.bindings import begin, end, is_fresh, key, owner, updated_count, updated_segment, weight
+from suricate.types import TOMBSTONE
+
+
+@njit(cache=True, nogil=True)
+def list_updated(g, num_vertices, src, dst, weights):
+    """Write the inserted edges that have room in the arrays; return how many there are."""
+    count = 0
+    for i in range(updated_count(g)):
+        c = updated_segment(g, i)
+        for slot in range(begin(g, c), end(g, c)):
+            v = key(g, slot)
+            if v < TOMBSTONE and is_fresh(g, slot):
+                u = owner(g, c, slot)
+                if u < num_vertices:  # else the segment is free
+                    if count < len(dst):
+                        src[count], dst[count] = u, v
+                        if len(weights):
+                            weights[count] = weight(g, slot)
+                    count += 1
+    return count

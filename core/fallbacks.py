@@ -1,0 +1,187 @@
+"""What a store can do without its backend's help: generic operations, derived from the cursor of its view.
+
+The work is proportional to the answer, on both devices: Numba loops (``cursors/loops.py``) and CUDA kernels
+(``cursors/loops.cu``) over the functions of the cursor. A backend without a cursor is read through a snapshot of
+``Store.edges``, which costs a pass over all edges and a sort per call.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.cursors import OWNER
+from suricate.devices import Array, Device
+from suricate.errors import require
+from suricate.types import Adjacency, EdgeList, StoreView, edge_keys
+
+if TYPE_CHECKING:
+    from suricate.cuda.program import Program
+
+HERE = Path(__file__).parent / "cursors"
+BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
+UNWEIGHTED = "@njit\ndef weight(g, slot):\n    return 0\n"
+OWNERS = {"segment": "segment_owner(g, c)", "slot": "slot_owner(g, slot)"}
+BLOCK = 256
+MOST_THREADS = 1 << 21  #: of a grid-stride loop: more than any device runs at once
+
+
+def snapshot(edges: EdgeList, num_vertices: int, device: Device) -> StoreView:
+    """Return a contiguous view over a sorted copy of ``edges`` (in any order)."""
+    from suricate.cursors.contiguous import view_of_edges
+
+    return view_of_edges(edges, num_vertices, device.xp)
+
+
+def degrees(view: StoreView, device: Device) -> Array:
+    """Return the out-degrees, ``uint32[num_vertices]``."""
+    result = device.xp.empty(view.num_vertices, np.uint32)
+    if device.is_cuda:
+        _launch(view, "list_degrees", len(result), np.int64(len(result)), result)
+    else:
+        _loops(view, "loops").list_degrees(view.data, result)
+    return result
+
+
+def find(view: StoreView, device: Device, src: Array, dst: Array) -> tuple[Array, Array | None]:
+    """Look up edges (``uint32[n]``); return ``bool[n]`` and the weights, zero where not found, or None."""
+    xp, count = device.xp, len(src)
+    found = xp.empty(count, bool)
+    weight = None if view.weight_dtype is None else xp.zeros(count, view.weight_dtype)
+    if device.is_cuda:
+        _launch(view, "find_edges", count, np.int64(count), src, dst, found, weight)
+    else:
+        _loops(view, "loops").find_edges(view.data, src, dst, found, _or_none(weight))
+    return found, weight
+
+
+def adjacency(view: StoreView, device: Device, vertices: Array) -> Adjacency:
+    """Return the out-edges of ``vertices`` (``uint32[k]``, repeats allowed); on CUDA waits for the device."""
+    offsets, edges = edges_of(view, device, vertices)
+    return Adjacency(offsets, edges.dst, edges.weight)
+
+
+def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> tuple[Array, EdgeList]:
+    """Return the out-edges of ``vertices`` (None: of all, in order) and where those of each begin.
+
+    The edges of the i-th vertex are at ``offsets[i]`` to ``offsets[i + 1]``, in any order; ``offsets`` is
+    ``int64[k + 1]``. On CUDA waits for the device.
+    """
+    xp = device.xp
+    lengths = degrees(view, device)
+    if vertices is None:
+        vertices = xp.arange(view.num_vertices, dtype=np.uint32)
+    else:
+        lengths = lengths[vertices]
+    offsets = xp.zeros(len(vertices) + 1, np.int64)
+    xp.cumsum(lengths, dtype=np.int64, out=offsets[1:])
+    edges = _empty_edges(view, xp, int(offsets[-1]))
+    if device.is_cuda:
+        count = len(vertices)
+        _launch(view, "list_edges", 32 * count, np.int64(count), vertices, offsets.copy(), *edges)
+    else:
+        _loops(view, "loops").list_edges(view.data, vertices, offsets, edges.src, edges.dst, _or_none(edges.weight))
+    return offsets, edges
+
+
+def updated(view: StoreView, device: Device) -> EdgeList:
+    """Return the edges inserted since the mark, in any order, by the cursor's iterator; on CUDA waits."""
+    xp, count = device.xp, 0
+    edges = _empty_edges(view, xp, 0)
+    for _ in range(2):  # count, then list
+        edges = _empty_edges(view, xp, count)
+        if device.is_cuda:
+            met = xp.zeros(1, np.uint64)
+            room = np.uint64(count)
+            _launch(view, "list_updated", MOST_THREADS, np.uint32(view.num_vertices), met, room, *edges)
+            count = int(met[0])
+        else:
+            loops = _loops(view, "updated_loops")
+            count = loops.list_updated(view.data, view.num_vertices, edges.src, edges.dst, _or_none(edges.weight))
+    return edges
+
+
+def inserted_since(edges: EdgeList, marked: Array, xp: Any) -> EdgeList:
+    """Return those of ``edges`` whose keys are not among ``marked`` (``uint64``)."""
+    fresh = ~xp.isin(edge_keys(edges.src, edges.dst), marked)
+    return EdgeList(edges.src[fresh], edges.dst[fresh], None if edges.weight is None else edges.weight[fresh])
+
+
+def check_edges(edges: EdgeList, degrees: Array, device: Device) -> None:
+    """Verify what holds for the edges and degrees of every store; raises ``CheckFailed``."""
+    src, dst, degrees = (device.to_numpy(part) for part in (edges.src, edges.dst, degrees))
+    require(bool(np.all(src[:-1] <= src[1:])), "edges() is ordered by source")
+    keys = np.sort(edge_keys(src, dst))  # np.unique would take ten times as long
+    require(bool(np.all(keys[:-1] < keys[1:])), "every edge is stored once")
+    require(not len(src) or max(src.max(), dst.max()) < len(degrees), "every id is below num_vertices")
+    require(np.array_equal(degrees, np.bincount(src, minlength=len(degrees))), "degrees() counts the edges")
+
+
+def program(view: StoreView) -> Program:
+    """Return the CUDA program of ``cursors/loops.cu`` over the cursor of ``view``; assembling it needs no GPU."""
+    from suricate.cuda.structs import view_prelude
+
+    return _program(view_prelude(view), view.header.parent)
+
+
+@cache
+def _program(prelude: str, folder: Path) -> Program:
+    from suricate.cuda.program import Program
+
+    return Program(HERE / "loops.cu", prelude, include=(folder,))
+
+
+def _launch(view: StoreView, kernel: str, threads: int, *args: Any) -> None:
+    """Launch a kernel of ``loops.cu`` over ``view``, with a grid-stride loop for ``threads``; nothing for 0."""
+    from suricate.cuda.structs import view_struct
+
+    if threads:
+        grid = (min(threads, MOST_THREADS) + BLOCK - 1) // BLOCK
+        data = view_struct(view.data).pack(view.data)
+        values = tuple(np.uint64(0) if arg is None else arg for arg in args)
+        program(view).kernel(kernel)((grid,), (BLOCK,), (data, *values))
+
+
+_instances: dict[tuple[str, str, bool, str], ModuleType] = {}
+
+
+def _loops(view: StoreView, template: str) -> ModuleType:
+    """Return the Numba module of a template in ``cursors`` over the cursor of ``view``."""
+    key = (template, view.cursor, view.weight_dtype is not None, view.owner_per)
+    module = _instances.get(key)
+    if module is None:
+        module = _instances[key] = _instance(*key)
+    return module
+
+
+def _instance(template: str, cursor: str, weighted: bool, owner_per: str) -> ModuleType:
+    from suricate.generated import load_module
+
+    text = (HERE / f"{template}.py").read_text()
+    found = BINDINGS_IMPORT.search(text)
+    assert found is not None, f"{template}.py imports no bindings"
+    names, definitions = set(found[1].split(", ")), []
+    if not weighted:
+        names.remove("weight")
+        definitions.append(UNWEIGHTED)
+    if "owner" in names:
+        names.remove("owner")
+        names.add(OWNER[owner_per])
+        definitions.append(f"@njit\ndef owner(g, c, slot):\n    return {OWNERS[owner_per]}\n")
+    bindings = "\n\n".join([f"from {cursor} import {', '.join(sorted(names))}\n", *definitions])
+    return load_module(template, text.replace(found[0], bindings), cursor)
+
+
+def _or_none(weight: Array | None) -> Array:
+    """Return the weights as the loops take them: an empty array for none."""
+    return np.empty(0, np.uint8) if weight is None else weight
+
+
+def _empty_edges(view: StoreView, xp: Any, size: int) -> EdgeList:
+    weight = None if view.weight_dtype is None else xp.empty(size, view.weight_dtype)
+    return EdgeList(xp.empty(size, np.uint32), xp.empty(size, np.uint32), weight)

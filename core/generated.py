@@ -1,0 +1,84 @@
+"""Numba modules generated from templates, kept as files so that Numba's disk cache works for them.
+
+Numba cannot keep closures on disk, so a loop over a backend's cursor is written as a Python file of its own. Its name
+is a digest of its text and of what it imports, so a file never changes and Numba's cache, which lies beside it, stays
+valid. The folder is ``$SURICATE_CACHE_DIR``, else ``$XDG_CACHE_HOME/suricate``, else ``~/.cache/suricate``; where that
+cannot be written, a temporary folder that lives as long as the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from suricate.files import replacing
+
+
+def load_module(template: str, text: str, cursor: str | None) -> ModuleType:
+    """Import the module with this text from its file in the cache folder, written there if it is new.
+
+    Args:
+        template: what it was made from; part of its name.
+        text: its source.
+        cursor: the module of a cursor that it imports, if any: Numba does not notice when that changes.
+    """
+    import numba
+
+    versions = (numba.__version__, np.__version__, sys.version, _source_digest(cursor))
+    digest = hashlib.sha256("\0".join((text, *versions)).encode()).hexdigest()[:24]
+    name = f"suricate_{template}_{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    path = cache_folder() / f"{name}.py"
+    if not path.exists():
+        with replacing(path) as file:
+            file.write(text.encode())
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where Numba looks for it when it loads machine code from disk
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def _source_digest(cursor: str | None) -> str:
+    """Return a digest of the package of a cursor module."""
+    if cursor is None:
+        return ""
+    file = importlib.import_module(cursor).__file__
+    assert file is not None
+    sources = sorted(Path(file).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+
+
+@cache
+def cache_folder() -> Path:
+    """Return the folder of the generated modules; it exists and can be written."""
+    named = os.environ.get("SURICATE_CACHE_DIR")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(named) if named else Path(base) / "suricate"
+    writable = _existing_ancestor(folder)
+    if os.access(writable, os.W_OK | os.X_OK) and writable.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+    return Path(_temporary_folder().name)
+
+
+def _existing_ancestor(folder: Path) -> Path:
+    return next(parent for parent in (folder, *folder.parents) if parent.exists())
+
+
+@cache
+def _temporary_folder() -> tempfile.TemporaryDirectory:
+    return tempfile.TemporaryDirectory(prefix="suricate-")
