@@ -1,4 +1,4 @@
-"""The head-to-head matrix: backends x workloads x algorithms, every cell verified before it is timed."""
+"""The head-to-head matrix: backends x workloads x algorithms, every row verified before it is timed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ COLLEGEMSG = Path(__file__).parent / "data" / "CollegeMsg.txt.gz"  #: the tempor
 BATCHES = tuple(2**k for k in range(10, 23, 2))  #: batch sizes of the operations
 UPDATE_SHARES = (1e-5, 1e-4, 1e-3)  #: batch sizes of the kept-current algorithms, as shares of the number of edges
 DEMO_BATCH = 2**12  #: batch size of the operations in the demo
-DEFAULT_GRAPH = "rmat:16"  #: graph of ``suricate bench`` unless one is named
 EDGE_FACTOR = 16  #: edges per vertex of R-MAT graphs
 DELETE_SHARE = 0.2  #: share of deletions in a batch of the kept-current algorithms
 MAX_GROWTH = 1.1  #: a graph is compacted between repeats when it uses more memory than this, relative to its start
@@ -24,7 +23,7 @@ GROWTH_BATCH, GROWTH_BATCHES = 2**20, 8  #: batch of the workload 'growth'; smal
 SWEEP_BATCHES = (2**16, 2**20)  #: batch sizes of the sweep over backend options
 FRONTIERS = (2**4, 2**10, 2**16)  #: sizes of the frontiers of random vertices that schemes are compared on
 HUBS = 2**4  #: size of the frontier of the vertices of largest degree
-MARKED_BATCHES = (2**10, 2**16)  #: edges inserted behind a mark
+MARKED_BATCHES = (2**10, 2**16)  #: edges inserted since a mark
 SMALL_BATCH = 2**16  #: batches of up to so many edges are reported by their latency, too
 STREAM_LOADED = 0.9  #: share of a temporal graph that is loaded before the stream of batches starts
 STREAM_BATCHES = 20  #: number of batches that the rest is cut into
@@ -42,14 +41,12 @@ MIN_REPEATS = 10
 MAX_REPEATS = 1000
 TARGET_ERROR = 0.01  #: stop when the standard error of the median is below this share of it
 NOISY = 0.10  #: noise above this share is flagged
-TIME_LIMIT = 5.0  #: seconds per cell, untimed parts included, after which MIN_REPEATS suffice
+TIME_LIMIT = 5.0  #: seconds per row, untimed parts included, after which MIN_REPEATS suffice
 DEMO_TIME_LIMIT = 0.4
-PATIENCE = 10  #: after this many time limits a cell stops even with fewer than MIN_REPEATS
+PATIENCE = 10  #: after this many time limits a row stops even with fewer than MIN_REPEATS
 
 # -- algorithms --------------------------------------------------------------------------------------------------------
 
-PAGERANK = {"damping": 0.85, "tolerance": 1e-6, "max_iterations": 200}
-PAGERANK_EXACT = 1e-13  #: L1 norm of the last step of the oracle's power iteration
 CHECK_EACH_BATCH = 1_000_000  #: graphs with at most this many edges are verified after every batch of a stream
 
 # -- memory bandwidth --------------------------------------------------------------------------------------------------

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.bench import constants
-from suricate.bench.oracle import EdgeModel
+from suricate.bench.verify.edges import EdgeModel
 from suricate.errors import UnknownNameError
+from suricate.types import MAX_VERTICES
 
-GENERATORS = {  #: name -> how it is written
-    "rmat": "rmat:SCALE[:EDGE_FACTOR]", "grid": "grid:WIDTHxHEIGHT", "uniform": "uniform:VERTICES:EDGES",
-}  # fmt: skip
-
-
+GENERATORS = {  #: name -> how it is written, and the same as a pattern
+    "rmat": ("rmat:SCALE[:EDGE_FACTOR]", r"(\d{1,2})(?::(\d{1,9}))?"),
+    "grid": ("grid:WIDTHxHEIGHT", r"(\d{1,10})[x:](\d{1,10})"),
+    "uniform": ("uniform:VERTICES:EDGES", r"(\d{1,10}):(\d{1,12})"),
+}
 REAL = ("static", "temporal")  #: where the graphs are in the folder of real graphs; others are streams of changes
 
 
@@ -93,29 +95,57 @@ def real_graphs() -> list[str]:
     return [] if folder is None else [str(path) for part in REAL for path in sorted((folder / part).glob("*.*"))]
 
 
-def load(spec: str, *, seed: int = constants.SEED) -> Input:
-    """Return the graph named by ``spec``.
+class Spec(NamedTuple):
+    """What graph to load: a file (``kind`` is empty), or the name of a generator and its numbers."""
+
+    text: str
+    kind: str
+    numbers: tuple[int, ...]
+
+
+def parse(text: str) -> Spec:
+    """Return what the text names; nothing is read or generated yet.
 
     Args:
-        spec: ``rmat:SCALE[:EDGE_FACTOR]``, ``grid:WIDTHxHEIGHT``, ``uniform:VERTICES:EDGES``, or a file that
+        text: ``rmat:SCALE[:EDGE_FACTOR]``, ``grid:WIDTHxHEIGHT``, ``uniform:VERTICES:EDGES``, or a file that
             ``suricate.io.read`` reads.
-        seed: of the generator and the weights.
 
     Raises:
         UnknownNameError: it is neither the name of a generator nor a file.
-        ValueError: the numbers after the generator's name are malformed.
+        ValueError: what follows the generator's name is malformed, or a number is 0.
     """
-    kind, _, rest = spec.partition(":")
-    if Path(spec).is_file():
-        name = Path(spec).name.partition(".")[0]
-        num_vertices, src, dst, temporal, digest = _read(Path(spec))
-        centre = None
-    elif kind in GENERATORS and rest:
-        name, temporal = spec, False
-        num_vertices, src, dst, centre = _generate(kind, rest, seed)
+    if Path(text).is_file():
+        return Spec(text, "", ())
+    kind, _, rest = text.partition(":")
+    if kind not in GENERATORS or not rest:
+        known = ", ".join(written for written, _ in GENERATORS.values())
+        raise UnknownNameError(f"{text!r} is not a file, nor one of {known}")
+    written, pattern = GENERATORS[kind]
+    found = re.fullmatch(pattern, rest, re.ASCII)
+    numbers = tuple(int(part) for part in found.groups() if part is not None) if found else ()
+    if not found or 0 in numbers:
+        raise ValueError(f"{text!r} is not {written} with integers above 0")
+    return Spec(text, kind, numbers)
+
+
+def load(spec: str | Spec, *, seed: int = constants.SEED) -> Input:
+    """Return the graph that ``spec`` names, or its text (see :func:`parse`).
+
+    ``seed`` is that of the generator and of the weights.
+
+    Raises:
+        UnknownNameError, ValueError: see :func:`parse`; or the numbers are too large, or the graph has no edges.
+    """
+    spec = parse(spec) if isinstance(spec, str) else spec
+    if spec.kind:
+        name, temporal = spec.text, False
+        num_vertices, src, dst, centre = _generate(spec.kind, spec.numbers, seed)
         digest = hashlib.sha256(src.tobytes() + dst.tobytes()).hexdigest()
     else:
-        raise UnknownNameError(f"{spec!r} is not a file, nor one of {', '.join(GENERATORS.values())}")
+        name, centre = Path(spec.text).name.partition(".")[0], None
+        num_vertices, src, dst, temporal, digest = _read(Path(spec.text))
+    if not len(src):
+        raise ValueError(f"{spec.text} has no edges: there is nothing to measure")
     weight = np.random.default_rng([seed, 1]).uniform(0.5, 1.5, len(src)).astype(np.float32)
     return Input(name, num_vertices, src, dst, weight, temporal, digest, centre)
 
@@ -134,20 +164,21 @@ def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:
     return file.num_vertices, src, dst, file.time is not None, file.sha256
 
 
-def _generate(kind: str, rest: str, seed: int) -> tuple[int, np.ndarray, np.ndarray, int | None]:
+def _generate(kind: str, numbers: tuple[int, ...], seed: int) -> tuple[int, np.ndarray, np.ndarray, int | None]:
     """Return vertices, sources, destinations and centre of a generated graph, its edges distinct, in random order."""
     from suricate import generators
 
-    numbers, centre = [int(part) for part in rest.replace("x", ":").split(":")], None
-    if kind == "rmat" and len(numbers) in (1, 2):
+    centre = None
+    if kind == "rmat":
         scale, factor = (*numbers, constants.EDGE_FACTOR)[:2]
         edges, num_vertices = generators.rmat(scale, factor, seed=seed), 1 << scale
-    elif kind == "grid" and len(numbers) == 2:
+    elif kind == "grid":
         width, height = numbers
         edges, num_vertices, centre = generators.grid(width, height), width * height, height // 2 * width + width // 2
-    elif kind == "uniform" and len(numbers) == 2:
-        edges, num_vertices = generators.uniform(*numbers, seed=seed), numbers[0]
     else:
-        raise ValueError(f"{kind}:{rest} is not {GENERATORS[kind]}")
+        num_vertices, num_edges = numbers
+        if num_vertices > MAX_VERTICES:
+            raise ValueError(f"{num_vertices} vertices are too many: there are {MAX_VERTICES} ids")
+        edges = generators.uniform(num_vertices, num_edges, seed=seed)
     order = np.random.default_rng([seed, 2]).permutation(len(edges.src))
     return num_vertices, edges.src[order], edges.dst[order], centre

@@ -1,10 +1,9 @@
 """One runner for all workloads: verify, warm up, repeat until the median is certain, and say how certain it is.
 
 A repeat is ``prepare`` (untimed: a fresh batch), ``warm`` (untimed), ``action`` (timed, device work complete),
-``restore`` (untimed). With CUDA, ``warm`` and ``action`` run on a quiet core (``cores.py``). Inside the timed region
-are the action and one wait for the device, nothing else, and no garbage is collected. The first repeats are verified by
-the task's oracle; only if they pass is anything timed, and the graph is verified once more when the timing is over. A
-task that fails has no time.
+``restore`` (untimed). Inside the timed region are the action and one wait for the device, nothing else, and no garbage
+is collected. The first repeats are verified by the task's oracle; only if they pass is anything timed, and the graph is
+verified once more when the timing is over. A task that fails has no time.
 """
 
 from __future__ import annotations
@@ -19,36 +18,33 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from suricate.bench import constants
-from suricate.bench.cores import quiet_core
+from suricate.bench.machine.cores import QuietCore
+from suricate.bench.verify.edges import Mismatch
 from suricate.devices import CPU, Device
 
 
-class Mismatch(Exception):  # noqa: N818 - reads as what it is
-    """A result differs from the oracle's."""
-
-
 class Skipped(Exception):  # noqa: N818 - reads as what it is
-    """A cell cannot be measured; the message says why."""
+    """A row cannot be measured; the message says why."""
 
 
 class Task:
-    """One cell of the matrix: what is measured and how it is verified.
+    """One row of the results: what is measured and how it is verified.
 
     Attributes:
         workload: name of the workload.
         backend: name of the backend, or of the reference library.
         algorithm: name of the algorithm, or None.
         batch: number of edges of a batch, or None.
-        detail: what distinguishes cells of one workload besides (a dtype, for instance).
+        detail: what else distinguishes rows of one workload (a dtype, for instance).
         items: how many edges one action processes; the rate is ``items`` over the median. 0: there is no rate.
         oracle: what the result is verified against, in words; None: this row is not verified (references).
         verified_repeats: how many repeats the verification takes.
         timed: False for a task that measures a quantity other than time, see :meth:`extra`.
-        suite: the suite that the cell belongs to, or "".
-        options: backend options that the cell is measured with.
+        suite: the suite that the row belongs to, or "".
+        options: backend options that the row is measured with.
         setting: what of them a sweep varies, in words.
         hints: whether the graph was built with degree hints.
-        state: of the graph that is measured on, see ``suricate.bench.states``.
+        scenario: the condition of the graph that is measured on, see ``suricate.bench.scenarios``.
     """
 
     workload: str = ""
@@ -64,7 +60,7 @@ class Task:
     options: Mapping[str, Any] = MappingProxyType({})
     setting: str = ""
     hints: bool = False
-    state: str = "fresh"
+    scenario: str = "fresh"
     device: Device = CPU
     does: ClassVar[str] = ""  #: what one repeat does, for ``--list``
 
@@ -75,27 +71,27 @@ class Task:
         """Return the input of one repeat, on the device."""
 
     def warm(self) -> None:
-        """Make a call of the kind of :meth:`action` that changes nothing; a few of them come ahead of a timed one.
+        """Make a call of the kind of :meth:`action` that changes nothing; a few of them precede a timed one.
 
-        What prepares a repeat has emptied the caches of the interpreter and the launch path, which a stream of calls
+        Preparing a repeat has emptied the caches of the interpreter and of the launch path, which a stream of calls
         finds filled; for an action of 25 microseconds that is a fifth of its time.
         """
 
-    def action(self, state: Any) -> Any:
+    def action(self, prepared: Any) -> Any:
         """Do the work that is timed."""
         raise NotImplementedError
 
-    def check(self, state: Any, result: Any) -> None:
+    def check(self, prepared: Any, result: Any) -> None:
         """Raise :class:`Mismatch` unless ``result`` equals the oracle's."""
 
-    def restore(self, state: Any, result: Any) -> None:
+    def restore(self, prepared: Any, result: Any) -> None:
         """Bring the graph back to its size before the repeat, or note that :meth:`prepare` and :meth:`finish` must."""
 
     def finish(self) -> None:
-        """Verify the state that the timed repeats left behind."""
+        """Verify the graph that the timed repeats left behind."""
 
     def abandon(self) -> None:
-        """Throw away shared state after a failure."""
+        """Throw away shared graphs after a failure."""
 
     def traffic(self) -> int | None:
         """Return the least number of bytes one action has to move, where it is known."""
@@ -115,6 +111,7 @@ class Limits:
     time_limit: float = constants.TIME_LIMIT
     warmups: int = constants.WARMUPS
     target_error: float = constants.TARGET_ERROR
+    quiet_core: bool = False  #: whether repeats are timed once more on a quiet core
 
     def enough(self, samples: list[float], elapsed: float) -> bool:
         """Return whether to stop after ``samples`` that took ``elapsed`` seconds, untimed parts included."""
@@ -173,6 +170,7 @@ class Measurement:
         status: ``"ok"``, ``"FAIL"`` (differs from the oracle), ``"ERROR"`` (raised) or ``"skip"``.
         reason: why it is not ok.
         timing: statistics of the timed repeats; None unless ok.
+        quiet: the same for repeats on a quiet core, where that was asked for.
         first: seconds of the first action, compilation included; None unless ok.
         compile: ``first`` less the median, at least 0: compilation and other work that is done once.
     """
@@ -182,6 +180,7 @@ class Measurement:
     timing: Timing | None = None
     first: float | None = None
     compile: float | None = None
+    quiet: Timing | None = None
 
     @property
     def failed(self) -> bool:
@@ -195,34 +194,40 @@ def measure(task: Task, limits: Limits, clock: Callable[[], float] = time.perf_c
         task.setup()
         first = _verify(task, clock)
         timing = _repeat(task, limits, clock) if task.timed else None
+        quiet = (
+            _repeat(task, limits, clock, QuietCore())
+            if limits.quiet_core and task.timed and task.device.is_cuda
+            else None
+        )
         task.finish()
     except Skipped as reason:
         return Measurement("skip", str(reason))
     except Mismatch as reason:
         task.abandon()
         return Measurement("FAIL", str(reason))
-    except Exception as error:  # a backend may raise anything; the other cells still count
+    except Exception as error:  # a backend may raise anything; the other rows still count
         task.abandon()
         return Measurement("ERROR", f"{type(error).__name__}: {' '.join(str(error).split())}")
     compiling = None if timing is None else max(0.0, first - timing.median)
-    return Measurement("ok", "", timing, first if task.timed else None, compiling)
+    return Measurement("ok", "", timing, first if task.timed else None, compiling, quiet)
 
 
 def _verify(task: Task, clock: Callable[[], float]) -> float:
     """Run the verified repeats; return the seconds of the first action."""
     first = 0.0
     for repeat in range(task.verified_repeats):
-        state = task.prepare()
-        seconds, result = timed(task, state, clock)
+        prepared = task.prepare()
+        seconds, result = timed(task, prepared, clock)
         first = seconds if repeat == 0 else first
-        task.check(state, result)
-        task.restore(state, result)
+        task.check(prepared, result)
+        task.restore(prepared, result)
     return first
 
 
-def _repeat(task: Task, limits: Limits, clock: Callable[[], float]) -> Timing:
+def _repeat(
+    task: Task, limits: Limits, clock: Callable[[], float], core: AbstractContextManager[Any] | None = None
+) -> Timing:
     samples: list[float] = []
-    core = quiet_core(task.device)
     for _ in range(limits.warmups):
         once(task, clock, core)
     collecting = gc.isenabled()
@@ -241,22 +246,22 @@ def _repeat(task: Task, limits: Limits, clock: Callable[[], float]) -> Timing:
 def once(
     task: Task, clock: Callable[[], float] = time.perf_counter, core: AbstractContextManager[Any] | None = None
 ) -> float:
-    """Run one repeat, its timed part and the calls ahead of it inside ``core``; return the seconds of its action."""
-    state = task.prepare()
+    """Run one repeat, its timed part and the calls before it inside ``core``; return the seconds of its action."""
+    prepared = task.prepare()
     with core or nullcontext():
         for _ in range(constants.WARM_CALLS):
             task.warm()
-        seconds, result = timed(task, state, clock)
-    task.restore(state, result)
+        seconds, result = timed(task, prepared, clock)
+    task.restore(prepared, result)
     return seconds
 
 
-def timed(task: Task, state: Any, clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
+def timed(task: Task, prepared: Any, clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
     """Run the action of one repeat on an idle device until its work is complete; return its seconds and its result."""
     wait, action = _waiter(task.device), task.action
     wait()
     start = clock()
-    result = action(state)
+    result = action(prepared)
     wait()
     return clock() - start, result
 

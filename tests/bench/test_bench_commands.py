@@ -36,24 +36,24 @@ def finished_demo(tmp_path_factory, temporal_file):
 def test_demo_verifies_every_cell(finished_demo):
     result, path = finished_demo
     assert result.exit_code == 0, result.output
-    header, *cells = lines_of(path)
+    header, *rows = lines_of(path)
     assert header["type"] == "environment"
     assert header.keys() >= ENVIRONMENT
     assert header["inputs"][0]["graph"] == "tiny"
-    backends = [cell for cell in cells if cell["backend"] != "scipy"]
-    assert {cell["backend"] for cell in backends} == {"slabhash", "hornet_like", "csr_baseline"}
+    backends = [row for row in rows if row["backend"] != "scipy"]
+    assert {row["backend"] for row in backends} == {"slabhash", "hornet_like", "csr_baseline"}
     assert len(backends) == 3 * 9
-    for cell in backends:
-        assert (cell["backend"], cell["workload"], cell["status"], cell["reason"]) == (
-            cell["backend"],
-            cell["workload"],
+    for row in backends:
+        assert (row["backend"], row["workload"], row["status"], row["reason"]) == (
+            row["backend"],
+            row["workload"],
             "ok",
             "",
         )
-        assert cell["verified"]
-        assert cell["median_s"] > 0
-        assert cell["repeats"] >= 1
-        assert cell["run"] == header["run"]
+        assert row["verified"]
+        assert row["median_s"] > 0
+        assert row["repeats"] >= 1
+        assert row["run"] == header["run"]
 
 
 def test_demo_prints_a_matrix(finished_demo):
@@ -79,22 +79,22 @@ def test_a_broken_backend_shows_fail_no_time_and_exit_code_1(tmp_path, broken_ba
     args = ["--suite", "operations", "--graph", "uniform:40:300", "--batch", 32, "--output", path]
     result = run(bench, *QUICK, *args, "--backend", "forgetful", "--backend", "gullible", "--backend", "raising")
     assert result.exit_code == 1
-    cells = {(cell["backend"], cell["workload"]): cell for cell in lines_of(path)[1:]}
+    rows = {(row["backend"], row["workload"]): row for row in lines_of(path)[1:]}
     for backend, workload, status in [
         ("forgetful", "bulk build", "FAIL"),
         ("gullible", "query", "FAIL"),
         ("raising", "delete", "ERROR"),
     ]:
-        cell = cells[backend, workload]
-        assert cell["status"] == status
-        assert cell["reason"]
-        assert cell["verified"] is None
-        assert cell["edges_per_s"] is None
-        assert all(value is None for name, value in cell.items() if name.endswith("_s"))
+        row = rows[backend, workload]
+        assert row["status"] == status
+        assert row["reason"]
+        assert row["verified"] is None
+        assert row["edges_per_s"] is None
+        assert all(value is None for name, value in row.items() if name.endswith("_s"))
         shown = [line for line in result.output.splitlines() if line.startswith(backend) and workload in line]
         assert any(status in line for line in shown)
         assert not any(" us" in line or " ms" in line for line in shown)
-    assert cells["gullible", "bulk build"]["median_s"] > 0
+    assert rows["gullible", "bulk build"]["median_s"] > 0
 
 
 def test_a_right_backend_passes(tmp_path, broken_backends):
@@ -107,7 +107,7 @@ def test_a_right_backend_passes(tmp_path, broken_backends):
 @pytest.mark.parametrize("command", [demo, bench])
 def test_results_that_cannot_be_written_are_noticed_first(tmp_path, command, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr("suricate.bench.matrix.run_tasks", lambda *_, **__: pytest.fail("work was done"))
+    monkeypatch.setattr("suricate.bench.session.run_tasks", lambda *_, **__: pytest.fail("work was done"))
     monkeypatch.setattr("suricate.bench.inputs.load", lambda *_, **__: pytest.fail("a graph was loaded"))
     for output in (tmp_path / "file" / "results.jsonl", tmp_path):
         result = run(command, "--device", "cpu", "--output", output)
@@ -121,25 +121,83 @@ def test_results_that_cannot_be_written_are_noticed_first(tmp_path, command, mon
         ["--backend", "nosuch"],
         ["--graph", "nosuch"],
         ["--graph", "grid:3"],
-        ["--device", "tpu"],
         ["--suite", "nosuch"],
         ["--option", "x"],
         ["--batch", "0"],
         ["--report"],
         ["--report", "nosuch.jsonl"],
+        ["--repeats", "-1"],
+        ["--repeats", "0"],
+        ["--repeats", "1.5"],
+        ["--repeats", "1001"],
+        ["--time-limit", "-1"],
+        ["--time-limit", "nan"],
+        ["--time-limit", "inf"],
+        ["--time-limit", "soon"],
+        ["--seed", "-1"],
+        ["--batch", "-5"],
+        ["--graph", "grid:0x0"],
+        ["--graph", "grid:-3x3"],
+        ["--graph", "grid:70000x70000"],
+        ["--graph", "rmat:60"],
+        ["--graph", "rmat:5:0"],
+        ["--graph", "uniform:5:26"],
+        ["--graph", "uniform:9999999999:5"],
+        ["--algorithm", "nosuch"],
+        ["--suite", "reduce", "--algorithm", "NAME"],
+        ["--suite", "operations", "--knob", "x"],
+        ["--suite", "reduce", "--pairs", "hub"],
+        ["--suite", "memory", "--scenario", "fresh"],
+        ["--suite", "algorithms", "--weighted"],
+        ["--suite", "schemes", "--batch", "8"],
+        ["--option", "nosuch=1"],
+        ["--option", "memory_limit=1"],
+        ["--quiet-core"],
+        ["--plot", "rates.png"],
     ],
+    ids=" ".join,
 )
-def test_what_cannot_be_run_is_exit_code_2(tmp_path, args):
-    result = run(bench, "--output", tmp_path / "results.jsonl", *args)
+def test_what_cannot_be_run_is_exit_code_2_before_any_work(tmp_path, args, monkeypatch):
+    monkeypatch.setattr("suricate.bench.session.run_tasks", lambda *_, **__: pytest.fail("work was done"))
+    result = run(bench, "--output", tmp_path / "results.jsonl", "--device", "cpu", *args)
     assert result.exit_code == 2
-    assert "Error" in result.output
+    assert "Error: " in result.output
+
+
+def test_a_graph_without_edges_is_exit_code_2(tmp_path):
+    (tmp_path / "empty.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n3 3 0\n")
+    result = run(bench, "--output", tmp_path / "results.jsonl", "--graph", tmp_path / "empty.mtx")
+    assert result.exit_code == 2
+    assert "has no edges" in result.output
+
+
+@pytest.mark.parametrize("command", [demo, bench])
+def test_a_quiet_core_that_cannot_be_had_is_exit_code_2(tmp_path, command):
+    result = run(command, "--device", "cpu", "--quiet-core", "--output", tmp_path / "results.jsonl")
+    assert result.exit_code == 2
+    assert "--quiet-core is not possible: backends of the CPU run on all cores" in result.output
+
+
+def test_the_figures_are_read(tmp_path):
+    files = sorted((constants.COLLEGEMSG.parents[1] / "figures").rglob("*.jsonl"))
+    assert files
+    result = run(bench, "--report", *files)
+    assert result.exit_code == 0, result.output
+    for word in ("slabhash", "times as fast as csr_baseline", "bytes per edge", "by scheme", "microseconds per batch"):
+        assert word in result.output
+
+
+def test_an_unknown_device_is_exit_code_2():
+    result = run(bench, "--device", "tpu")
+    assert result.exit_code == 2
+    assert "unknown device 'tpu'" in result.output
 
 
 def test_workloads_are_chosen_by_name(tmp_path):
     path = tmp_path / "chosen.jsonl"
     args = ["--suite", "reduce", "--graph", "grid:5x4", "--backend", "csr_baseline", "--workload", "propagate"]
     assert run(bench, *QUICK, *args, "--output", path).exit_code == 0
-    assert {cell["workload"] for cell in lines_of(path)[1:]} == {"propagate"}
+    assert {row["workload"] for row in lines_of(path)[1:]} == {"propagate"}
     assert run(bench, *QUICK, *args, "--workload", "nothing", "--output", path).exit_code == 0  # one of them is enough
     assert run(bench, *QUICK, *args[:-1], "nothing", "--output", path).exit_code == 2
 

@@ -1,11 +1,11 @@
 """A quiet core for timing: which core the thread is on, and where it may run afterwards."""
 
 import os
-from contextlib import nullcontext
 
 import pytest
 
-from suricate.bench import constants, cores
+from suricate.bench import constants
+from suricate.bench.machine import cores
 from suricate.bench.runner import Limits, Task, measure
 from suricate.devices import CPU, Device, resolve_device
 
@@ -69,19 +69,19 @@ def test_after_an_error_the_thread_may_run_anywhere(monkeypatch):
     assert machine.where == {0, 1}
 
 
-def test_only_what_runs_on_cuda_looks_for_a_core_and_only_where_it_may(monkeypatch):
+def test_why_a_core_cannot_be_chosen(monkeypatch):
     Machine(monkeypatch, 1.0)
     cuda = Device("cuda")
-    assert isinstance(cores.quiet_core(cuda), cores.QuietCore)
-    assert isinstance(cores.quiet_core(CPU), nullcontext)
+    assert cores.reason_against(cuda) is None
+    assert "needs a CUDA device" in cores.reason_against(CPU)
 
     def forbidden(_, mask):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "sched_setaffinity", forbidden)
-    assert isinstance(cores.quiet_core(cuda), nullcontext)
+    assert "may not choose a core" in cores.reason_against(cuda)
     monkeypatch.delattr(os, "sched_setaffinity")
-    assert isinstance(cores.quiet_core(cuda), nullcontext)
+    assert "cannot choose a core on this system" in cores.reason_against(cuda)
 
 
 @needs_affinity
@@ -105,26 +105,34 @@ class Watching(Task):
     def warm(self):
         self.seen["warm"] = os.sched_getaffinity(0)
 
-    def action(self, state):
+    def action(self, prepared):
         self.seen["action"] = os.sched_getaffinity(0)
 
-    def restore(self, state, result):
+    def restore(self, prepared, result):
         self.seen["restore"] = os.sched_getaffinity(0)
 
 
 @needs_affinity
-def test_backends_of_the_cpu_keep_all_cores():
-    task = Watching(CPU)
-    assert measure(task, Limits()).status == "ok"
+def test_by_default_all_cores_may_be_used(device):
+    task = Watching(device)
+    found = measure(task, Limits())
+    assert (found.status, found.quiet) == ("ok", None)
     assert set(map(frozenset, task.seen.values())) == {frozenset(os.sched_getaffinity(0))}
+
+
+@needs_affinity
+def test_rows_of_the_cpu_are_never_timed_on_a_quiet_core():
+    assert measure(Watching(CPU), Limits(quiet_core=True)).quiet is None
 
 
 @pytest.mark.gpu
 @needs_affinity
-def test_with_cuda_the_timed_part_and_the_calls_ahead_of_it_stay_on_one_core():
+def test_a_quiet_core_is_timed_besides_with_the_calls_before_it():
     every = os.sched_getaffinity(0)
     task = Watching(resolve_device("cuda"))
-    assert measure(task, Limits()).status == "ok"
+    found = measure(task, Limits(quiet_core=True))
+    assert found.status == "ok"
+    assert found.quiet.repeats >= Limits().min_repeats
     assert task.seen["prepare"] == task.seen["restore"] == every
     assert task.seen["action"] == task.seen["warm"]
     assert len(task.seen["action"]) == 1

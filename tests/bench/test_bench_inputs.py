@@ -77,7 +77,15 @@ def test_an_unknown_graph(spec):
         inputs.load(spec)
 
 
-@pytest.mark.parametrize("spec", ["rmat:x", "grid:3", "uniform:5", "rmat:1:2:3"])
+@pytest.mark.parametrize(
+    "spec", ["rmat:x", "grid:3", "uniform:5", "rmat:1:2:3", "grid:0x0", "grid:3x-1", "rmat:0", "uniform:0:0", "rmat:²"]
+)
 def test_malformed_numbers(spec):
-    with pytest.raises(ValueError, match=r"rmat|grid|uniform|invalid literal"):
+    with pytest.raises(ValueError, match=r"is not (rmat|grid|uniform):\S+ with integers above 0"):
+        inputs.parse(spec)
+
+
+@pytest.mark.parametrize("spec", ["rmat:99", "grid:70000x70000", "uniform:5000000000:9", "uniform:3:10"])
+def test_numbers_that_are_too_large(spec):
+    with pytest.raises(ValueError, match=r"scale goes from|are more than|are too many|have only"):
         inputs.load(spec)

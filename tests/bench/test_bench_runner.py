@@ -5,7 +5,8 @@ import math
 import pytest
 
 from suricate.bench import constants
-from suricate.bench.runner import Limits, Mismatch, Skipped, Task, Timing, measure, once
+from suricate.bench.runner import Limits, Skipped, Task, Timing, measure, once
+from suricate.bench.verify.edges import Mismatch
 
 
 class Clock:
@@ -30,16 +31,16 @@ class Fake(Task):
         self.clock.now += 1
         return len(self.log)
 
-    def action(self, state):
+    def action(self, prepared):
         self.log.append("action")
         self.clock.now += self.durations.pop(0) if len(self.durations) > 1 else self.durations[0]
-        return state
+        return prepared
 
-    def check(self, state, result):
-        assert state == result
+    def check(self, prepared, result):
+        assert prepared == result
         self.log.append("check")
 
-    def restore(self, state, result):
+    def restore(self, prepared, result):
         self.clock.now += 1
 
     def finish(self):
@@ -151,7 +152,7 @@ def test_a_task_that_is_not_ok_has_no_time(error, status, reason, place):
 def test_a_failed_task_throws_its_graph_away():
     clock = Clock()
     task = Fake(clock, [1.0])
-    task.check = lambda state, result: (_ for _ in ()).throw(Mismatch("wrong"))
+    task.check = lambda prepared, result: (_ for _ in ()).throw(Mismatch("wrong"))
     gone = []
     task.abandon = lambda: gone.append(True)
     measure(task, QUICK, clock)
@@ -161,7 +162,7 @@ def test_a_failed_task_throws_its_graph_away():
 def test_an_interrupt_is_not_swallowed():
     clock = Clock()
     task = Fake(clock, [1.0])
-    task.check = lambda state, result: (_ for _ in ()).throw(KeyboardInterrupt)
+    task.check = lambda prepared, result: (_ for _ in ()).throw(KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         measure(task, QUICK, clock)
 

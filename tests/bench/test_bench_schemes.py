@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from bench_cases import bed_of
+from bench_cases import fixture_of
 
-from suricate.bench import schemes
-from suricate.bench.oracle import keys_of
 from suricate.bench.runner import Limits, measure
-from suricate.bench.schemes import Pull, Push, Start, scheme_tasks
+from suricate.bench.verify.edges import keys_of
+from suricate.bench.workloads import schemes
+from suricate.bench.workloads.schemes import Pull, Push, Start, scheme_tasks
 from suricate.errors import RequirementError
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=1)
@@ -16,20 +16,20 @@ STARTS = [Start("whole"), Start("random", 16), Start("hubs", 4), Start("marked",
 
 @pytest.mark.parametrize("kind", [Pull, Push])
 def test_every_scheme_from_every_start(data, backend, device, kind):
-    bed, host = bed_of(backend, data, device), device.to_numpy
+    fixture, host = fixture_of(backend, data, device), device.to_numpy
     for start in STARTS:
         for scheme in schemes.SCHEMES.get(start.kind, schemes.FEW_SCHEMES):
-            task = kind(bed, scheme, start)
+            task = kind(fixture, scheme, start)
             found = measure(task, QUICK)
             name = f"{task.workload} {task.detail}"
             assert (name, found.reason) == (name, "") or found.status == "skip"
-    edges = bed.graph(weighted=False).edges()
+    edges = fixture.graph(weighted=False).edges()
     assert np.array_equal(np.sort(keys_of(host(edges.src), host(edges.dst))), data.model.keys)
 
 
 @pytest.mark.parametrize("start", STARTS)
 def test_what_is_walked_is_what_is_counted(data, broken_backends, start):
-    task = Pull(bed_of("tutorial", data), "updated" if start.kind == "marked" else "auto", start)
+    task = Pull(fixture_of("tutorial", data), "updated" if start.kind == "marked" else "auto", start)
     task.setup()
     drawn = task.prepare()
     src, _ = task.edges_of(drawn)
@@ -56,7 +56,7 @@ def test_a_wrong_result_is_noticed(data, broken_backends, kind, start):
             self.out[self.device.to_numpy(self.out).argmax() if kind is Pull else self.out.argmin()] -= 1
             return result
 
-    task = Wrong(bed_of("tutorial", data), "auto", start)
+    task = Wrong(fixture_of("tutorial", data), "auto", start)
     assert measure(task, QUICK).status == "FAIL"
 
 
@@ -66,7 +66,7 @@ def test_a_frontier_that_lacks_a_vertex_is_noticed(data, broken_backends):
             changed = super().call(frontier, scheme, spare=spare)
             return type("Frontier", (), {"vertices": changed.vertices[1:]})()
 
-    assert "other vertices" in measure(Short(bed_of("tutorial", data), "auto", Start("whole")), QUICK).reason
+    assert "other vertices" in measure(Short(fixture_of("tutorial", data), "auto", Start("whole")), QUICK).reason
 
 
 def test_a_scheme_that_an_backend_cannot_do_is_left_out(data, broken_backends):
@@ -74,15 +74,15 @@ def test_a_scheme_that_an_backend_cannot_do_is_left_out(data, broken_backends):
         def call(self, frontier, scheme, *, spare=False):
             raise RequirementError("this backend cannot scan")
 
-    found = measure(Refused(bed_of("tutorial", data), "scan", Start("whole")), QUICK)
+    found = measure(Refused(fixture_of("tutorial", data), "scan", Start("whole")), QUICK)
     assert (found.status, found.reason) == ("skip", "this backend cannot scan")
 
 
 def test_more_vertices_than_there_are(data, broken_backends):
-    assert measure(Pull(bed_of("tutorial", data), "auto", Start("random", 41)), QUICK).status == "skip"
+    assert measure(Pull(fixture_of("tutorial", data), "auto", Start("random", 41)), QUICK).status == "skip"
 
 
-def test_a_suite_has_all_cells(data):
-    tasks = scheme_tasks(bed_of("csr_baseline", data), bed_of("csr_baseline", data))
+def test_a_suite_has_all_rows(data):
+    tasks = scheme_tasks(fixture_of("csr_baseline", data), fixture_of("csr_baseline", data))
     assert len(tasks) == len({(task.workload, task.detail) for task in tasks}) == 2 * (4 + 4 * 3 + 2 * 2)
     assert {task.scheme for task in tasks} == {"auto", "vertex", "unit", "scan", "updated"}

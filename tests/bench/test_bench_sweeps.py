@@ -5,8 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from suricate.bench import inputs, sweeps
+from suricate.bench import inputs
 from suricate.bench.commands import bench
+from suricate.bench.workloads import sweeps
 from suricate.errors import UnknownNameError
 
 QUICK = ["--device", "cpu", "--repeats", "1", "--time-limit", "0", "--graph", "uniform:40:300"]
@@ -16,7 +17,7 @@ def run(*args):
     return CliRunner().invoke(bench, [str(arg) for arg in args], catch_exceptions=False)
 
 
-def cells_of(path):
+def rows_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()][1:]
 
 
@@ -64,20 +65,20 @@ def test_the_sweep_builds_with_every_setting_and_gives_bytes_beside_rates(tmp_pa
     args = ["--suite", "sweep", "--backend", "knobs", "--backend", "csr_baseline", "--hints", "--batch", 16]
     result = run(*QUICK, *args, "--output", path)
     assert result.exit_code == 0, result.output
-    cells = cells_of(path)
-    mine = [cell for cell in cells if cell["backend"] == "knobs"]
-    refused = [cell for cell in mine if cell["setting"] == "lanes=3"]
-    assert {cell["status"] for cell in refused} == {"skip"}
+    rows = rows_of(path)
+    mine = [row for row in rows if row["backend"] == "knobs"]
+    refused = [row for row in mine if row["setting"] == "lanes=3"]
+    assert {row["status"] for row in refused} == {"skip"}
     assert "power of two" in refused[0]["reason"]
-    assert all(cell["status"] == "ok" for cell in cells if cell not in refused)
+    assert all(row["status"] == "ok" for row in rows if row not in refused)
     workloads = {"bulk build", "memory", "neighbor_reduce", "insert", "delete", "query"}
     for setting in ("defaults", "load=0.5, hashed=False", "line_bytes=32", "lanes=2"):
-        assert {cell["workload"] for cell in mine if cell["setting"] == setting} == workloads
-    assert {cell["setting"] for cell in cells if cell["backend"] == "csr_baseline"} == {"defaults"}
+        assert {row["workload"] for row in mine if row["setting"] == setting} == workloads
+    assert {row["setting"] for row in rows if row["backend"] == "csr_baseline"} == {"defaults"}
     built = set(knob_store.made)
     assert {(0.5, False, "auto", 1, True), (0.7, True, 64, 1, True), (0.7, True, "auto", 2, True)} <= built
-    assert {cell["suite"] for cell in cells} == {"sweep"}
-    sizes = next(cell for cell in mine if cell["workload"] == "memory")["extra"]
+    assert {row["suite"] for row in rows} == {"sweep"}
+    sizes = next(row for row in mine if row["workload"] == "memory")["extra"]
     assert (sizes["bytes_per_edge"], sizes["utilisation"]) == (8.0, 0.5)
     shown = run("--report", path).output
     for word in ("rates and memory by option", "load=0.5, hashed=False", "B/edge allocated", "query 16", "50%"):
@@ -93,16 +94,16 @@ def test_the_memory_suite_takes_every_width_and_churns(tmp_path, knob_store):
     path = tmp_path / "memory.jsonl"
     result = run(*QUICK, "--suite", "memory", "--backend", "knobs", "--graph", "grid:5x4", "--output", path)
     assert result.exit_code == 0, result.output
-    cells = cells_of(path)
-    assert {(cell["graph"], cell["setting"]) for cell in cells} == {
+    rows = rows_of(path)
+    assert {(row["graph"], row["setting"]) for row in rows} == {
         (graph, setting)
         for graph in ("uniform:40:300", "grid:5x4")
         for setting in ("defaults", "line_bytes=32", "line_bytes=64")
     }
-    extra = cells[0]["extra"]
+    extra = rows[0]["extra"]
     assert (extra["vertices"], extra["edges"], extra["mean_degree"]) == (40, 300, 7.5)
     assert extra["parts"] == extra["churned"]["parts"] == {"edges": [2400, 2400]}
-    assert cells[0]["verified"]
+    assert rows[0]["verified"]
     for word in ("as built and after churn", "line_bytes=64", "edges 8.00/8.00", "grid:5x4"):
         assert word in result.output
 
@@ -111,21 +112,21 @@ def test_an_backend_that_loses_edges_in_churn_has_no_bytes(tmp_path, broken_back
     path = tmp_path / "memory.jsonl"
     result = run(*QUICK, "--suite", "memory", "--backend", "forgetful", "--backend", "raising", "--output", path)
     assert result.exit_code == 1
-    cells = {cell["backend"]: cell for cell in cells_of(path)}
-    assert [cells[name]["status"] for name in ("forgetful", "raising")] == ["FAIL", "ERROR"]
-    assert not cells["raising"]["extra"]
+    rows = {row["backend"]: row for row in rows_of(path)}
+    assert [rows[name]["status"] for name in ("forgetful", "raising")] == ["FAIL", "ERROR"]
+    assert not rows["raising"]["extra"]
 
 
 def test_the_memory_suite_reads_all_real_graphs(tmp_path, monkeypatch):
-    from suricate.bench import commands, constants
+    from suricate.bench import commands
 
     (tmp_path / "static").mkdir()
     (tmp_path / "static" / "tiny.txt").write_text("0 1\n1 2\n")
     monkeypatch.setenv("SURICATE_DATA", str(tmp_path))
     assert [inputs.load(spec).name for spec in commands.default_graphs("memory")] == ["tiny"]
-    assert commands.default_graphs("operations") == (constants.DEFAULT_GRAPH,)
+    assert commands.default_graphs("operations") == commands.default_graphs("all") == ("rmat:16",)
     monkeypatch.setenv("SURICATE_DATA", str(tmp_path / "nowhere"))
-    assert commands.default_graphs("memory") == (constants.DEFAULT_GRAPH,)
+    assert commands.default_graphs("memory") == ("rmat:16",)
 
 
 def test_the_list_names_the_knobs(knob_store):

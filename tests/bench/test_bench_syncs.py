@@ -2,7 +2,7 @@
 
 import pytest
 
-from suricate.bench.syncs import captured, count_syncs
+from suricate.bench.machine.syncs import captured, count_syncs
 from suricate.devices import resolve_device
 
 pytestmark = pytest.mark.gpu

@@ -1,11 +1,11 @@
-"""The tables that are not backend against backend, made of cells as they are read from files."""
+"""The tables that are not backend against backend, made of rows as they are read from files."""
 
 import numpy as np
 import pytest
 from bench_cases import text_of
 
-from suricate.bench import report, tables
-from suricate.bench.results import Cell, to_line
+from suricate.bench.reports import comparison, tables, text
+from suricate.bench.reports.results import Row, latest, to_line
 from suricate.bench.runner import Measurement, Task, Timing
 
 SAMPLES = np.linspace(20e-6, 30e-6, 11).tolist()
@@ -15,70 +15,70 @@ class Example(Task):
     workload, backend, batch, items, oracle, detail = "insert", "slabhash", 1024, 1024, "an oracle", "uniform pairs"
 
 
-def cell(extra=None, timed=True, **changes):
+def row(extra=None, timed=True, **changes):
     task = Example()
     for name, value in changes.items():
         setattr(task, name, value)
     task.extra = lambda: extra or {}
     found = Measurement("ok", "", Timing.of(SAMPLES) if timed else None, 0.1, 0.1)
-    return to_line(Cell.of("run1", "tiny", task, found))
+    return to_line(Row.of("run1", "tiny", task, found))
 
 
 def test_small_batches_are_shown_in_microseconds():
-    cells = [cell(), cell(batch=2**20), cell(workload="churn"), cell(backend="other")]
-    (table,) = tables.latencies(cells)
+    rows = [row(), row(batch=2**20), row(workload="churn"), row(backend="other")]
+    (table,) = tables.latencies(rows)
     assert table.row_count == 1
     assert "25.0 (21.0 - 29.0)" in text_of(table)
-    assert "21 us - 29 us" in report.line(cells[0])
+    assert "21 us - 29 us" in text.line(rows[0])
 
 
-def test_cells_of_older_files_are_shown():
-    old = {name: value for name, value in cell({"bytes_per_edge": 9.0, "bytes_per_edge_allocated": 9.5}).items()
-           if name not in ("p10_s", "p90_s", "suite", "hints", "state", "options", "setting")}  # fmt: skip
+def test_rows_of_older_files_are_shown():
+    old = {name: value for name, value in row({"bytes_per_edge": 9.0, "bytes_per_edge_allocated": 9.5}).items()
+           if name not in ("p10_s", "p90_s", "suite", "hints", "scenario", "options", "setting")}  # fmt: skip
     assert tables.of([old]) == []
-    assert "25 us" in report.line(old)
+    assert "25 us" in text.line(old)
     older = {**old, "workload": "memory", "median_s": None, "extra": {"bytes_per_edge": 9.25}}
     assert "9.2 of ?" in text_of(*tables.of([older]))
 
 
 def test_bytes_are_shown_where_operations_did_not_meet_a_fresh_graph():
     sizes = {"bytes_per_edge": 9.0, "bytes_per_edge_allocated": 9.5, "utilisation": 0.44}
-    fresh, full = cell(sizes), cell({**sizes, "fill": 0.93}, state="full", detail="full graph")
+    fresh, full = row(sizes), row({**sizes, "fill": 0.93}, scenario="full", detail="full graph")
     (table,) = tables.storage([fresh, full])
     assert table.row_count == 1
     assert "9.0 of 9.5 (93 %)" in text_of(table)
-    assert report.line(full).endswith("an oracle; 9.0 B/edge, 9.5 allocated, 93% full")
+    assert text.line(full).endswith("an oracle; 9.0 B/edge, 9.5 allocated, 93% full")
 
 
 def test_growth_shows_the_median_and_the_slowest_batch():
-    grown = cell({"batches": 8, "slowest_batch_s": 4e-3, "median_batch_s": 3e-4}, workload="growth", items=8192)
-    assert "328 M/s; 300 us / 4 ms" in text_of(*tables.growth([grown, cell()]))
+    grown = row({"batches": 8, "slowest_batch_s": 4e-3, "median_batch_s": 3e-4}, workload="growth", items=8192)
+    assert "328 M/s; 300 us / 4 ms" in text_of(*tables.growth([grown, row()]))
 
 
 def test_schemes_are_columns_and_failures_are_left_out():
-    cells = [
-        cell({"start": start, "scheme": scheme}, workload="pull", suite="schemes", batch=None)
+    rows = [
+        row({"start": start, "scheme": scheme}, workload="pull", suite="schemes", batch=None)
         for start, scheme in [("whole graph", "vertex"), ("whole graph", "scan"), ("16 hubs", "vertex")]
     ]
-    failed = {**cells[1], "status": "FAIL", "median_s": None, "extra": {}}
-    text = text_of(*tables.of(cells))
-    assert "25 us (41 M/s)" in text
-    assert "pull, 16 hubs" in text
-    assert "scan" in text
-    assert "scan" not in text_of(*tables.of([cells[0], failed]))
+    failed = {**rows[1], "status": "FAIL", "median_s": None, "extra": {}}
+    shown = text_of(*tables.of(rows))
+    assert "25 us (41 M/s)" in shown
+    assert "pull, 16 hubs" in shown
+    assert "scan" in shown
+    assert "scan" not in text_of(*tables.of([rows[0], failed]))
 
 
 def test_a_sweep_has_a_row_per_setting():
     sizes = {"bytes_per_edge": 9.0, "bytes_per_edge_allocated": 9.5, "utilisation": 4 / 9}
-    cells = [
+    rows = [
         made
         for setting in ("defaults", "width=32")
         for made in (
-            cell(suite="sweep", setting=setting),
-            cell(sizes, timed=False, workload="memory", batch=None, suite="sweep", setting=setting),
+            row(suite="sweep", setting=setting),
+            row(sizes, timed=False, workload="memory", batch=None, suite="sweep", setting=setting),
         )
     ]
-    (table,) = tables.of(cells[:3])  # of the last setting there is no memory
+    (table,) = tables.of(rows[:3])  # of the last setting there is no memory
     assert table.row_count == 2
     assert [line.split()[1:] for line in text_of(table).splitlines() if "width" in line] == [
         ["width=32", "│", "41", "M/s", "│", "-", "│", "-", "│", "-", "│"]
@@ -88,7 +88,7 @@ def test_a_sweep_has_a_row_per_setting():
 
 @pytest.mark.parametrize("name", ["insert", "delete", "query"])
 def test_rows_with_and_without_hints_are_apart(name):
-    plain, hinted = cell(workload=name), cell(workload=name, detail="uniform pairs, with hints", hints=True)
-    assert len(report.latest([plain, hinted])) == 2
-    (table,) = report.matrix([plain, hinted])
+    plain, hinted = row(workload=name), row(workload=name, detail="uniform pairs, with hints", hints=True)
+    assert len(latest([plain, hinted])) == 2
+    (table,) = comparison.matrix([plain, hinted])
     assert table.row_count == 2

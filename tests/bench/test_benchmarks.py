@@ -13,22 +13,23 @@ from collections.abc import Callable
 
 import pytest
 
-from suricate.bench import builds, constants, inputs, operations, traversals
-from suricate.bench.beds import Bed
+from suricate.bench import constants, inputs
+from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Task, timed
+from suricate.bench.workloads import algorithms, builds, operations, operators
 
-WORKLOADS: dict[str, Callable[[Bed, int], Task]] = {
-    "build": lambda bed, batch: builds.Build(bed),
+WORKLOADS: dict[str, Callable[[Fixture, int], Task]] = {
+    "build": lambda fixture, batch: builds.Build(fixture),
     "insert": operations.Insert,
     "delete": operations.Delete,
     "query": operations.Query,
-    "bfs": lambda bed, batch: traversals.Scratch(bed, "bfs"),
-    "pagerank": lambda bed, batch: traversals.Scratch(bed, "pagerank"),
-    "bfs-current": lambda bed, batch: traversals.Current(bed, "bfs", batch),
-    "pagerank-current": lambda bed, batch: traversals.Current(bed, "pagerank", batch),
-    "sum": lambda bed, batch: traversals.Reduce(bed, "sum", "float32"),
-    "product": lambda bed, batch: traversals.Reduce(bed, "product", "float32"),
-    "propagate": lambda bed, batch: traversals.Propagate(bed),
+    "bfs": lambda fixture, batch: algorithms.FromScratch(fixture, "bfs"),
+    "pagerank": lambda fixture, batch: algorithms.FromScratch(fixture, "pagerank"),
+    "bfs-current": lambda fixture, batch: algorithms.KeptCurrent(fixture, "bfs", batch),
+    "pagerank-current": lambda fixture, batch: algorithms.KeptCurrent(fixture, "pagerank", batch),
+    "sum": lambda fixture, batch: operators.Reduce(fixture, "sum", "float32"),
+    "product": lambda fixture, batch: operators.Reduce(fixture, "product", "float32"),
+    "propagate": lambda fixture, batch: operators.Propagate(fixture),
 }
 
 
@@ -45,24 +46,24 @@ def graph(full: bool) -> inputs.Input:
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_workload(benchmark, workload, backend, device, graph, full):
-    task = WORKLOADS[workload](Bed(backend, graph, device, seed=constants.SEED), 2**14 if full else 2**5)
+    task = WORKLOADS[workload](Fixture(backend, graph, device, seed=constants.SEED), 2**14 if full else 2**5)
     task.setup()
     for _ in range(1 + constants.WARMUPS * full):
-        state = task.prepare()
-        _, result = timed(task, state)
-        task.check(state, result)
-        task.restore(state, result)
+        prepared = task.prepare()
+        _, result = timed(task, prepared)
+        task.check(prepared, result)
+        task.restore(prepared, result)
     last = []
 
     def setup():
         if last:
             task.restore(*last.pop())
-        state = task.prepare()
+        prepared = task.prepare()
         device.synchronize()
-        return (state,), {}
+        return (prepared,), {}
 
-    def action(state):
-        last.append((state, task.action(state)))
+    def action(prepared):
+        last.append((prepared, task.action(prepared)))
         device.synchronize()
 
     benchmark.group = workload

@@ -1,14 +1,14 @@
-"""What the tests of the benchmark share: beds of a backend, and tables as text."""
+"""What the tests of the benchmark share: fixtures of a backend, and tables as text."""
 
 from rich.console import Console
 
-from suricate.bench.beds import Bed
+from suricate.bench.fixtures import Fixture
 from suricate.devices import CPU
 
 
-def bed_of(backend, data, device=CPU, **options):
-    """Return a bed of ``backend``, always with the same seed."""
-    return Bed(backend, data, device, seed=9, **options)
+def fixture_of(backend, data, device=CPU, **options):
+    """Return a fixture of ``backend``, always with the same seed."""
+    return Fixture(backend, data, device, seed=9, **options)
 
 
 def text_of(*renderables):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.bench.syncs import captured, count_syncs
+from suricate.bench.machine.syncs import captured, count_syncs
 from suricate.primitives.cuda import Mirror
 
 pytestmark = pytest.mark.gpu

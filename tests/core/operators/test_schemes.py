@@ -10,7 +10,7 @@ from operator_cases import make_case, neutral, reduce_at, schemes
 from tutorial_backend import TutorialStore
 
 import suricate as su
-from suricate.bench.syncs import count_syncs
+from suricate.bench.machine.syncs import count_syncs
 from suricate.devices import CPU
 from suricate.operators import updated
 

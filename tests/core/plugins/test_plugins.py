@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -467,6 +468,20 @@ def test_example_runs_on_every_backend(example: Path, tmp_path: Path, backend: s
     assert done.returncode == 0, done.stderr
     assert backend in done.stdout
     assert values.read_text().split() == ["vertex,value", "0,0.66", "1,1.0", "2,0.5", "3,0.0"]
+
+
+def test_example_has_verified_rows_in_the_benchmark(example: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
+    done = suricate(example, "bench", "--suite", "algorithms", "--graph", "uniform:40:300", "--device", "cpu",
+                    "--repeats", "1", "--time-limit", "0", "--output", str(results))  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    mine = [row for row in rows if row.get("algorithm") == "concentration"]
+    assert {row["backend"] for row in mine} == {"slabhash", "hornet_like", "csr_baseline"}
+    assert {row["workload"] for row in mine} == {"from scratch", "kept current", "update alone"}
+    for row in mine:
+        assert (row["status"], row["verified"]) == ("ok", "reference() of concentration")
+        assert row["median_s"] > 0
 
 
 def test_example_passes_its_own_test(example: Path) -> None:

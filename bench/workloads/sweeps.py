@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from suricate.bench.beds import Bed
+from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
 from suricate.errors import UnknownNameError
 from suricate.store import Store
@@ -15,8 +15,8 @@ from suricate.store import Store
 WIDTH = "_bytes"  #: a knob whose name ends like this is the width of the storage units
 
 
-class KnobBed(Bed):
-    """A bed of one setting of a backend's options; what the backend refuses is left out, not an error."""
+class KnobFixture(Fixture):
+    """A fixture of one setting of a backend's options; what the backend refuses is skipped, not an error."""
 
     def empty_graph(self, **kind: Any) -> Any:
         """Return a new graph without edges."""

@@ -8,64 +8,64 @@ from typing import Any
 
 import numpy as np
 
-from suricate.bench.beds import Bed
-from suricate.bench.operations import BedTask
-from suricate.bench.oracle import EdgeModel, check_content, keys_of
+from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
-from suricate.bench.states import bytes_per_edge
+from suricate.bench.scenarios import bytes_per_edge
+from suricate.bench.verify.edges import EdgeModel, check_content, keys_of
+from suricate.bench.workloads.base import FixtureTask
 
 ORDERS = ("as given", "sorted", "shuffled")  #: of the edges in a bulk build
 
 
-def ordered(bed: Bed, order: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def ordered(fixture: Fixture, order: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return sources, destinations and weights (or None) of the input in one of :data:`ORDERS`."""
-    data, weight = bed.data, bed.data.weight if bed.weighted else None
+    data, weight = fixture.data, fixture.data.weight if fixture.weighted else None
     if order == "as given":
         return data.src, data.dst, weight
     if order == "sorted":
         at = np.argsort(keys_of(data.src, data.dst), kind="stable")
     else:
-        at = bed.rng("shuffled").permutation(len(data.src))
+        at = fixture.rng("shuffled").permutation(len(data.src))
     return data.src[at], data.dst[at], None if weight is None else weight[at]
 
 
-class Build(BedTask):
+class Build(FixtureTask):
     """All edges of the input into an empty graph, in one batch."""
 
     workload = "bulk build"
     does = "makes a graph and inserts all edges of the input, as one batch: in the order of the file, sorted, shuffled"
 
-    def __init__(self, bed: Bed, order: str = "as given") -> None:
-        super().__init__(bed)
+    def __init__(self, fixture: Fixture, order: str = "as given") -> None:
+        super().__init__(fixture)
         self.order = order
-        self.say("" if order == "as given" else f"{order} edges")
+        self.label_row("" if order == "as given" else f"{order} edges")
 
     def setup(self) -> None:
         """Put the edges on the device."""
-        self.host = ordered(self.bed, self.order)
+        self.host = ordered(self.fixture, self.order)
         self.items = len(self.host[0])
-        self.edges = self.bed.upload(*self.host)
+        self.edges = self.fixture.upload(*self.host)
 
-    def action(self, state: Any) -> Any:
+    def action(self, prepared: Any) -> Any:
         """Build."""
-        graph = self.bed.empty_graph()
+        graph = self.fixture.empty_graph()
         graph.insert_edges(*self.edges)
         return graph
 
-    def check(self, state: Any, result: Any) -> None:
+    def check(self, prepared: Any, result: Any) -> None:
         """Compare the content; have the backend check its invariants."""
-        if self.bed.silent:
+        if self.fixture.silent:
             return
-        check_content(result, self.bed.model() if self.order == "as given" else EdgeModel(*self.host))
+        check_content(result, self.fixture.model() if self.order == "as given" else EdgeModel(*self.host))
         result.store("out").check()
         self.facts = bytes_per_edge(result)
 
     def extra(self) -> dict[str, Any]:
         """Return the bytes per edge of what was built."""
-        return {} if self.bed.silent else self.facts
+        return {} if self.fixture.silent else self.facts
 
 
-class Growth(BedTask):
+class Growth(FixtureTask):
     """All edges of the input, shuffled, batch after batch into an empty graph."""
 
     workload = "growth"
@@ -74,11 +74,11 @@ class Growth(BedTask):
     def setup(self) -> None:
         """Put the batches on the device."""
         assert self.batch is not None
-        self.host = ordered(self.bed, "shuffled")
+        self.host = ordered(self.fixture, "shuffled")
         self.items = len(self.host[0])
         if self.items < self.batch:
             raise Skipped(f"a batch of {self.batch} edges is more than all {self.items}")
-        whole = self.bed.upload(*self.host)
+        whole = self.fixture.upload(*self.host)
         bounds = range(0, self.items, self.batch)
         self.batches = [[None if part is None else part[at : at + self.batch] for part in whole] for at in bounds]
         self.slowest: list[float] = []
@@ -86,7 +86,7 @@ class Growth(BedTask):
 
     def prepare(self) -> Any:
         """Make an empty graph."""
-        return self.bed.empty_graph()
+        return self.fixture.empty_graph()
 
     def action(self, graph: Any) -> list[float]:
         """Insert batch after batch; return the moments when each was complete."""
@@ -99,7 +99,7 @@ class Growth(BedTask):
 
     def check(self, graph: Any, moments: Any) -> None:
         """Compare the content; have the backend check its invariants."""
-        if self.bed.silent:
+        if self.fixture.silent:
             return
         check_content(graph, EdgeModel(*self.host))
         graph.store("out").check()
@@ -118,4 +118,4 @@ class Growth(BedTask):
             "slowest_batch_s": statistics.median(self.slowest),
             "median_batch_s": statistics.median(self.median),
         }
-        return batches if self.bed.silent else {**batches, **self.facts}
+        return batches if self.fixture.silent else {**batches, **self.facts}

@@ -1,4 +1,4 @@
-"""Test beds: one backend on one input and device, with the graphs that its tasks share, and seeded batches."""
+"""Fixtures: one backend on one input and device, with the graphs that its tasks share, and seeded batches."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 
 from suricate.bench import constants
 from suricate.bench.inputs import Input
-from suricate.bench.oracle import EdgeModel, check_content, keys_of
 from suricate.bench.runner import Skipped
+from suricate.bench.verify.edges import EdgeModel, check_content, keys_of
 from suricate.devices import Device
 from suricate.store import Store
 from suricate.types import EdgeList
 
 
-class Bed:
+class Fixture:
     """A backend (its name or class) on an input and a device.
 
     Graphs are built and verified on first use, and kept until :meth:`reset`.
     ``weighted`` says whether graphs carry the input's weights (float32) where a task does not decide that itself;
     ``checks`` and ``options`` are passed on to ``Graph``. With ``hints``, graphs are given the exact degrees of the
-    input as hints. ``label`` is what rows say of the bed besides. ``silent`` marks the store that does nothing, which
-    is not verified.
+    input as hints. ``label`` is what rows add about the fixture. ``silent`` marks the store that does nothing, which is
+    not verified.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Bed:
         self.label = label
         self.traits = tuple(part for part in ("with hints" if hints else "", label) if part)
         self.settings = {"backend": backend, "device": str(device), "checks": checks, **self.options}
-        self.kept: dict[Any, Any] = {}  #: what tasks share besides, until :meth:`reset`
+        self.cache: dict[Any, Any] = {}  #: what else tasks share, until :meth:`reset`
         self._graphs: dict[tuple[bool, bool], Any] = {}
 
     def empty_graph(self, *, weighted: bool | None = None, in_edges: bool = False) -> Any:
@@ -61,10 +61,10 @@ class Bed:
         """Return the exact degrees of the input, on the device."""
         names = ("degree_hints", "in_degree_hints") if in_edges else ("degree_hints",)
         for name in names:
-            if name not in self.kept:
+            if name not in self.cache:
                 degrees = self.data.out_degrees if name == "degree_hints" else self.data.in_degrees
-                self.kept[name] = self.device.xp.asarray(degrees)
-        return {name: self.kept[name] for name in names}
+                self.cache[name] = self.device.xp.asarray(degrees)
+        return {name: self.cache[name] for name in names}
 
     def graph(self, *, weighted: bool | None = None, in_edges: bool = False) -> Any:
         """Return the shared graph with all edges of the input, verified."""
@@ -89,7 +89,7 @@ class Bed:
     def reset(self) -> None:
         """Forget the graphs; the next task builds its own."""
         self._graphs.clear()
-        self.kept.clear()
+        self.cache.clear()
 
     def upload(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None = None) -> EdgeList:
         """Return edges in arrays on the device."""
@@ -107,10 +107,12 @@ class Bed:
 class HostBatch:
     """A batch on the host (uint32 ``src`` and ``dst``, ``weight`` or None) and, as ``edges``, on the device."""
 
-    def __init__(self, bed: Bed, src: np.ndarray, dst: np.ndarray, rng: np.random.Generator, weighted: bool) -> None:
+    def __init__(
+        self, fixture: Fixture, src: np.ndarray, dst: np.ndarray, rng: np.random.Generator, weighted: bool
+    ) -> None:
         self.src, self.dst = src, dst
         self.weight = rng.uniform(0.5, 1.5, len(src)).astype(np.float32) if weighted else None
-        self.edges: EdgeList = bed.upload(src, dst, self.weight)
+        self.edges: EdgeList = fixture.upload(src, dst, self.weight)
 
     @property
     def keys(self) -> np.ndarray:
@@ -125,15 +127,15 @@ class Batches:
     out-degree) to distinct vertices, uniformly chosen.
     """
 
-    def __init__(self, bed: Bed, size: int, purpose: str, *, weighted: bool = False) -> None:
-        self.bed, self.size, self.weighted = bed, size, weighted
-        self.rng = bed.rng(purpose, size)
+    def __init__(self, fixture: Fixture, size: int, purpose: str, *, weighted: bool = False) -> None:
+        self.fixture, self.size, self.weighted = fixture, size, weighted
+        self.rng = fixture.rng(purpose, size)
         self._shuffled: tuple[np.ndarray, np.ndarray] | None = None
 
     def draw(self, kind: str) -> HostBatch:
         """Return a batch of ``kind`` ``"uniform"``, ``"existing"``, ``"mixed"`` or ``"hub"``."""
         make = {"uniform": self._uniform, "existing": self._existing, "mixed": self._mixed, "hub": self._hub}[kind]
-        return HostBatch(self.bed, *make(self.size), self.rng, self.weighted)
+        return HostBatch(self.fixture, *make(self.size), self.rng, self.weighted)
 
     def _mixed(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         known, other = self._existing(size // 2), self._uniform(size - size // 2)
@@ -141,18 +143,18 @@ class Batches:
         return np.concatenate((known[0], other[0]))[order], np.concatenate((known[1], other[1]))[order]
 
     def _hub(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        data = self.bed.data
+        data = self.fixture.data
         if size > data.num_vertices:
             raise Skipped(f"a batch of {size} edges of one vertex is more than there are vertices")
         dst = self.rng.choice(data.num_vertices, size, replace=False).astype(np.uint32)
         return np.full(size, data.hub, np.uint32), dst
 
     def _uniform(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        n = self.bed.data.num_vertices
+        n = self.fixture.data.num_vertices
         return self.rng.integers(0, n, size, np.uint32), self.rng.integers(0, n, size, np.uint32)
 
     def _existing(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        model = self.bed.data.model
+        model = self.fixture.data.model
         if size > len(model):
             raise Skipped(f"a batch of {size} existing edges is more than the graph's {len(model)}")
         if self._shuffled is None:
@@ -164,7 +166,7 @@ class Batches:
 
 
 class Housekeeper:
-    """Compacts a graph between repeats when deleted edges have bloated it, so that all repeats meet the same state.
+    """Compacts a graph between repeats when deleted edges have bloated it, so that all repeats meet the same graph.
 
     Without, a rate would depend on the number of repeats before; what bloat costs is measured by the workload 'churn'.
     """
@@ -178,7 +180,7 @@ class Housekeeper:
         return self.graph.memory_usage().used > self.limit
 
     def tidy(self, batch: int) -> None:
-        """Compact if necessary, with room for the next ``batch`` edges."""
+        """Compact if necessary, with memory reserved for the next ``batch`` edges."""
         if self.bloated():
             self.graph.compact()
             self.graph.reserve(batch)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from suricate.bench.operations import BedTask
-from suricate.bench.oracle import check_content
-from suricate.bench.states import age, bytes_per_edge
+from suricate.bench.scenarios import age, bytes_per_edge
+from suricate.bench.verify.edges import check_content
+from suricate.bench.workloads.base import FixtureTask
 
 
-class Footprint(BedTask):
+class Footprint(FixtureTask):
     """Bytes by part."""
 
     workload = "footprint"
@@ -18,17 +18,17 @@ class Footprint(BedTask):
 
     def setup(self) -> None:
         """Count the edges."""
-        self.items = len(self.bed.data.model)
+        self.items = len(self.fixture.data.model)
 
-    def action(self, state: Any) -> dict[str, Any]:
+    def action(self, prepared: Any) -> dict[str, Any]:
         """Build, read, churn, read."""
-        graph = self.bed.empty_graph()
-        graph.insert_edges(*self.bed.all_edges())
+        graph = self.fixture.empty_graph()
+        graph.insert_edges(*self.fixture.all_edges())
         self._verify(graph)
         built = _sizes(graph)
-        age(self.bed, graph)
+        age(self.fixture, graph)
         self._verify(graph)
-        data = self.bed.data
+        data = self.fixture.data
         return {
             **built,
             "churned": _sizes(graph),
@@ -38,7 +38,7 @@ class Footprint(BedTask):
             "max_degree": int(data.out_degrees.max()),
         }
 
-    def check(self, state: Any, result: dict[str, Any]) -> None:
+    def check(self, prepared: Any, result: dict[str, Any]) -> None:
         """Keep what was read; the graph was verified both times."""
         self.found = result
 
@@ -47,7 +47,7 @@ class Footprint(BedTask):
         return self.found
 
     def _verify(self, graph: Any) -> None:
-        check_content(graph, self.bed.model())
+        check_content(graph, self.fixture.model())
         graph.store("out").check()
 
 

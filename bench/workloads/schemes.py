@@ -1,6 +1,6 @@
 """Workloads on the iteration schemes of the operators: the same pass by each of them.
 
-A pass starts from the whole graph, from a few vertices, or from the edges that were inserted behind a mark.
+A pass starts from the whole graph, from a few vertices, or from the edges that were inserted since a mark.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.algorithm import pull_bytes
 from suricate.arrays import sorted_distinct
 from suricate.bench import constants
-from suricate.bench.beds import Batches, Bed, Housekeeper
-from suricate.bench.operations import BedTask
-from suricate.bench.oracle import check_content, ends_of, expect
+from suricate.bench.fixtures import Batches, Fixture, Housekeeper
 from suricate.bench.runner import Skipped
-from suricate.bench.traversals import gather_traffic, value
+from suricate.bench.verify.edges import check_content, ends_of, expect
+from suricate.bench.workloads.base import FixtureTask
+from suricate.bench.workloads.operators import FAR, value
 from suricate.errors import RequirementError
 from suricate.operators import advance, neighbor_reduce
 from suricate.structures.frontier import Frontier
-
-FAR = np.iinfo(np.int32).max
 
 
 class Start(NamedTuple):
@@ -51,26 +50,26 @@ class Pass(NamedTuple):
 
     frontier: Any = None
     vertices: np.ndarray | None = None
-    new: np.ndarray = np.empty(0, np.uint64)  # keys of the edges behind the mark
+    new: np.ndarray = np.empty(0, np.uint64)  # keys of the edges since the mark
 
 
-class SchemeTask(BedTask):
+class SchemeTask(FixtureTask):
     """One operator by one scheme from one start."""
 
-    def __init__(self, bed: Bed, scheme: str, start: Start) -> None:
-        super().__init__(bed, start.size if start.kind == "marked" else None)
+    def __init__(self, fixture: Fixture, scheme: str, start: Start) -> None:
+        super().__init__(fixture, start.size if start.kind == "marked" else None)
         self.scheme, self.start = scheme, start
-        self.say(str(start), scheme)
+        self.label_row(str(start), scheme)
 
     def setup(self) -> None:
         """Get the graph, draw the vertex array."""
-        self.n, self.model = self.bed.data.num_vertices, self.bed.data.model
+        self.n, self.model = self.fixture.data.num_vertices, self.fixture.data.model
         if self.start.kind in ("random", "hubs") and self.start.size > self.n:
             raise Skipped(f"the graph has {self.n} vertices only")
-        self.graph = self.bed.graph(weighted=False)
-        self.keeper = Housekeeper(self.graph)
-        self.rng = self.bed.rng("scheme", self.start)
-        self.batches = Batches(self.bed, self.start.size, "marked")
+        self.graph = self.fixture.graph(weighted=False)
+        self.housekeeper = Housekeeper(self.graph)
+        self.rng = self.fixture.rng("scheme", self.start)
+        self.batches = Batches(self.fixture, self.start.size, "marked")
         self.other = None
         if self.start.kind in ("random", "hubs"):
             self.other = Frontier.from_vertices(self.graph, self.rng.choice(self.n, self.start.size, replace=False))
@@ -89,9 +88,9 @@ class SchemeTask(BedTask):
         if self.start.kind == "random":
             vertices = np.sort(self.rng.choice(self.n, self.start.size, replace=False))
         else:
-            vertices = np.sort(np.argpartition(self.bed.data.out_degrees, -self.start.size)[-self.start.size :])
+            vertices = np.sort(np.argpartition(self.fixture.data.out_degrees, -self.start.size)[-self.start.size :])
         drawn = Pass(Frontier.from_vertices(self.graph, vertices), vertices)
-        return self._counted(drawn, int(self.bed.data.out_degrees[vertices].sum()))
+        return self._counted(drawn, int(self.fixture.data.out_degrees[vertices].sum()))
 
     def _marked(self) -> Pass:
         self.graph.mark()
@@ -119,7 +118,7 @@ class SchemeTask(BedTask):
             raise Skipped(str(error)) from error
 
     def call(self, frontier: Any, scheme: str, *, spare: bool = False) -> Any:
-        """Call the operator; with ``spare`` into an array that nobody looks at."""
+        """Call the operator; with ``spare`` into an array that is not read."""
         raise NotImplementedError
 
     def edges_of(self, drawn: Pass) -> tuple[np.ndarray, np.ndarray]:
@@ -133,10 +132,10 @@ class SchemeTask(BedTask):
         return ends_of(self.model.plus(drawn.new))
 
     def restore(self, drawn: Pass, result: Any) -> None:
-        """Take out what was inserted behind the mark."""
+        """Take out what was inserted since the mark."""
         if len(drawn.new):
-            self.graph.delete_edges(*self.bed.upload(*ends_of(drawn.new))[:2])
-            self.keeper.tidy(self.start.size)
+            self.graph.delete_edges(*self.fixture.upload(*ends_of(drawn.new))[:2])
+            self.housekeeper.tidy(self.start.size)
 
     def finish(self) -> None:
         """Verify that the graph is what it was, if anything was inserted."""
@@ -180,7 +179,7 @@ class Pull(SchemeTask):
     def traffic(self) -> int | None:
         """Of a pass over the whole graph: ids and offsets once, every vertex value read and written once."""
         whole = self.start.kind == "whole"
-        return gather_traffic(self.n, len(self.model), self.values.itemsize) if whole else None
+        return pull_bytes(self.n, len(self.model), self.values.itemsize) if whole else None
 
 
 class Push(SchemeTask):
@@ -216,11 +215,11 @@ class Push(SchemeTask):
         expect(np.array_equal(found, np.flatnonzero(expected < FAR)), "advance returned other vertices than changed")
 
 
-def scheme_tasks(bed: Bed, marked: Bed) -> list[BedTask]:
+def scheme_tasks(fixture: Fixture, marked: Fixture) -> list[FixtureTask]:
     """Return the tasks of a backend; ``marked`` has a graph of its own, which is inserted into."""
-    tasks: list[BedTask] = []
+    tasks: list[FixtureTask] = []
     for kind in (Pull, Push):
-        tasks += [kind(bed, scheme, WHOLE) for scheme in SCHEMES["whole"]]
-        tasks += [kind(bed, scheme, start) for start in FEW for scheme in FEW_SCHEMES]
+        tasks += [kind(fixture, scheme, WHOLE) for scheme in SCHEMES["whole"]]
+        tasks += [kind(fixture, scheme, start) for start in FEW for scheme in FEW_SCHEMES]
         tasks += [kind(marked, scheme, start) for start in MARKED for scheme in SCHEMES["marked"]]
     return tasks

@@ -1,7 +1,6 @@
 """Reference rows: the same work by SciPy on the CPU, and a store that does nothing. They are not verified.
 
-SciPy's sums and searches are what the backends are verified against; the store that does nothing shows what the driver
-and the graph cost themselves (the ``Dummy`` of the GFE driver).
+The store that does nothing shows what the driver and the graph cost themselves (the ``Dummy`` of the GFE driver).
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from suricate.bench import constants
-from suricate.bench.beds import Bed
-from suricate.bench.oracle import pagerank
+from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Task
+from suricate.bench.workloads.algorithms import Subject
+from suricate.bench.workloads.operators import Propagate, Reduce
 from suricate.devices import Array
 from suricate.store import Store
 from suricate.types import EdgeList, Outcome
@@ -29,8 +28,8 @@ class ScipyTask(Task):
 
     backend = SCIPY
 
-    def __init__(self, bed: Bed, detail: str = "") -> None:
-        self.bed, self.data, self.detail = bed, bed.data, detail
+    def __init__(self, fixture: Fixture, detail: str = "") -> None:
+        self.fixture, self.data, self.detail = fixture, fixture.data, detail
 
     def setup(self) -> None:
         """Build the matrix."""
@@ -47,59 +46,62 @@ class ScipyBuild(ScipyTask):
         """Count the edges."""
         self.items = len(self.data.src)
 
-    def action(self, state: Any) -> Any:
+    def action(self, prepared: Any) -> Any:
         """Build."""
         n = self.data.num_vertices
         index = self.data.src.astype(np.int32), self.data.dst.astype(np.int32)
         return sparse.coo_array((np.ones(self.items, np.int8), index), shape=(n, n)).tocsr()
 
 
-class ScipyBFS(ScipyTask):
-    """Breadth-first order and predecessors."""
+class Peer(ScipyTask):
+    """An algorithm as SciPy does it, by the ``peer()`` that the algorithm brings; with the parameters of its rows."""
 
     workload = "from scratch"
-    algorithm: str | None = "bfs"
 
-    def action(self, state: Any) -> Any:
+    def __init__(self, fixture: Fixture, algorithm: str) -> None:
+        super().__init__(fixture)
+        self.algorithm, self.subject = algorithm, Subject(fixture, algorithm)
+
+    def setup(self) -> None:
+        """Build the matrix."""
+        model = self.fixture.model(weighted=self.subject.weighted)
+        dtype = np.float32 if self.subject.weighted else np.int8
+        self.items, self.matrix = len(model), model.csr(self.data.num_vertices, dtype)
+
+    def action(self, prepared: Any) -> Any:
+        """Compute."""
+        return self.subject.kind.peer(self.matrix, **self.subject.params)
+
+
+class ScipyLevels(ScipyTask):
+    """Breadth-first order and predecessors, the reference of ``propagate``."""
+
+    workload = Propagate.workload
+
+    def __init__(self, fixture: Fixture) -> None:
+        super().__init__(fixture, Propagate.detail)
+
+    def action(self, prepared: Any) -> Any:
         """Search."""
         return csgraph.breadth_first_order(self.matrix, self.data.source)
-
-
-class ScipyPropagate(ScipyBFS):
-    """The same, as the reference of the operator."""
-
-    workload, algorithm = "propagate", None
-
-    def __init__(self, bed: Bed) -> None:
-        super().__init__(bed, "bfs levels")
-
-
-class ScipyPageRank(ScipyTask):
-    """Power iteration with the parameters of the backends' rows."""
-
-    workload, algorithm = "from scratch", "pagerank"
-
-    def action(self, state: Any) -> Any:
-        """Iterate."""
-        return pagerank(self.matrix, **constants.PAGERANK)  # type: ignore[arg-type]
 
 
 class ScipyReduce(ScipyTask):
     """Matrix-vector product."""
 
-    workload = "neighbor_reduce"
+    workload = Reduce.workload
 
-    def __init__(self, bed: Bed, function: str, dtype: str) -> None:
-        super().__init__(bed, f"{function} {dtype}")
+    def __init__(self, fixture: Fixture, function: str, dtype: str) -> None:
+        super().__init__(fixture, f"{function} {dtype}")
         self.dtype, self.weighted = np.dtype(dtype), function == "product"
 
     def setup(self) -> None:
         """Build the matrix in the dtype of the vector."""
-        model = self.bed.model(weighted=self.weighted)
+        model = self.fixture.model(weighted=self.weighted)
         self.items, self.matrix = len(model), model.csr(self.data.num_vertices, self.dtype)
-        self.x = self.bed.rng("values").uniform(0.5, 1.5, self.data.num_vertices).astype(self.dtype)
+        self.x = self.fixture.rng("values").uniform(0.5, 1.5, self.data.num_vertices).astype(self.dtype)
 
-    def action(self, state: Any) -> Any:
+    def action(self, prepared: Any) -> Any:
         """Multiply."""
         return self.matrix @ self.x
 

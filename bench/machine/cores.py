@@ -1,8 +1,8 @@
-"""A quiet core for the thread that times small batches.
+"""A quiet core for the thread that times small batches: opt-in, since users' threads run where the system puts them.
 
 On virtual machines a loop of fixed length takes up to twice as long at times, for milliseconds to seconds, on some
-cores while others are quiet: so it is when the core's other hardware thread is busy. A small batch then takes a fifth
-more. The loop shows it within microseconds, so the thread goes to another core ahead of a repeat. All repeats count.
+cores while others are quiet, because the core's other hardware thread is busy. A small batch then takes a fifth more.
+The loop shows it within microseconds, so the thread moves to another core before a repeat. All repeats count.
 """
 
 from __future__ import annotations
@@ -11,23 +11,22 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any
 
 from suricate.bench import constants
 from suricate.devices import Device
 
 
-def quiet_core(device: Device) -> AbstractContextManager[Any]:
-    """Return what to do the timed part of a repeat in, again and again.
-
-    It does nothing on the CPU, whose backends have threads of their own, and where a thread cannot choose its core.
-    """
-    if not device.is_cuda or not hasattr(os, "sched_setaffinity"):
-        return nullcontext()
-    with suppress(PermissionError):
-        return QuietCore()
-    return nullcontext()
+def reason_against(device: Device) -> str | None:
+    """Return why timing on ``device`` cannot choose its core, or None if it can."""
+    if not device.is_cuda:
+        return "backends of the CPU run on all cores: it needs a CUDA device"
+    if not hasattr(os, "sched_setaffinity"):
+        return "threads cannot choose a core on this system"
+    try:
+        os.sched_setaffinity(0, os.sched_getaffinity(0))
+    except PermissionError:
+        return "this process may not choose a core"
+    return None
 
 
 def probe() -> float:
@@ -46,7 +45,7 @@ class QuietCore:
     """Context manager: the calling thread stays on one core, and starts on a quiet one if there is any.
 
     A core is quiet if ``probe`` takes at most ``BUSY_CORE`` times the least that it has taken on any core. If none is,
-    the thread stays on one of them after a look at each. At the end it may run again where it might before.
+    the thread stays on one of them after probing each. Afterwards the thread may run where it might before.
     """
 
     def __init__(self, probe: Callable[[], float] = probe) -> None:

@@ -1,13 +1,14 @@
-"""The matrix on a tiny graph: right backends pass, broken ones fail, and how batches come about."""
+"""Suites, batches and operations on a tiny graph: right backends pass, broken ones fail."""
 
 import numpy as np
 import pytest
-from bench_cases import bed_of
+from bench_cases import fixture_of
 
-from suricate.bench import builds, inputs, matrix, operations, traversals
-from suricate.bench.beds import Batches, Housekeeper
-from suricate.bench.oracle import keys_of
+from suricate.bench import inputs, suites
+from suricate.bench.fixtures import Batches, Housekeeper
 from suricate.bench.runner import Limits, Skipped, measure
+from suricate.bench.verify.edges import keys_of
+from suricate.bench.workloads import builds, operations
 from suricate.devices import CPU, resolve_device
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
@@ -18,7 +19,7 @@ QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
 
 @pytest.mark.parametrize("kind", ["uniform", "existing", "mixed", "hub"])
 def test_batches(data, kind):
-    batches = Batches(bed_of("any", data), 32, "test", weighted=True)
+    batches = Batches(fixture_of("any", data), 32, "test", weighted=True)
     first, second = batches.draw(kind), batches.draw(kind)
     known = data.model.contains(first.keys)
     assert len(first.keys) == len(first.edges.weight) == 32
@@ -32,7 +33,7 @@ def test_batches(data, kind):
         assert data.out_degrees[first.src[0]] == data.out_degrees.max()
         assert len(np.unique(first.src)) == 1
         assert len(np.unique(first.dst)) == 32
-    again = Batches(bed_of("other", data), 32, "test", weighted=True).draw(kind)
+    again = Batches(fixture_of("other", data), 32, "test", weighted=True).draw(kind)
     assert np.array_equal(first.keys, again.keys)  # the same for every backend
     assert np.array_equal(first.weight, again.weight)
 
@@ -40,7 +41,7 @@ def test_batches(data, kind):
 @pytest.mark.parametrize(("kind", "size"), [("existing", 10_000), ("hub", 41)])
 def test_more_edges_than_there_are(data, kind, size):
     with pytest.raises(Skipped):
-        Batches(bed_of("any", data), size, "test").draw(kind)
+        Batches(fixture_of("any", data), size, "test").draw(kind)
 
 
 # -- operations --------------------------------------------------------------------------------------------------------
@@ -50,19 +51,19 @@ def test_more_edges_than_there_are(data, kind, size):
 @pytest.mark.parametrize("pairs", [None, "uniform", "existing", "mixed", "hub"])
 @pytest.mark.parametrize("kind", operations.OPERATIONS)
 def test_operations_verify_a_right_backend_and_leave_the_graph_as_it_was(data, broken_backends, kind, pairs, weighted):
-    bed = bed_of("tutorial", data, weighted=weighted)
+    fixture = fixture_of("tutorial", data, weighted=weighted)
     for size in (8, 32):  # one is undone, after the other the graph is made anew
-        found = measure(kind(bed, size, pairs), QUICK)
+        found = measure(kind(fixture, size, pairs), QUICK)
         assert (found.status, found.reason) == ("ok", "")
         assert found.timing.repeats == 2
-    edges = bed.kept["fresh"].graph.edges()
+    edges = fixture.cache["fresh"].graph.edges()
     assert np.array_equal(np.sort(keys_of(edges.src, edges.dst)), data.model.keys)
 
 
 def test_operations_on_every_backend_and_device(data, backend, device):
-    bed = bed_of(backend, data, device)
-    tasks = [builds.Build(bed), operations.Memory(bed), *(kind(bed, 32) for kind in operations.OPERATIONS)]
-    tasks += [operations.Churn(bed, 32)]
+    fixture = fixture_of(backend, data, device)
+    tasks = [builds.Build(fixture), operations.Memory(fixture), *(kind(fixture, 32) for kind in operations.OPERATIONS)]
+    tasks += [operations.Churn(fixture, 32)]
     for task in tasks:
         found = measure(task, QUICK)
         assert (task.workload, found.status, found.reason) == (task.workload, "ok", "")
@@ -70,14 +71,14 @@ def test_operations_on_every_backend_and_device(data, backend, device):
 
 
 def test_the_limit_of_growth_stays_that_of_the_start(data, broken_backends):
-    bed = bed_of("tutorial", data)
-    first = operations.Insert(bed, 32)
+    fixture = fixture_of("tutorial", data)
+    first = operations.Insert(fixture, 32)
     first.setup()
-    limit = first.stage.keeper.limit
+    limit = first.subject.housekeeper.limit
     first.graph.insert_edges([0] * 40, range(40))
-    second = operations.Delete(bed, 32)
+    second = operations.Delete(fixture, 32)
     second.setup()
-    assert second.stage.keeper.limit == limit
+    assert second.subject.housekeeper.limit == limit
 
 
 def test_a_bloated_graph_is_compacted_between_repeats(data):
@@ -112,8 +113,8 @@ def test_a_bloated_graph_is_compacted_between_repeats(data):
     ],
 )
 def test_broken_backends_fail_and_have_no_time(data, broken_backends, backend, kind, status):
-    bed = bed_of(backend, data)
-    found = measure(kind(bed) if kind is builds.Build else kind(bed, 32), QUICK)
+    fixture = fixture_of(backend, data)
+    found = measure(kind(fixture) if kind is builds.Build else kind(fixture, 32), QUICK)
     assert found.status == status
     assert (found.timing is None) == (status != "ok")
     assert bool(found.reason) == (status != "ok")
@@ -123,10 +124,10 @@ def test_a_graph_that_is_wrong_only_after_the_timing_has_no_time_either(data, br
     class Spoiling(operations.Query):
         def action(self, batch):
             found = super().action(batch)
-            self.graph.delete_edges(self.bed.data.src[:1], self.bed.data.dst[:1])
+            self.graph.delete_edges(self.fixture.data.src[:1], self.fixture.data.dst[:1])
             return found
 
-    found = measure(Spoiling(bed_of("tutorial", data), 32), QUICK)
+    found = measure(Spoiling(fixture_of("tutorial", data), 32), QUICK)
     assert found.status == "FAIL"
     assert found.timing is None
 
@@ -143,83 +144,35 @@ def test_the_last_timed_batch_is_verified(data, broken_backends):
             return delta
 
     for size in (8, 32):
-        found = measure(Slipping(bed_of("tutorial", data), size, "existing"), QUICK)
+        found = measure(Slipping(fixture_of("tutorial", data), size, "existing"), QUICK)
         assert (found.status, found.timing) == ("FAIL", None)
 
 
 def test_the_dummy_is_measured_but_not_verified(data):
-    bed = matrix.Plan((), CPU).dummy_bed(data)
+    fixture = suites.Selection((), CPU).dummy_fixture(data)
     for kind in operations.OPERATIONS:
-        task = kind(bed, 32)
+        task = kind(fixture, 32)
         assert measure(task, QUICK).timing is not None
         assert task.oracle is None
         assert task.backend == "dummy"
 
 
-# -- algorithms and operators ------------------------------------------------------------------------------------------
+# -- suites ------------------------------------------------------------------------------------------------------------
 
 
-def test_algorithms_and_operators_on_every_backend_and_device(data, backend, device):
-    bed = bed_of(backend, data, device)
-    tasks = [kind(bed, name, 20) for name in traversals.ORACLES for kind in (traversals.Current, traversals.Repair)]
-    tasks += [traversals.Scratch(bed, name) for name in traversals.ORACLES]
-    tasks += [traversals.Reduce(bed, "sum", "float32"), traversals.Reduce(bed, "product", "float64")]
-    tasks += [traversals.Propagate(bed)]
-    for task in tasks:
-        found = measure(task, QUICK)
-        name = f"{task.workload} {task.algorithm} {task.detail}"
-        assert (name, found.status, found.reason) == (name, "ok", "")
-    assert all(task.traffic() > 0 for task in tasks[4:])
+def test_backends_of_a_selection():
+    assert {"slabhash", "hornet_like", "csr_baseline"} <= set(suites.backend_names((), CPU))
+    assert suites.backend_names(("csr_baseline",), resolve_device("cpu")) == ("csr_baseline",)
 
 
-@pytest.mark.parametrize("kind", [traversals.Stream, traversals.Window])
-@pytest.mark.parametrize("algorithm", [None, *traversals.ORACLES])
-def test_streams(temporal_file, kind, algorithm):
-    data = inputs.load(str(temporal_file))
-    task = kind(bed_of("csr_baseline", data), algorithm, 5)
-    assert task.verified_repeats == 5
-    assert task.batch == 8
-    found = measure(task, Limits(min_repeats=7, max_repeats=7, warmups=1))  # past the end of the stream, and again
-    assert (found.status, found.reason) == ("ok", "")
-
-
-def test_a_stale_tracker_is_noticed(temporal_file):
-    class Stale(traversals.Stream):
-        def action(self, state):
-            self.graph.insert_edges(*state[0])
-
-        def prepare(self):
-            state = super().prepare()
-            if self.at == 1:
-                self.tracker = type("Frozen", (), {"result": self.tracker.result.copy()})()
-            return state
-
-    data = inputs.load(str(temporal_file))
-    found = measure(Stale(bed_of("csr_baseline", data), "pagerank", 5), QUICK)
-    assert found.status == "FAIL"
-    assert "pagerank" in found.reason
-
-
-def test_a_stream_needs_time_stamps(data):
-    assert measure(traversals.Stream(bed_of("csr_baseline", data)), QUICK).status == "skip"
-
-
-# -- plans -------------------------------------------------------------------------------------------------------------
-
-
-def test_backends_of_a_plan():
-    assert {"slabhash", "hornet_like", "csr_baseline"} <= set(matrix.backend_names((), CPU))
-    assert matrix.backend_names(("csr_baseline",), resolve_device("cpu")) == ("csr_baseline",)
-
-
-def test_the_demo_has_every_cell(temporal_file):
+def test_the_demo_has_every_row(temporal_file):
     data = inputs.load(str(temporal_file))
     backends = ("slabhash", "hornet_like", "csr_baseline")
-    tasks = matrix.demo_tasks(matrix.Plan(backends, CPU, batches=(32,)), data)
-    cells = {(task.backend, task.workload, task.algorithm) for task in tasks}
+    tasks = suites.demo_tasks(suites.Selection(backends, CPU, batches=(32,)), data)
+    rows = {(task.backend, task.workload, task.algorithm) for task in tasks}
     for backend in backends:
         for workload in ("bulk build", "insert", "delete", "query", "stream"):
-            assert (backend, workload, None) in cells
+            assert (backend, workload, None) in rows
         for algorithm in ("bfs", "pagerank"):
-            assert (backend, "from scratch", algorithm) in cells
-            assert (backend, "stream", algorithm) in cells
+            assert (backend, "from scratch", algorithm) in rows
+            assert (backend, "stream", algorithm) in rows

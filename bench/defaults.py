@@ -1,0 +1,24 @@
+"""What is measured and compared unless the command line says otherwise, read from ``data/defaults.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Suite(NamedTuple):
+    """A suite: whether ``--suite all`` includes it, and the graphs that it is measured on; None: all real ones."""
+
+    in_all: bool
+    graphs: tuple[str, ...] | None
+
+
+_data = tomllib.loads((Path(__file__).parent / "data" / "defaults.toml").read_text())
+
+BASELINE: str = _data["report"]["baseline"]  #: the backend that tables of ratios compare with
+SUITES = {
+    name: Suite(suite["all"], None if suite["graphs"] == "real" else tuple(suite["graphs"]))
+    for name, suite in _data["suites"].items()
+}
+ALL = tuple(name for name, suite in SUITES.items() if suite.in_all)

@@ -1,0 +1,1 @@
+"""What rows depend on besides the code: the device's bandwidth, its waits, cores, the environment."""

@@ -1,0 +1,99 @@
+"""Tables of backend against backend: times and rates, ratios, shares of bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.table import Table
+
+from suricate.bench import constants
+from suricate.bench.defaults import BASELINE
+from suricate.bench.reports.results import what
+from suricate.bench.reports.text import backends_of, count, label, new_table, time_and_rate
+from suricate.bench.workloads.references import DUMMY, SCIPY
+
+Rows = list[dict[str, Any]]
+
+
+def matrix(rows: Rows) -> list[Table]:
+    """Return a table per graph: a line per workload, algorithm and batch; a column per backend."""
+    tables = []
+    for title, group in _groups(rows):
+        columns = backends_of(group)
+        table = _by_backend(f"{title}: median time (rate in edges per second)", columns)
+        for (name, batch), found in _lines(group):
+            table.add_row(name, count(batch), *(_entry(found.get(backend)) for backend in columns))
+        tables.append(table)
+    return tables
+
+
+def ratios(rows: Rows) -> list[Table]:
+    """Return a table per graph: how many times as fast as the baseline, and as the reference, each row is."""
+    tables = []
+    for title, group in _groups(rows):
+        timed = [row for row in group if row["median_s"]]
+        columns = [backend for backend in backends_of(timed) if backend not in (SCIPY, DUMMY)]
+        table = _by_backend(f"{title}: times as fast as {BASELINE} / as scipy", columns)
+        for (name, batch), found in _lines(timed):
+            if set(found) & set(columns) and {BASELINE, SCIPY} & set(found):
+                table.add_row(name, count(batch), *(_ratio(found, backend) for backend in columns))
+        if table.row_count:
+            tables.append(table)
+    return tables
+
+
+def bandwidths(rows: Rows) -> Table | None:
+    """Return a table of the achieved share of the measured peak bandwidth, or None if no row has one."""
+    shares = [row for row in rows if row["bandwidth_share"]]
+    if not shares:
+        return None
+    table = Table("graph", "backend", "workload", title="least memory traffic / time, against a device copy")
+    table.add_column("GB/s", justify="right")
+    table.add_column("share of peak", justify="right")
+    for row in shares:
+        share, speed = f"{100 * row['bandwidth_share']:.0f} %", f"{row['bytes_per_s'] / 1e9:.0f}"
+        table.add_row(row["graph"], label(row["backend"]), what(row), speed, share)
+    return table
+
+
+def _groups(rows: Rows) -> Iterator[tuple[str, Rows]]:
+    """Yield the rows of each graph and device; those of the reference go with the backends of their run."""
+    devices: dict[str, str] = {row["run"]: row["device"] for row in rows if row["backend"] != SCIPY}
+    groups: dict[tuple[str, str], Rows] = {}
+    for row in rows:
+        device = row["device"]
+        if row["backend"] == SCIPY and row["run"] in devices:
+            device = devices[row["run"]]
+        groups.setdefault((row["graph"], device), []).append(row)
+    for (graph, device), group in groups.items():
+        yield f"{graph} on {device}", group
+
+
+def _lines(rows: Rows) -> Iterator[tuple[tuple[str, int | None], dict[str, dict[str, Any]]]]:
+    """Yield workload and batch, with the rows by backend."""
+    lines: dict[tuple[str, int | None], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        lines.setdefault((what(row), row["batch"]), {})[row["backend"]] = row
+    yield from lines.items()
+
+
+def _by_backend(title: str, backends: list[str]) -> Table:
+    return new_table(title, "workload", ["batch", *map(label, backends)])
+
+
+def _entry(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    if row["status"] != "ok":
+        return {"FAIL": "[bold red]FAIL[/]", "ERROR": "[bold red]ERROR[/]"}.get(row["status"], "skipped")
+    if row["median_s"] is None:
+        return f"{row['extra']['bytes_per_edge']:.1f} B/edge" if "bytes_per_edge" in row["extra"] else ""
+    return time_and_rate(row) + (" !" if row["noise"] > constants.NOISY else "")
+
+
+def _ratio(found: dict[str, dict[str, Any]], backend: str) -> str:
+    if backend not in found:
+        return ""
+    own = found[backend]["median_s"]
+    return " / ".join(f"{found[other]['median_s'] / own:.2f}" if other in found else "-" for other in (BASELINE, SCIPY))

@@ -1,0 +1,164 @@
+"""Results on disk: JSON lines, one header with the environment per run, then one object per row.
+
+Every line carries the id of its ``run``; several runs may share a file. A line is appended with a single write.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from suricate.bench.runner import Measurement, Task
+
+
+@dataclass
+class Row:
+    """One row as it is written. Times are in seconds; all of them are None unless ``status`` is "ok".
+
+    The times are those that a user sees. Those of ``quiet_core_*`` were taken on a core that was chosen because it was
+    quiet, and are None unless that was asked for.
+    """
+
+    run: str
+    backend: str
+    device: str
+    workload: str
+    algorithm: str | None
+    graph: str
+    batch: int | None
+    detail: str
+    status: str
+    reason: str
+    verified: str | None
+    items: int
+    median_s: float | None = None
+    min_s: float | None = None
+    max_s: float | None = None
+    p10_s: float | None = None
+    quartile1_s: float | None = None
+    quartile3_s: float | None = None
+    p90_s: float | None = None
+    iqr_s: float | None = None
+    repeats: int = 0
+    noise: float | None = None
+    first_s: float | None = None
+    compile_s: float | None = None
+    edges_per_s: float | None = None
+    bytes: int | None = None
+    bytes_per_s: float | None = None
+    bandwidth_share: float | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+    suite: str = ""
+    hints: bool = False
+    scenario: str = "fresh"
+    options: dict[str, Any] = field(default_factory=dict)
+    setting: str = ""
+    quiet_core_median_s: float | None = None
+    quiet_core_p10_s: float | None = None
+    quiet_core_p90_s: float | None = None
+    type: str = "row"
+
+    @classmethod
+    def of(cls, run: str, graph: str, task: Task, found: Measurement, peak: float | None = None) -> Row:
+        """Return the record of ``task``; ``peak`` is the device's measured bandwidth in bytes per second, if known."""
+        ok = found.status == "ok"
+        row = cls(
+            run, task.backend, str(task.device), task.workload, task.algorithm, graph, task.batch, task.detail,
+            found.status, found.reason, task.oracle if ok else None, task.items,
+            suite=task.suite, hints=task.hints, scenario=task.scenario, options=dict(task.options),
+            setting=task.setting,
+        )  # fmt: skip
+        if ok:
+            row.extra = task.extra()
+        if found.timing is None:
+            return row
+        timing, quiet = found.timing, found.quiet
+        row.median_s, row.min_s, row.max_s = timing.median, timing.minimum, timing.maximum
+        row.p10_s, row.quartile1_s = timing.low, timing.quartile1
+        row.quartile3_s, row.p90_s = timing.quartile3, timing.high
+        row.iqr_s, row.repeats, row.noise = timing.quartile3 - timing.quartile1, timing.repeats, timing.noise
+        row.first_s, row.compile_s = found.first, found.compile
+        if quiet is not None:
+            row.quiet_core_median_s, row.quiet_core_p10_s, row.quiet_core_p90_s = quiet.median, quiet.low, quiet.high
+        row.edges_per_s = task.items / timing.median if task.items and timing.median else None
+        row.bytes = task.traffic()
+        if row.bytes is not None and timing.median:
+            row.bytes_per_s = row.bytes / timing.median
+            row.bandwidth_share = row.bytes_per_s / peak if peak else None
+        return row
+
+
+class ResultsFile:
+    """A file that lines are appended to; opened, and so known to be writable, before any work is done.
+
+    Raises:
+        OSError: the folder cannot be made, or the file cannot be opened for appending.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+    def append(self, line: dict[str, Any]) -> None:
+        """Append one object."""
+        os.write(self._descriptor, (json.dumps(line, allow_nan=False) + "\n").encode())
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def new_run() -> str:
+    """Return an id for a run: date, time and a random part."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
+
+
+def read(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return ``(headers, rows)`` of results files.
+
+    Raises:
+        ValueError: a line is not one of ours; the message names file and line.
+    """
+    lines: list[dict[str, Any]] = []
+    for path in paths:
+        for number, text in enumerate(path.read_text().splitlines(), 1):
+            try:
+                line = _current(json.loads(text))
+                if line["type"] not in ("environment", "row"):
+                    raise ValueError(f"unknown type {line['type']!r}")
+            except (ValueError, KeyError, TypeError) as error:
+                raise ValueError(f"{path}:{number}: not a line of a results file ({error})") from error
+            lines.append(line)
+    return (
+        [line for line in lines if line["type"] == "environment"],
+        [line for line in lines if line["type"] == "row"],
+    )
+
+
+def _current(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a line under today's names: early files call a row a cell, and the scenario a state."""
+    if line["type"] != "cell":
+        return line
+    return {**line, "type": "row", "scenario": line.get("state", "fresh")}
+
+
+def to_line(row: Row) -> dict[str, Any]:
+    """Return the object that is written for ``row``."""
+    return asdict(row)
+
+
+def what(row: dict[str, Any]) -> str:
+    """Return workload, algorithm and detail in words."""
+    return " ".join(part for part in (row["workload"], row["algorithm"], row["detail"]) if part)
+
+
+def latest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row per graph, device, backend, workload and batch: the last measured."""
+    return list({(row["graph"], row["device"], row["backend"], what(row), row["batch"]): row for row in rows}.values())

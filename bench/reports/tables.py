@@ -1,0 +1,187 @@
+"""Tables of rows that are not backend against backend: latencies, scenarios, backend options, bytes, schemes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.table import Table
+
+from suricate.bench import constants
+from suricate.bench.reports.results import what
+from suricate.bench.reports.text import backends_of, count, label, new_table, rate, seconds, time_and_rate
+
+SUITES = ("schemes", "sweep", "memory")  #: suites whose rows are in the tables of this module only
+OPERATIONS = ("insert", "delete", "query")
+Rows = list[dict[str, Any]]
+
+
+def of(rows: Rows) -> list[Table]:
+    """Return all tables that ``rows`` give."""
+    good = [row for row in rows if row["status"] == "ok"]
+    groups: dict[str, Rows] = {}
+    for row in good:
+        groups.setdefault(row.get("suite", ""), []).append(row)
+    plain = [row for row in good if row.get("suite") not in SUITES]
+    makers: tuple[tuple[Callable[[Rows], list[Table]], Rows], ...] = (
+        (latencies, plain), (storage, plain), (growth, plain), (schemes, groups.get("schemes", [])),
+        (sweeps, groups.get("sweep", [])), (footprints, groups.get("memory", [])),
+    )  # fmt: skip
+    return [table for make, some in makers for table in make(some)]
+
+
+def latencies(rows: Rows) -> list[Table]:
+    """Return the times of small batches in microseconds: the median, and the 10th and 90th percentile."""
+    small = [row for row in rows if row["batch"] and row["batch"] <= constants.SMALL_BATCH and row.get("p10_s")]
+    small = [row for row in small if row["workload"] in OPERATIONS]
+
+    def entry(row: dict[str, Any], prefix: str = "") -> str:
+        median, low, high = (1e6 * row[f"{prefix}{name}_s"] for name in ("median", "p10", "p90"))
+        return f"{median:.1f} ({low:.1f} - {high:.1f})"
+
+    def both(row: dict[str, Any]) -> str:
+        quiet = f"; quiet core {entry(row, 'quiet_core_')}" if row.get("quiet_core_median_s") else ""
+        return entry(row) + quiet
+
+    return _by_backend(small, "microseconds per batch: median (10th - 90th percentile)", both)
+
+
+def storage(rows: Rows) -> list[Table]:
+    """Return the bytes per edge, without the operations on a fresh graph: they leave it as it was."""
+    kept = [row for row in rows if row["workload"] not in OPERATIONS or row.get("scenario", "fresh") != "fresh"]
+    sized = [row for row in kept if "bytes_per_edge" in row["extra"]]
+    return _by_backend(sized, "bytes per edge: used of allocated (share of the largest part that is used)", size)
+
+
+def growth(rows: Rows) -> list[Table]:
+    """Return the slowest and the median batch of growth."""
+    grown = [row for row in rows if "slowest_batch_s" in row["extra"]]
+
+    def entry(row: dict[str, Any]) -> str:
+        extra = row["extra"]
+        batches = f"{seconds(extra['median_batch_s'])} / {seconds(extra['slowest_batch_s'])}"
+        return f"{rate(row['edges_per_s'])}; {batches}"
+
+    return _by_backend(grown, "growth from an empty graph: rate of the whole; median / slowest batch", entry)
+
+
+def schemes(rows: Rows) -> list[Table]:
+    """Return, per graph and backend, the time of each pass by each scheme."""
+    tables = []
+    columns = list(dict.fromkeys(row["extra"]["scheme"] for row in rows))
+    for graph, device, backend in _distinct(rows, "graph", "device", "backend"):
+        group = [row for row in rows if (row["graph"], row["device"], row["backend"]) == (graph, device, backend)]
+        table = new_table(
+            f"{label(backend)}, {graph} on {device}: median time (edges per second) by scheme", "pass", columns
+        )
+        for workload, start in dict.fromkeys((row["workload"], row["extra"]["start"]) for row in group):
+            found = {
+                row["extra"]["scheme"]: row
+                for row in group
+                if (row["workload"], row["extra"]["start"]) == (workload, start)
+            }
+            entries = (time_and_rate(found[scheme]) if scheme in found else "-" for scheme in columns)
+            table.add_row(f"{workload}, {start}", *entries)
+        tables.append(table)
+    return tables
+
+
+def sweeps(rows: Rows) -> list[Table]:
+    """Return, per graph and backend, rates and bytes per edge of each setting of the backend's options."""
+    tables = []
+    for graph, device, backend in _distinct(rows, "graph", "device", "backend"):
+        group = [row for row in rows if (row["graph"], row["device"], row["backend"]) == (graph, device, backend)]
+        rates = list(dict.fromkeys(_column(row) for row in group if row["median_s"]))
+        title = f"{label(backend)}, {graph} on {device}: rates and memory by option"
+        table = new_table(title, "option", [*rates, "B/edge used", "B/edge allocated", "utilisation"])
+        for setting in dict.fromkeys(row["setting"] for row in group):
+            some = [row for row in group if row["setting"] == setting]
+            found = {_column(row): rate(row["edges_per_s"]) for row in some if row["median_s"]}
+            table.add_row(setting, *(found.get(name, "-") for name in rates), *_memory_of(some))
+        tables.append(table)
+    return tables
+
+
+def footprints(rows: Rows) -> list[Table]:
+    """Return the bytes of every graph, backend and width (Meerkat's table 5), in all and by part."""
+    tables = []
+    for device in dict.fromkeys(row["device"] for row in rows):
+        group = [row for row in rows if row["device"] == device]
+        size, parts = _footprint_tables(device)
+        for row in group:
+            extra, name = row["extra"], f"{label(row['backend'])} {row['detail']}"
+            degrees = f"{extra['mean_degree']:.1f} / {extra['max_degree']:,}"
+            counts = f"{extra['vertices']:,}", f"{extra['edges']:,}", degrees
+            churned = extra["churned"]
+            total = sum(allocated for _, allocated in extra["parts"].values()) / 2**20
+            size.add_row(row["graph"], *counts, name, *_both(extra), f"{total:.1f}", *_both(churned))
+            parts.add_row(row["graph"], name, _parts(extra), _parts(churned))
+        tables += [size, parts]
+    return tables
+
+
+def size(row: dict[str, Any]) -> str:
+    """Return the bytes per edge of a row: used, allocated, and how full the largest part is, where that is told."""
+    extra = row["extra"]
+    fill = f" ({100 * extra['fill']:.0f} %)" if "fill" in extra else ""
+    allocated = extra.get("bytes_per_edge_allocated")
+    return f"{extra['bytes_per_edge']:.1f} of {'?' if allocated is None else f'{allocated:.1f}'}{fill}"
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
+
+def _by_backend(rows: Rows, title: str, entry: Callable[[dict[str, Any]], str]) -> list[Table]:
+    """Return a table per graph and device: a line per workload and batch, a column per backend."""
+    tables = []
+    for graph, device in _distinct(rows, "graph", "device"):
+        group = [row for row in rows if (row["graph"], row["device"]) == (graph, device)]
+        columns = backends_of(group)
+        table = new_table(f"{graph} on {device}: {title}", "workload", ["batch", *map(label, columns)])
+        lines: dict[tuple[str, int | None], dict[str, str]] = {}
+        for row in group:
+            lines.setdefault((what(row), row["batch"]), {})[row["backend"]] = entry(row)
+        for (name, batch), entries in lines.items():
+            table.add_row(name, count(batch), *(entries.get(backend, "") for backend in columns))
+        tables.append(table)
+    return tables
+
+
+def _distinct(rows: Rows, *names: str) -> list[tuple]:
+    return list(dict.fromkeys(tuple(row[name] for name in names) for row in rows))
+
+
+def _column(row: dict[str, Any]) -> str:
+    return row["workload"] if row["batch"] is None else f"{row['workload']} {row['batch']:,}"
+
+
+def _memory_of(rows: Rows) -> tuple[str, str, str]:
+    """Return bytes per edge used and allocated, and the share of what is used that ids and weights take."""
+    for row in rows:
+        if row["workload"] == "memory":
+            extra = row["extra"]
+            used, allocated = f"{extra['bytes_per_edge']:.1f}", f"{extra['bytes_per_edge_allocated']:.1f}"
+            return used, allocated, f"{extra['utilisation']:.0%}"
+    return "-", "-", "-"
+
+
+def _footprint_tables(device: str) -> tuple[Table, Table]:
+    size = new_table(f"bytes per edge on {device}, as built and after churn", "graph", ["vertices", "edges"])
+    for name in ("mean / largest degree", "backend", "used", "allocated", "MiB", "used, churned", "allocated, churned"):
+        size.add_column(name, justify="left" if name == "backend" else "right")
+    parts = Table(
+        "graph", "backend", "parts", "parts, churned", title=f"bytes per edge by part on {device}: used/allocated"
+    )
+    return size, parts
+
+
+def _both(sizes: dict[str, Any]) -> tuple[str, str]:
+    return f"{sizes['bytes_per_edge']:.2f}", f"{sizes['bytes_per_edge_allocated']:.2f}"
+
+
+def _parts(sizes: dict[str, Any]) -> str:
+    """Return the parts of at least a hundredth of a byte per edge."""
+    total = sum(allocated for _, allocated in sizes["parts"].values())
+    scale = sizes["bytes_per_edge_allocated"] / total if total else 0.0
+    shown = {name: (used * scale, allocated * scale) for name, (used, allocated) in sizes["parts"].items()}
+    return ", ".join(f"{name} {used:.2f}/{all_:.2f}" for name, (used, all_) in shown.items() if all_ >= 0.01)

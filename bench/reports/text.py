@@ -1,0 +1,135 @@
+"""Words for results: numbers with units, one line per row, names of backends, the environment of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from rich.table import Table
+
+from suricate.bench import constants
+from suricate.bench.reports.results import what
+from suricate.bench.workloads.references import DUMMY, SCIPY
+
+LABELS = {SCIPY: "scipy (reference, CPU)", DUMMY: "dummy (does nothing)"}
+WIDTHS = (22, 44, 9, 9, 18, 11, 7, 9, 0)
+TITLES = ("backend", "workload", "batch", "median", "10th - 90th pct", "rate", "noise", "compile", "verified against")
+
+
+def heading() -> str:
+    """Return the heading over the lines of :func:`line`."""
+    return _columns(TITLES)
+
+
+def line(row: dict[str, Any]) -> str:
+    """Return one line for a row; a row that failed shows its status and reason, and no time."""
+    start = (label(row["backend"]), what(row), count(row["batch"]))
+    told = facts(row)
+    if row["status"] != "ok":
+        return _columns((*start, row["status"], row["reason"]), (*WIDTHS[:4], 0))
+    if row["median_s"] is None:
+        return _columns((*start, told), (*WIDTHS[:3], 0))
+    verified = row["verified"] or "reference: not verified"
+    return _columns(
+        (
+            *start, seconds(row["median_s"]), _percentiles(row), rate(row["edges_per_s"]), noise(row["noise"]),
+            seconds(row["compile_s"]), f"{verified}; {told}" if told else verified,
+        )
+    )  # fmt: skip
+
+
+def label(backend: str) -> str:
+    """Return the name to show for a backend or reference."""
+    return LABELS.get(backend, backend)
+
+
+def backends_of(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the backends in order of appearance, references last."""
+    return sorted(dict.fromkeys(row["backend"] for row in rows), key=lambda name: (SCIPY, DUMMY).count(name))
+
+
+def facts(row: dict[str, Any]) -> str:
+    """Return the numbers that a row has besides its time, in words."""
+    extra = row["extra"]
+    shown = [tell(extra[name]) for name, tell in FACTS.items() if isinstance(extra.get(name), int | float)]
+    if row.get("quiet_core_median_s"):
+        shown.append(f"on a quiet core {seconds(row['quiet_core_median_s'])}")
+    return ", ".join(shown)
+
+
+def count(value: int | None) -> str:
+    """Return a number with separators, or nothing."""
+    return "" if value is None else f"{value:,}"
+
+
+def seconds(value: float) -> str:
+    """Return a duration with a fitting unit."""
+    for factor, unit in ((1, "s"), (1e3, "ms")):
+        if value * factor >= 1:
+            return f"{value * factor:.3g} {unit}"
+    return f"{value * 1e6:.3g} us"
+
+
+def rate(value: float | None) -> str:
+    """Return edges per second in G, M or k."""
+    if not value:
+        return ""
+    for factor, unit in ((1e9, "G"), (1e6, "M")):
+        if value >= factor:
+            return f"{value / factor:.3g} {unit}/s"
+    return f"{value / 1e3:.3g} k/s"
+
+
+def time_and_rate(row: dict[str, Any]) -> str:
+    """Return the median, and the rate in brackets if there is one."""
+    speed = rate(row["edges_per_s"])
+    return f"{seconds(row['median_s'])}{f' ({speed})' if speed else ''}"
+
+
+def noise(value: float) -> str:
+    """Return the noise in percent, flagged with an exclamation mark when it is high."""
+    return f"{100 * value:.1f} %" + ("!" if value > constants.NOISY else "")
+
+
+def new_table(title: str, first: str, columns: Iterable[str]) -> Table:
+    """Return an empty table: a column of names, then columns of numbers."""
+    table = Table(title=title, title_justify="left", min_width=len(title))
+    table.add_column(first)
+    for name in columns:
+        table.add_column(name, justify="right")
+    return table
+
+
+def environments(headers: Iterable[dict[str, Any]]) -> str:
+    """Return a paragraph per run: date, machine, software, commit."""
+    return "\n".join(_environment(header) for header in headers)
+
+
+FACTS: dict[str, Callable[[Any], str]] = {  #: how the numbers of ``Row.extra`` are told
+    "iterations": "{} iterations".format,
+    "bytes_per_edge": "{:.1f} B/edge".format,
+    "bytes_per_edge_allocated": "{:.1f} allocated".format,
+    "fill": "{:.0%} full".format,
+    "median_batch_s": lambda value: f"median batch {seconds(value)}",
+    "slowest_batch_s": lambda value: f"slowest batch {seconds(value)}",
+}
+
+
+def _percentiles(row: dict[str, Any]) -> str:
+    if not row.get("p10_s"):  # early files have none
+        return ""
+    return f"{seconds(row['p10_s'])} - {seconds(row['p90_s'])}"
+
+
+def _columns(parts: Iterable[str], widths: Iterable[int] = WIDTHS) -> str:
+    return " ".join(f"{part:<{width}}" for part, width in zip(parts, widths, strict=True)).rstrip()
+
+
+def _environment(header: dict[str, Any]) -> str:
+    git = header["git"]
+    commit = f"commit {git['commit'][:10]}{' (dirty)' if git['dirty'] else ''}" if git else "no checkout"
+    gpu = header["gpu"]
+    card = f"; {gpu['name']}, driver {gpu['driver']}, CuPy {gpu['cupy']}" if gpu else ""
+    versions = ", ".join(f"{name} {version}" for name, version in header["versions"].items() if version)
+    machine = f"{header['cpu']}, {header['cores']} cores{card}"
+    return f"{header['run']}: {machine}; Python {header['python']}, {versions}; {commit}; seed {header['seed']}"

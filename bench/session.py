@@ -1,0 +1,121 @@
+"""One run of the benchmark: time the tasks with a progress display, write the rows, print the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from suricate.bench.inputs import Input
+from suricate.bench.machine.bandwidth import copy_bandwidth
+from suricate.bench.machine.environment import environment
+from suricate.bench.reports import comparison, tables, text
+from suricate.bench.reports.results import ResultsFile, Row, latest, new_run, read, to_line
+from suricate.bench.runner import Limits, Task, measure
+from suricate.bench.suites import Selection
+from suricate.bench.workloads.references import SCIPY
+
+STYLES = {"FAIL": "bold red", "ERROR": "bold red", "skip": "dim"}
+
+
+def run(
+    tasks: list[tuple[str, Task]],
+    inputs: Sequence[Input],
+    selection: Selection,
+    limits: Limits,
+    results: ResultsFile,
+    console: Console,
+) -> bool:
+    """Run ``(graph name, task)`` one after the other; return whether a row failed. ``tasks`` is empty afterwards."""
+    run_id = new_run()
+    peak = copy_bandwidth(selection.device) if selection.device.is_cuda else None
+    header = environment(run_id, selection.device, selection.seed, [item.describe() for item in inputs], peak)
+    asked = {
+        "options": selection.options, "checks": selection.checks, "hints": selection.hints,
+        "scenario": selection.scenario, "limits": asdict(limits),
+    }  # fmt: skip
+    results.append({**header, **asked})
+    console.print(text.environments([header]), markup=False)
+    console.print(text.heading(), style="bold", markup=False, soft_wrap=True)
+    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("", total=len(tasks))
+        shown: list[str] = []
+
+        def starting(task: Task) -> None:
+            parts = (text.label(task.backend), task.workload, task.algorithm or "", task.detail)
+            progress.update(bar, description=" ".join(part for part in parts if part))
+
+        def finished(row: Row) -> None:
+            results.append(to_line(row))
+            if shown[-1:] != [row.graph] and len(inputs) > 1:
+                shown.append(row.graph)
+                console.print(row.graph, style="bold", markup=False)
+            console.print(text.line(to_line(row)), style=STYLES.get(row.status), markup=False, soft_wrap=True)
+            progress.advance(bar)
+
+        rows = run_tasks(tasks, limits, run_id, peak=peak, starting=starting, finished=finished)
+    results.close()
+    print_tables(console, [to_line(row) for row in rows])
+    failed = [row for row in rows if row.status in ("FAIL", "ERROR")]
+    checked = sum(row.verified is not None for row in rows)
+    console.print(
+        f"{len(rows)} rows, {checked} verified, {len(failed)} failed; written to {results.path}", markup=False
+    )
+    return bool(failed)
+
+
+def run_tasks(
+    tasks: list[tuple[str, Task]],
+    limits: Limits,
+    run_id: str,
+    *,
+    peak: float | None = None,
+    starting: Callable[[Task], None] = lambda task: None,
+    finished: Callable[[Row], None] = lambda row: None,
+) -> list[Row]:
+    """Measure ``(graph name, task)`` one after the other; return the rows.
+
+    ``starting`` is called before and ``finished`` after each. A task is dropped when it is done, and with its last task
+    a fixture and its graphs. ``tasks`` is empty afterwards.
+    """
+    rows = []
+    while tasks:
+        graph, task = tasks.pop(0)
+        starting(task)
+        found = measure(task, limits)
+        row = Row.of(run_id, graph, task, found, None if task.backend == SCIPY else peak)
+        finished(row)
+        rows.append(row)
+    return rows
+
+
+def report(files: Sequence[Path], plot: Path | None, console: Console) -> None:
+    """Print the tables of results files, and write the plot.
+
+    Raises:
+        ValueError: a line of a file is not one of ours.
+        ImportError: a plot was asked for without matplotlib.
+    """
+    headers, found = read(files)
+    rows = latest(found)
+    console.print(text.environments(headers), markup=False)
+    print_tables(console, rows)
+    if plot:
+        from suricate.bench.reports.plot import plot as write_plot
+
+        write_plot(rows, plot)
+
+
+def print_tables(console: Console, rows: list[dict[str, Any]]) -> None:
+    """Print all tables that the rows give."""
+    compared = [row for row in rows if row.get("suite") not in tables.SUITES]
+    for table in (*comparison.matrix(compared), *comparison.ratios(compared), *tables.of(rows)):
+        console.print(table)
+    shares = comparison.bandwidths(compared)
+    if shares:
+        console.print(shares)

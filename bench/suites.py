@@ -1,0 +1,251 @@
+"""Suites: which tasks they have for a selection of backends, algorithms and graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from suricate.bench import constants
+from suricate.bench.defaults import ALL
+from suricate.bench.fixtures import Fixture
+from suricate.bench.inputs import Input
+from suricate.bench.runner import Task
+from suricate.bench.workloads import references
+from suricate.bench.workloads.algorithms import FromScratch, KeptCurrent, UpdateAlone
+from suricate.bench.workloads.builds import ORDERS, Build, Growth
+from suricate.bench.workloads.footprints import Footprint
+from suricate.bench.workloads.operations import OPERATIONS, Churn, Memory
+from suricate.bench.workloads.operators import Propagate, Reduce
+from suricate.bench.workloads.schemes import scheme_tasks
+from suricate.bench.workloads.streams import Stream, Window
+from suricate.bench.workloads.sweeps import KnobFixture, label, settings, widths
+from suricate.devices import Device
+from suricate.graph import Graph
+from suricate.plugins import algorithm, algorithms, backend, backends
+
+DEMO = "demo"  #: the suite of ``suricate demo``
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to measure.
+
+    Attributes:
+        backends: names; see :func:`backend_names`.
+        device: of the backends' rows.
+        batches: batch sizes of the operations.
+        updates: batch sizes of the kept-current algorithms and of growth; None: by the number of the graph's edges.
+        pairs: kind of the operations' batches, or None for each operation's own.
+        algorithms: names; none: the algorithms that join the suite.
+        hints: whether graphs are built with the exact degrees of the input as hints.
+        scenario: the condition of the graph that operations meet, see ``suricate.bench.scenarios``.
+        knobs: names of the options that the sweep varies; none: all that the backend declares.
+        dummy: whether the store that does nothing is measured, too.
+    """
+
+    backends: tuple[str, ...]
+    device: Device
+    seed: int = constants.SEED
+    batches: tuple[int, ...] = constants.BATCHES
+    updates: tuple[int, ...] | None = None
+    pairs: str | None = None
+    weighted: bool = False
+    checks: str = "eager"
+    options: dict[str, Any] = field(default_factory=dict)
+    algorithms: tuple[str, ...] = ()
+    dummy: bool = True
+    hints: bool = False
+    scenario: str = "fresh"
+    knobs: tuple[str, ...] = ()
+
+    def fixture(self, backend: str, data: Input, *, hints: bool | None = None) -> Fixture:
+        """Return a fixture of ``backend`` on ``data``."""
+        hints = self.hints if hints is None else hints
+        return Fixture(backend, data, self.device, options=self.options, hints=hints, **self.shared)
+
+    def knob_fixture(self, backend: str, data: Input, change: dict[str, Any]) -> Fixture:
+        """Return a fixture of ``backend`` with further options, which rows name."""
+        options = {**self.options, **change}
+        return KnobFixture(
+            backend, data, self.device, options=options, hints=self.hints, label=label(change), **self.shared
+        )
+
+    def dummy_fixture(self, data: Input) -> Fixture:
+        """Return the fixture of the store that does nothing."""
+        return Fixture(references.DummyStore, data, self.device, silent=True, hints=self.hints, **self.shared)
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """What all fixtures have in common."""
+        return {"seed": self.seed, "weighted": self.weighted, "checks": self.checks}
+
+    def algorithms_of(self, suite: str) -> tuple[str, ...]:
+        """Return the algorithms that were asked for, or those that join the suite."""
+        return self.algorithms or tuple(name for name, kind in algorithms().items() if suite in kind.suites)
+
+    def update_sizes(self, data: Input) -> tuple[int, ...]:
+        """Return the batch sizes of the kept-current algorithms."""
+        if self.updates is not None:
+            return self.updates
+        return tuple(sorted({max(1, int(share * len(data.model))) for share in constants.UPDATE_SHARES}))
+
+    def growth_sizes(self, data: Input) -> tuple[int, ...]:
+        """Return the batch sizes of growth: by default a power of two that there are enough batches of."""
+        if self.updates is not None:
+            return self.updates
+        most = max(1, len(data.src) // constants.GROWTH_BATCHES)
+        return (min(constants.GROWTH_BATCH, 1 << (most.bit_length() - 1)),)
+
+    def sweep_sizes(self) -> tuple[int, ...]:
+        """Return the batch sizes of the sweep."""
+        return constants.SWEEP_BATCHES if self.updates is None else self.updates
+
+
+def backend_names(chosen: tuple[str, ...], device: Device) -> tuple[str, ...]:
+    """Return the ``chosen`` backends, or all that run on ``device``; raises ``UnknownNameError`` for an unknown one."""
+    if chosen:
+        return tuple(backend(name).name for name in chosen)
+    return tuple(name for name, cls in backends().items() if device.kind in cls.devices)
+
+
+def algorithm_names(chosen: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the ``chosen`` algorithms; raises ``UnknownNameError`` for an unknown one."""
+    return tuple(algorithm(name).name for name in chosen)
+
+
+def demo_tasks(selection: Selection, data: Input) -> list[Task]:
+    """Return the demo's tasks, workload by workload, so that the first results need the least compilation."""
+    fixtures = [selection.fixture(name, data) for name in selection.backends]
+    host = fixtures[0]
+    tasks: list[Task] = [references.ScipyBuild(host), *(Build(fixture) for fixture in fixtures)]
+    for operation in OPERATIONS:
+        tasks += [operation(fixture, batch, selection.pairs) for batch in selection.batches for fixture in fixtures]
+    tasks += [Stream(fixture) for fixture in fixtures]
+    for name in selection.algorithms_of(DEMO):
+        tasks += [*_peers(host, name), *(FromScratch(fixture, name) for fixture in fixtures)]
+        tasks += [Stream(fixture, name) for fixture in fixtures]
+    return tasks
+
+
+def bench_tasks(suite: str, selection: Selection, data: Input) -> list[Task]:
+    """Return the tasks of a suite, backend by backend, so that the memory of one is free before the next.
+
+    Each suite starts with a graph of its own.
+    """
+    tasks: list[Task] = []
+    for name in selection.backends:
+        for part in parts_of(suite):
+            tasks += _of(part, BACKEND_TASKS[part](selection, selection.fixture(name, data)))
+    for part in parts_of(suite):
+        if part in REFERENCE_TASKS:
+            tasks += _of(part, REFERENCE_TASKS[part](selection, data))
+    return tasks
+
+
+def parts_of(suite: str) -> tuple[str, ...]:
+    """Return the suites that the name ``suite`` stands for."""
+    return ALL if suite == "all" else (suite,)
+
+
+def _of(suite: str, tasks: list[Task]) -> list[Task]:
+    for task in tasks:
+        task.suite = suite
+    return tasks
+
+
+def _operations(selection: Selection, fixture: Fixture) -> list[Task]:
+    scenario, batches = selection.scenario, selection.batches
+    sweep: list[Task] = [kind(fixture, batch, selection.pairs, scenario) for kind in OPERATIONS for batch in batches]
+    if scenario != "fresh":
+        return [Memory(fixture, scenario), *sweep]
+    churned = selection.fixture(fixture.backend, fixture.data)  # a graph of its own: churn does not restore it
+    churns = [Churn(churned, batch) for batch in batches]
+    return [*_builds(selection, fixture), Memory(fixture), *sweep, *churns]
+
+
+def _builds(selection: Selection, fixture: Fixture) -> list[Task]:
+    """Return the bulk builds, in every order, and growth; with hints and (growth: only) without."""
+    plain = selection.fixture(fixture.backend, fixture.data, hints=False)
+    built = [plain, fixture] if fixture.hints else [plain]
+    growths = [Growth(plain, size) for size in selection.growth_sizes(fixture.data)]
+    return [*(Build(each, order) for each in built for order in ORDERS), *growths]
+
+
+def _operation_references(selection: Selection, data: Input) -> list[Task]:
+    if selection.scenario != "fresh":
+        return []
+    tasks: list[Task] = [references.ScipyBuild(selection.fixture(references.SCIPY, data))]
+    if selection.dummy:
+        fixture = selection.dummy_fixture(data)
+        tasks += [kind(fixture, batch, selection.pairs) for kind in OPERATIONS for batch in selection.batches]
+    return tasks
+
+
+def _algorithms(selection: Selection, fixture: Fixture) -> list[Task]:
+    names, sizes = selection.algorithms_of("algorithms"), selection.update_sizes(fixture.data)
+    tasks: list[Task] = []
+    for name in names:
+        tasks.append(FromScratch(fixture, name))
+        tasks += [kind(fixture, name, size) for kind in (KeptCurrent, UpdateAlone) for size in sizes]
+    if fixture.data.temporal:
+        tasks += [kind(fixture, name) for kind in (Stream, Window) for name in (None, *names)]
+    return tasks
+
+
+def _algorithm_references(selection: Selection, data: Input) -> list[Task]:
+    fixture = selection.fixture(references.SCIPY, data)
+    return [task for name in selection.algorithms_of("algorithms") for task in _peers(fixture, name)]
+
+
+def _peers(fixture: Fixture, name: str) -> list[Task]:
+    return [references.Peer(fixture, name)] if algorithm(name).has_peer() else []
+
+
+def _reduce(selection: Selection, fixture: Fixture) -> list[Task]:
+    return [*(Reduce(fixture, *case) for case in _sums()), Propagate(fixture)]
+
+
+def _reduce_references(selection: Selection, data: Input) -> list[Task]:
+    fixture = selection.fixture(references.SCIPY, data)
+    return [*(references.ScipyReduce(fixture, *case) for case in _sums()), references.ScipyLevels(fixture)]
+
+
+def _sums() -> list[tuple[str, str]]:
+    return [(function, dtype) for function in ("sum", "product") for dtype in constants.VALUE_DTYPES]
+
+
+def _schemes(selection: Selection, fixture: Fixture) -> list[Task]:
+    return [*scheme_tasks(fixture, selection.fixture(fixture.backend, fixture.data))]
+
+
+def _sweep(selection: Selection, fixture: Fixture) -> list[Task]:
+    tasks: list[Task] = []
+    for change in settings(backends()[fixture.backend], selection.options, selection.knobs):
+        turned, sizes = selection.knob_fixture(fixture.backend, fixture.data, change), selection.sweep_sizes()
+        tasks += [Build(turned), Memory(turned), Reduce(turned, "sum", "float32")]
+        tasks += [kind(turned, batch, selection.pairs, selection.scenario) for batch in sizes for kind in OPERATIONS]
+    return tasks
+
+
+def _memory(selection: Selection, fixture: Fixture) -> list[Task]:
+    changes = widths(backends()[fixture.backend], selection.options)
+    return [Footprint(selection.knob_fixture(fixture.backend, fixture.data, change)) for change in changes]
+
+
+BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
+    "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "schemes": _schemes, "sweep": _sweep,
+    "memory": _memory,
+}  # fmt: skip
+REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
+    "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,
+}  # fmt: skip
+
+
+def check_options(selection: Selection) -> None:
+    """Raise if a backend refuses the options that were given; ``ValueError`` names it."""
+    for name in selection.backends:
+        try:
+            Graph(1, backend=name, device=str(selection.device), checks=selection.checks, **selection.options)
+        except (ValueError, TypeError, MemoryError) as error:
+            raise ValueError(f"backend {name!r} refuses the options: {error}") from error

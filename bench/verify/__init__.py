@@ -1,0 +1,1 @@
+"""Independent answers that rows are verified against before they are timed."""

@@ -1,0 +1,36 @@
+"""Verification of algorithms, by the reference that each of them brings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from suricate.algorithm import Algorithm
+from suricate.bench.verify.edges import EdgeModel, expect
+from suricate.devices import Device
+
+
+def check_result(
+    kind: type[Algorithm],
+    params: Mapping[str, Any],
+    result: Any,
+    model: EdgeModel,
+    num_vertices: int,
+    device: Device,
+) -> None:
+    """Raise ``Mismatch`` unless ``result`` is that of the algorithm on the edges of ``model``, a directed graph.
+
+    The reference is computed once per set of edges.
+    """
+    key = (kind, num_vertices, repr(params))
+    if key not in model.references:
+        model.references[key] = kind.reference(model.src, model.dst, model.weight, num_vertices, True, **params)
+    wrong = kind.mismatch(on_host(result, device), model.references[key], **params)
+    expect(wrong is None, f"{kind.name}: {wrong}")
+
+
+def on_host(result: Any, device: Device) -> Any:
+    """Return an algorithm's result, an array or a NamedTuple of arrays, in NumPy arrays."""
+    if not isinstance(result, tuple):
+        return device.to_numpy(result) if isinstance(result, device.xp.ndarray) else result
+    return getattr(type(result), "_make", tuple)(on_host(part, device) for part in result)

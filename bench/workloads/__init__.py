@@ -1,0 +1,1 @@
+"""What is timed: each module holds the tasks of one kind of work."""

@@ -1,0 +1,202 @@
+"""Workloads on algorithms: from scratch, kept current by a tracker, and the update alone.
+
+Which algorithms there are, what they are run with and what is right is asked of the algorithms themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suricate.algorithm import Algorithm
+from suricate.bench import constants
+from suricate.bench.fixtures import Batches, Fixture, HostBatch, Housekeeper
+from suricate.bench.runner import Skipped
+from suricate.bench.verify.edges import EdgeModel, check_content, ends_of
+from suricate.bench.verify.results import check_result
+from suricate.bench.workloads.base import FixtureTask
+from suricate.delta import Batch
+from suricate.errors import ParameterError
+from suricate.plugins import algorithm as algorithm_named
+
+
+class Subject:
+    """An algorithm with the parameters that it is benchmarked with on one input."""
+
+    def __init__(self, fixture: Fixture, name: str) -> None:
+        self.fixture, self.kind = fixture, algorithm_named(name)
+        self.params = self.kind.sample_params(fixture.data.num_vertices, fixture.data.source)
+        self.weighted = self.kind.requires.weighted is True
+        self.oracle = f"reference() of {name}"
+
+    def demand(self) -> None:
+        """Raise ``Skipped`` if the algorithm cannot be verified, or not be run on the directed graphs of the suite."""
+        if not self.kind.has_reference():
+            raise Skipped(f"{self.kind.name} brings no reference() to verify it against")
+        if self.kind.requires.undirected is True:
+            raise Skipped(f"{self.kind.name} needs an undirected graph; those of the benchmark are directed")
+        self.new()
+
+    def new(self) -> Algorithm:
+        """Return an instance, not yet computed."""
+        try:
+            return self.kind.create(self.params)
+        except ParameterError as error:
+            raise Skipped(f"sample_params() of the algorithm do not suffice: {error}") from error
+
+    def check(self, result: Any, model: EdgeModel) -> None:
+        """Verify the result of the algorithm on the edges of ``model``."""
+        check_result(self.kind, self.params, result, model, self.fixture.data.num_vertices, self.fixture.device)
+
+
+class AlgorithmTask(FixtureTask):
+    """A task of an algorithm, on a graph with in-edges."""
+
+    def __init__(self, fixture: Fixture, algorithm: str, batch: int | None = None) -> None:
+        if fixture.silent:
+            raise ValueError("a store that does nothing has no algorithms")
+        super().__init__(fixture, batch)
+        self.algorithm = algorithm
+        self.subject = Subject(fixture, algorithm)
+        self.oracle = self.subject.oracle
+
+    @property
+    def model(self) -> EdgeModel:
+        """The edges of the input, with weights if the algorithm needs any."""
+        return self.fixture.model(weighted=self.subject.weighted)
+
+
+class FromScratch(AlgorithmTask):
+    """An algorithm from scratch."""
+
+    workload = "from scratch"
+    does = "computes the algorithm on the whole graph"
+
+    def setup(self) -> None:
+        """Get the shared graph."""
+        self.subject.demand()
+        self.graph = self.fixture.graph(weighted=self.subject.weighted, in_edges=True)
+        self.items = len(self.model)
+
+    def prepare(self) -> Algorithm:
+        """Make a new instance of the algorithm."""
+        self.instance = self.subject.new()
+        return self.instance
+
+    def action(self, instance: Algorithm) -> Any:
+        """Compute."""
+        instance.compute(self.graph)
+        return instance.result
+
+    def check(self, instance: Algorithm, result: Any) -> None:
+        """Verify the result."""
+        self.subject.check(result, self.model)
+
+    def traffic(self) -> int | None:
+        """Return what the algorithm says about its last computation."""
+        return self.instance.traffic(self.graph)
+
+    def extra(self) -> dict[str, Any]:
+        """Return the number of iterations, where there are any."""
+        return {} if self.instance.iterations is None else {"iterations": self.instance.iterations}
+
+
+class KeptCurrent(AlgorithmTask):
+    """An algorithm kept current: a batch of insertions and deletions, end to end with the tracker on."""
+
+    workload = "kept current"
+    does = (
+        "applies a fresh batch (80 % uniform insertions, 20 % deletions) with a tracker on; then, untimed, its inverse"
+    )
+
+    def setup(self) -> None:
+        """Build a graph of its own and track."""
+        self.load()
+        self.tracker = self.graph.track(self.subject.kind, **self.subject.params)
+
+    def load(self) -> None:
+        """Make a graph with all edges of the input, and the sources of batches."""
+        assert self.batch is not None
+        self.subject.demand()
+        weighted, deletions = self.subject.weighted, int(self.batch * constants.DELETE_SHARE)
+        self.items = self.batch
+        self.graph = self.fixture.empty_graph(weighted=weighted, in_edges=True)
+        self.graph.insert_edges(*self.fixture.all_edges(weighted=weighted))
+        self.inserts = Batches(self.fixture, self.batch - deletions, "current inserts", weighted=weighted)
+        self.deletes = Batches(self.fixture, deletions, "current deletes")
+        self.housekeeper = Housekeeper(self.graph)
+
+    def prepare(self) -> tuple[HostBatch, HostBatch]:
+        """Draw a batch: what to insert, what to delete."""
+        return self.inserts.draw("uniform"), self.deletes.draw("existing")
+
+    def action(self, batch: tuple[HostBatch, HostBatch]) -> Any:
+        """Apply; deletions come first."""
+        insert, delete = batch
+        return self.graph.apply(Batch(insert=insert.edges, delete=delete.edges))
+
+    def check(self, batch: tuple[HostBatch, HostBatch], delta: Any) -> None:
+        """Verify the content and the tracked result after the batch."""
+        insert, delete = batch
+        self.verify(self.model.updated(delete.keys, insert.src, insert.dst, insert.weight))
+
+    def verify(self, model: EdgeModel) -> None:
+        """Verify that the graph holds the edges of ``model`` and that the result is that of these edges."""
+        check_content(self.graph, model)
+        self.subject.check(self.current(), model)
+
+    def current(self) -> Any:
+        """Return the result that is kept current."""
+        return self.tracker.result
+
+    def restore(self, batch: tuple[HostBatch, HostBatch], delta: Any) -> None:
+        """Apply the inverse."""
+        self.graph.apply(self.inverse(batch))
+        self.housekeeper.tidy(self.items)
+
+    def inverse(self, batch: tuple[HostBatch, HostBatch]) -> Batch:
+        """Return the batch that brings back the input's edges, with their weights."""
+        insert, delete = batch
+        known = self.model.contains(insert.keys)
+        lost = delete.keys if insert.weight is None else np.unique(np.concatenate((delete.keys, insert.keys[known])))
+        weight = None if insert.weight is None else self.model.weights_of(lost)
+        extra = self.fixture.upload(insert.src[~known], insert.dst[~known])
+        return Batch(insert=self.fixture.upload(*ends_of(lost), weight), delete=extra)
+
+    def finish(self) -> None:
+        """Verify content and result once more."""
+        self.verify(self.model)
+
+
+class UpdateAlone(KeptCurrent):
+    """The same batches, the algorithm's update alone: the stored graph is already updated."""
+
+    workload = "update alone"
+    does = "brings the algorithm's result up to date with a fresh batch (as 'kept current') that is already stored"
+
+    def setup(self) -> None:
+        """Build a graph of its own; nothing is tracked."""
+        self.load()
+        self.instance = self.subject.new()
+        self.instance.compute(self.graph)
+
+    def prepare(self) -> tuple[HostBatch, HostBatch]:
+        """Draw a batch and apply it."""
+        batch = super().prepare()
+        self.delta = super().action(batch)
+        len(self.delta)  # its lists are made here, not in the timed update
+        return batch
+
+    def action(self, batch: tuple[HostBatch, HostBatch]) -> None:
+        """Update the result."""
+        self.instance.update(self.graph, self.delta)
+
+    def current(self) -> Any:
+        """Return the result."""
+        return self.instance.result
+
+    def restore(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
+        """Apply the inverse and update."""
+        self.instance.update(self.graph, self.graph.apply(self.inverse(batch)))
+        self.housekeeper.tidy(self.items)

@@ -1,0 +1,27 @@
+"""What the tasks of a backend have in common."""
+
+from __future__ import annotations
+
+from suricate.bench.fixtures import Fixture
+from suricate.bench.runner import Task
+
+
+class FixtureTask(Task):
+    """A task of a backend on its fixture."""
+
+    oracle: str | None = "NumPy sorted keys"
+
+    def __init__(self, fixture: Fixture, batch: int | None = None) -> None:
+        self.fixture, self.batch, self.backend, self.device = fixture, batch, fixture.backend, fixture.device
+        self.hints, self.options, self.setting = fixture.hints, fixture.options, fixture.label
+        self.label_row(self.detail)
+        if fixture.silent:
+            self.oracle = None
+
+    def label_row(self, *parts: str) -> None:
+        """Set the detail of the row: ``parts``, then the traits of the fixture."""
+        self.detail = ", ".join(part for part in (*parts, *self.fixture.traits) if part)
+
+    def abandon(self) -> None:
+        """Have the next task build a new graph."""
+        self.fixture.reset()

@@ -1,0 +1,123 @@
+"""Workloads on single operators: a sum over neighbours, and a propagation to a fixed point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suricate.algorithm import ID_BYTES, OFFSET_BYTES, pull_bytes
+from suricate.bench.fixtures import Fixture
+from suricate.bench.verify.edges import expect
+from suricate.bench.workloads.base import FixtureTask
+from suricate.operators import neighbor_reduce, propagate
+
+FAR = np.iinfo(np.int32).max
+LEVEL_BYTES = 4
+
+
+def product(u, v, w, x):
+    """Return the term of a matrix-vector product."""
+    return w * x[v]
+
+
+def value(u, v, w, x):
+    """Return the neighbour's value."""
+    return x[v]
+
+
+def deeper(u, v, w, level):
+    """Return the level of ``v`` if ``u`` discovers it."""
+    return level[u] + 1
+
+
+class Reduce(FixtureTask):
+    """``neighbor_reduce``: a sum over out-neighbours, of a vertex array or of its product with the weights."""
+
+    workload = "neighbor_reduce"
+    does = "sums x[v] ('sum') or w * x[v] ('product') over the out-neighbours of every vertex"
+    oracle = "SciPy matrix-vector product"
+
+    def __init__(self, fixture: Fixture, function: str, dtype: str) -> None:
+        super().__init__(fixture)
+        self.function, self.dtype = function, np.dtype(dtype)
+        self.label_row(f"{function} {dtype}")
+
+    def setup(self) -> None:
+        """Get the graph, draw the vertex array."""
+        data = self.fixture.data
+        self.weighted = self.function == "product"
+        self.graph = self.fixture.graph(weighted=self.weighted)
+        self.items = len(data.model)
+        self.values = self.fixture.rng("values").uniform(0.5, 1.5, data.num_vertices).astype(self.dtype)
+        self.x = self.device.xp.asarray(self.values)
+        self.out = self.device.xp.zeros(data.num_vertices, self.dtype)
+
+    def warm(self) -> None:
+        """Reduce: the result is the same every time."""
+        self.action(None)
+
+    def action(self, prepared: Any) -> Any:
+        """Reduce."""
+        function = product if self.weighted else value
+        return neighbor_reduce(self.graph, function, args=(self.x,), reduce="sum", out=self.out)
+
+    def check(self, prepared: Any, result: Any) -> None:
+        """Compare with SciPy's product in float64."""
+        data = self.fixture.data
+        model = self.fixture.model(weighted=self.weighted)
+        expected = model.csr(data.num_vertices, np.float64) @ self.values.astype(np.float64)
+        tolerance = 64 * np.finfo(self.dtype).eps * max(1.0, np.log2(max(2, len(model))))
+        close = np.allclose(self.device.to_numpy(result), expected, rtol=tolerance, atol=0)
+        expect(close, "neighbor_reduce differs from scipy.sparse")
+
+    def traffic(self) -> int:
+        """Ids, offsets and weights once, every vertex value read and written once."""
+        data = self.fixture.data
+        return pull_bytes(data.num_vertices, len(data.model), self.dtype.itemsize, 4 if self.weighted else 0)
+
+
+class Propagate(FixtureTask):
+    """Levels from one source, as one ``propagate``."""
+
+    workload = "propagate"
+    detail = "levels"
+    does = "propagates levels from the source to a fixed point; clearing the level array is part of it"
+    oracle = "NumPy: the fixed point, edge by edge"
+
+    def setup(self) -> None:
+        """Get the graph."""
+        self.graph = self.fixture.graph(weighted=False)
+        self.items = len(self.fixture.data.model)
+        self.level = self.device.xp.empty(self.fixture.data.num_vertices, np.int32)
+
+    def action(self, prepared: Any) -> Any:
+        """Search."""
+        self.level.fill(FAR)
+        self.level[self.fixture.data.source] = 0
+        propagate(self.graph, [self.fixture.data.source], deeper, self.level, reduce="min")
+        return self.level
+
+    def check(self, prepared: Any, result: Any) -> None:
+        """Verify that every level is one more than the least level of its in-neighbours, which only the right ones are.
+
+        Following the in-neighbours of least level from any reached vertex, levels fall by one, and only the source has
+        level 0 by itself.
+        """
+        data, level = self.fixture.data, self.device.to_numpy(result)
+        src, dst = data.model.src, data.model.dst
+        offers = np.where(level[src] == FAR, FAR, level[src].astype(np.int64) + 1)
+        expected = np.full(data.num_vertices, FAR, np.int64)
+        np.minimum.at(expected, dst, offers)
+        expected[data.source] = 0
+        wrong = int(np.count_nonzero(level != expected))
+        expect(
+            wrong == 0, f"propagate: {wrong} of {data.num_vertices} levels are not those of the in-neighbours plus 1"
+        )
+
+    def traffic(self) -> int:
+        """The out-edges of what is reached; a level cleared, read and written per vertex."""
+        reached = self.device.to_numpy(self.level) != FAR
+        edges = int(np.count_nonzero(reached[self.fixture.data.model.src]))
+        vertices = self.fixture.data.num_vertices
+        return edges * ID_BYTES + int(reached.sum()) * OFFSET_BYTES + vertices * 3 * LEVEL_BYTES

@@ -1,0 +1,115 @@
+"""Workloads on temporal graphs: batches in the order of time, with or without an algorithm kept current."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from suricate.bench import constants
+from suricate.bench.fixtures import Fixture
+from suricate.bench.runner import Skipped
+from suricate.bench.verify.edges import EdgeModel, check_content, ends_of
+from suricate.bench.workloads.algorithms import Subject
+from suricate.bench.workloads.base import FixtureTask
+from suricate.delta import Batch
+from suricate.types import EdgeList
+
+
+class Stream(FixtureTask):
+    """A temporal graph in the order of time: most of it loaded, the rest in consecutive batches, end to end.
+
+    One repeat is one batch; when the stream is over, the graph is built anew (untimed) and the stream starts again.
+    """
+
+    workload = "stream"
+    does = "inserts the next batch of a temporal graph (after the first 90 %), with the tracker, if any, on"
+    window: ClassVar[bool] = False
+
+    def __init__(self, fixture: Fixture, algorithm: str | None = None, batches: int = constants.STREAM_BATCHES) -> None:
+        super().__init__(fixture)
+        events = len(fixture.data.src)
+        self.loaded = int(events * constants.STREAM_LOADED)
+        self.batch_size = max(1, (events - self.loaded) // batches)
+        self.batch = self.items = self.batch_size
+        self.verified_repeats = (events - self.loaded) // self.batch_size
+        self.at = self.verified_repeats  # batches that are stored; at the end the stream starts again
+        self.graph: Any = None
+        self.tracker: Any = None
+        self.algorithm = algorithm
+        self.subject = Subject(fixture, algorithm) if algorithm else None
+        if self.subject:
+            self.label_row("kept current")
+            self.oracle = f"{FixtureTask.oracle}; {self.subject.oracle}"
+
+    def setup(self) -> None:
+        """Check that the input has an order of time."""
+        if not self.fixture.data.temporal:
+            raise Skipped("the graph has no time stamps")
+        if not self.verified_repeats:
+            raise Skipped("the graph is too small for a stream")
+        if self.subject:
+            self.subject.demand()
+
+    def prepare(self) -> tuple[EdgeList, EdgeList | None]:
+        """Cut the next batch; start again at the end of the stream."""
+        if self.at == self.verified_repeats:
+            self._restart()
+        begin, end = self._bounds()
+        self.at += 1
+        insert = self._upload(end, end + self.batch_size)
+        if not self.window:
+            return insert, None
+        leaving = self._model(begin, begin + self.batch_size).keys
+        gone = leaving[~self._model(begin + self.batch_size, end).contains(leaving)]
+        return insert, self.fixture.upload(*ends_of(gone))
+
+    def action(self, batch: tuple[EdgeList, EdgeList | None]) -> Any:
+        """Apply the batch."""
+        insert, delete = batch
+        return self.graph.apply(Batch(insert=insert, delete=delete))
+
+    def check(self, batch: tuple[EdgeList, EdgeList | None], delta: Any) -> None:
+        """Verify content and result; on large graphs only at the end of the stream."""
+        if len(self.fixture.data.src) <= constants.CHECK_EACH_BATCH or self.at == self.verified_repeats:
+            self.finish()
+
+    def finish(self) -> None:
+        """Verify against the raw events up to here."""
+        if self.fixture.silent:
+            return
+        model = self._model(*self._bounds())
+        check_content(self.graph, model)
+        if self.subject:
+            self.subject.check(self.tracker.result, model)
+
+    @property
+    def _weighted(self) -> bool:
+        return self.subject is not None and self.subject.weighted
+
+    def _bounds(self) -> tuple[int, int]:
+        """Return which events are stored now."""
+        step = self.at * self.batch_size
+        return (step if self.window else 0), self.loaded + step
+
+    def _model(self, begin: int, end: int) -> EdgeModel:
+        data = self.fixture.data
+        return EdgeModel(data.src[begin:end], data.dst[begin:end], data.weight[begin:end] if self._weighted else None)
+
+    def _upload(self, begin: int, end: int) -> EdgeList:
+        data = self.fixture.data
+        weight = data.weight[begin:end] if self._weighted else None
+        return self.fixture.upload(data.src[begin:end], data.dst[begin:end], weight)
+
+    def _restart(self) -> None:
+        self.at = 0
+        self.graph = self.fixture.empty_graph(weighted=self._weighted, in_edges=self.subject is not None)
+        self.graph.insert_edges(*self._upload(0, self.loaded))
+        if self.subject:
+            self.tracker = self.graph.track(self.subject.kind, **self.subject.params)
+
+
+class Window(Stream):
+    """The same with a sliding window: events that are too old leave."""
+
+    workload = "sliding window"
+    does = "as 'stream'; besides, deletes the edges whose last event leaves the window (90 % of the events)"
+    window = True

@@ -1,0 +1,243 @@
+"""Algorithms in the benchmark: built in or from a plugin, weighted or not, right, wrong, or impossible to verify."""
+
+import re
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from bench_cases import fixture_of
+
+import suricate as su
+from suricate import bench, plugins
+from suricate.bench import inputs, suites
+from suricate.bench.runner import Limits, measure
+from suricate.bench.verify.edges import EdgeModel
+from suricate.bench.verify.results import check_result
+from suricate.bench.workloads.algorithms import FromScratch, KeptCurrent, UpdateAlone
+from suricate.bench.workloads.operators import Propagate, Reduce
+from suricate.bench.workloads.references import Peer
+from suricate.bench.workloads.streams import Stream, Window
+from suricate.devices import CPU
+
+QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
+STREAM = Limits(min_repeats=7, max_repeats=7, warmups=1)  # past the end of a stream of five batches
+BUILT_IN = [plugin.name for plugin in plugins.installed() if plugin.source == "suricate"]
+BUILT_IN_ALGORITHMS = [name for name in plugins.algorithms() if name in BUILT_IN]
+
+
+class Strength(su.Algorithm):
+    """The sum of the weights of the out-edges, computed from scratch after every batch."""
+
+    name = "strength"
+    requires = su.Requirements(weighted=True)
+
+    def compute(self, graph: su.Graph) -> None:
+        src, _, weight = graph.store("out").edges()
+        self._sums = np.bincount(src, weight, graph.num_vertices)
+
+    @property
+    def result(self) -> np.ndarray:
+        return self._sums.copy()
+
+    @classmethod
+    def reference(cls, src, dst, weight, num_vertices, directed, **params):
+        assert directed
+        matrix = EdgeModel(src, dst, weight).csr(num_vertices, np.float64)
+        return matrix @ np.ones(num_vertices)
+
+    @classmethod
+    def peer(cls, matrix, **params):
+        return matrix @ np.ones(matrix.shape[0], np.float32)
+
+
+class Frozen(Strength):
+    """Does not follow the graph."""
+
+    name = "frozen"
+
+    def update(self, graph: su.Graph, delta: su.Delta) -> None:
+        """Do nothing."""
+
+
+class Unverified(Strength):
+    """Brings no reference."""
+
+    name = "unverified"
+    reference = su.Algorithm.reference
+
+
+class Undirected(Strength):
+    """Needs what the benchmark does not have."""
+
+    name = "undirected"
+    requires = su.Requirements(undirected=True)
+
+
+class Demanding(Strength):
+    """Needs a parameter that it gives no sample of."""
+
+    name = "demanding"
+
+    def __init__(self, power: int) -> None:
+        self.power = power
+
+
+class Elsewhere(Strength):
+    """Joins the demo only."""
+
+    name = "elsewhere"
+    suites: ClassVar = ("demo",)
+
+
+@pytest.fixture
+def strange():
+    kinds = (Strength, Frozen, Unverified, Undirected, Demanding, Elsewhere)
+    names = [plugins.register(kind, name=f"test {kind.name}") for kind in kinds]
+    yield
+    for name in names:
+        plugins.unregister(name)
+
+
+# -- which algorithms --------------------------------------------------------------------------------------------------
+
+
+def test_code_names_no_backend_and_no_algorithm():
+    things = [name for name in (*plugins.backends(), *plugins.algorithms()) if name in BUILT_IN]
+    assert len(things) >= 5
+    pattern = re.compile(rf"(?<![a-z])({'|'.join(things)})(?![a-z])", re.IGNORECASE)
+    for file in Path(bench.__file__).parent.rglob("*.py"):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            assert not pattern.search(line), f"{file}:{number} names {pattern.search(line).group()}"
+
+
+def test_suites_ask_the_algorithms(data, strange):
+    selection = suites.Selection(("csr_baseline",), CPU, updates=(8,))
+    timed = {task.algorithm for task in suites.bench_tasks("algorithms", selection, data)}
+    assert timed == {*BUILT_IN_ALGORITHMS, "strength", "frozen", "unverified", "undirected", "demanding"}
+    shown = {task.algorithm for task in suites.demo_tasks(selection, data)}
+    assert shown == {None, *BUILT_IN_ALGORITHMS, "elsewhere"}
+    chosen = suites.Selection(("csr_baseline",), CPU, updates=(8,), algorithms=("elsewhere",))
+    assert {task.algorithm for task in suites.bench_tasks("algorithms", chosen, data)} == {"elsewhere"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("unverified", "unverified brings no reference() to verify it against"),
+        ("undirected", "undirected needs an undirected graph"),
+        ("demanding", "missing a required argument: 'power'"),
+    ],
+)
+def test_what_cannot_be_verified_or_run_is_skipped(data, temporal_file, strange, name, reason):
+    temporal = inputs.load(str(temporal_file))
+    tasks = [kind(fixture_of("csr_baseline", data), name, 20) for kind in (FromScratch, KeptCurrent, UpdateAlone)]
+    for task in (*tasks, Stream(fixture_of("csr_baseline", temporal), name, 5)):
+        found = measure(task, QUICK)
+        assert found.status == "skip"
+        assert reason in found.reason
+
+
+# -- what is measured --------------------------------------------------------------------------------------------------
+
+
+def test_algorithms_and_operators_on_every_backend_and_device(data, backend, device):
+    fixture = fixture_of(backend, data, device)
+    tasks = [kind(fixture, name, 20) for name in BUILT_IN_ALGORITHMS for kind in (KeptCurrent, UpdateAlone)]
+    timed = [FromScratch(fixture, name) for name in BUILT_IN_ALGORITHMS]
+    timed += [Reduce(fixture, "sum", "float32"), Reduce(fixture, "product", "float64"), Propagate(fixture)]
+    for task in (*tasks, *timed):
+        found = measure(task, QUICK)
+        name = f"{task.workload} {task.algorithm} {task.detail}"
+        assert (name, found.status, found.reason) == (name, "ok", "")
+    assert all(task.traffic() > 0 for task in timed)
+
+
+def test_weighted_algorithms_of_plugins_are_verified(data, temporal_file, strange):
+    fixture = fixture_of("csr_baseline", data)
+    for task in (
+        FromScratch(fixture, "strength"),
+        KeptCurrent(fixture, "strength", 40),
+        UpdateAlone(fixture, "strength", 40),
+    ):
+        found = measure(task, QUICK)
+        assert (found.status, found.reason) == ("ok", "")
+        assert task.graph.weight_dtype == np.float32
+        assert task.oracle == "reference() of strength"
+        assert task.traffic() is None
+        assert np.array_equal(np.sort(task.graph.edges().weight), np.sort(data.weighted_model.weight))
+    for kind in (Stream, Window):
+        task = kind(fixture_of("csr_baseline", inputs.load(str(temporal_file))), "strength", 5)
+        found = measure(task, STREAM)
+        assert (found.status, found.reason) == ("ok", "")
+
+
+def test_a_wrong_update_is_noticed(data, temporal_file, strange):
+    fixture = fixture_of("csr_baseline", data)
+    assert measure(FromScratch(fixture, "frozen"), QUICK).status == "ok"
+    temporal = fixture_of("csr_baseline", inputs.load(str(temporal_file)))
+    for task in (KeptCurrent(fixture, "frozen", 40), UpdateAlone(fixture, "frozen", 40), Stream(temporal, "frozen", 5)):
+        found = measure(task, QUICK)
+        assert (found.status, found.timing) == ("FAIL", None)
+        assert re.search(r"frozen: \d+ of 40 values of result differ", found.reason)
+
+
+def test_peers_get_the_matrix_that_the_algorithm_needs(data, strange):
+    fixture = fixture_of("scipy", data)
+    for name in (*BUILT_IN_ALGORITHMS, "strength"):
+        task = Peer(fixture, name)
+        assert measure(task, QUICK).status == "ok"
+        assert task.matrix.dtype == (np.float32 if name == "strength" else np.int8)
+        assert task.oracle is None
+
+
+def test_references_are_computed_once(data, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        Strength, "reference", classmethod(lambda cls, *_, **params: calls.append(params) or np.zeros(2))
+    )
+    model = EdgeModel(np.array([0], np.uint32), np.array([1], np.uint32))
+    for power in (1, 1, 2):
+        check_result(Strength, {"power": power}, np.zeros(2), model, 2, CPU)
+    assert calls == [{"power": 1}, {"power": 2}]
+
+
+# -- streams -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Stream, Window])
+@pytest.mark.parametrize("algorithm", [None, *BUILT_IN_ALGORITHMS])
+def test_streams(temporal_file, kind, algorithm):
+    data = inputs.load(str(temporal_file))
+    task = kind(fixture_of("csr_baseline", data), algorithm, 5)
+    assert task.verified_repeats == 5
+    assert task.batch == 8
+    found = measure(task, STREAM)
+    assert (found.status, found.reason) == ("ok", "")
+
+
+def test_a_stream_needs_time_stamps(data):
+    assert measure(Stream(fixture_of("csr_baseline", data)), QUICK).status == "skip"
+
+
+# -- operators ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", [1, -1])
+def test_wrong_levels_are_noticed(data, change):
+    class Wrong(Propagate):
+        def action(self, prepared):
+            level = super().action(prepared)
+            level[np.flatnonzero(level == level[level < 99].max())[0]] += change
+            return level
+
+    assert measure(Wrong(fixture_of("csr_baseline", data)), QUICK).status == "FAIL"
+
+
+def test_levels_of_a_cycle_that_is_not_reached(tmp_path):
+    (tmp_path / "edges.txt").write_text("0 1\n0 2\n3 4\n4 3\n")
+    task = Propagate(fixture_of("csr_baseline", inputs.load(str(tmp_path / "edges.txt"))))
+    assert measure(task, QUICK).status == "ok"
+    task.level[3:] = [7, 8]
+    with pytest.raises(Exception, match="levels are not those of the in-neighbours plus 1"):
+        task.check(None, task.level)

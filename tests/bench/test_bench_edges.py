@@ -1,0 +1,54 @@
+"""The sets of edges that content and answers are verified against."""
+
+import numpy as np
+import pytest
+
+from suricate.arrays import sorted_distinct
+from suricate.bench.verify.edges import EdgeModel, among, keys_of
+
+N = 60
+
+
+def random_model(seed, edges=150):
+    return EdgeModel(*np.random.default_rng(seed).integers(0, N, (2, edges), np.uint32))
+
+
+def test_model_is_a_set_where_the_last_weight_wins():
+    src, dst = np.array([3, 1, 3, 1], np.uint32), np.array([0, 2, 0, 1], np.uint32)
+    model = EdgeModel(src, dst, np.array([1.0, 2.0, 3.0, 4.0], np.float32))
+    assert list(zip(model.src.tolist(), model.dst.tolist(), model.weight.tolist(), strict=True)) == [
+        (1, 1, 4.0),
+        (1, 2, 2.0),
+        (3, 0, 3.0),
+    ]
+    asked = keys_of(np.array([1, 1, 3], np.uint32), np.array([0, 2, 9], np.uint32))
+    assert model.contains(asked).tolist() == [False, True, False]
+    assert model.weights_of(asked[1:2]).tolist() == [2.0]
+
+
+@pytest.mark.parametrize("size", [0, 1, 200])
+def test_distinct_keys_are_ascending(size):
+    keys = np.random.default_rng(size).integers(0, 50, size).astype(np.uint64) << np.uint64(40)
+    assert sorted_distinct(keys.copy()).tolist() == sorted(set(keys.tolist()))
+    some = keys[::3]
+    assert among(keys, np.sort(some)).tolist() == [key in some.tolist() for key in keys.tolist()]
+
+
+def test_edges_are_added_to_a_model_and_taken_away():
+    model = random_model(3)
+    rng = np.random.default_rng(8)
+    keys = np.unique(np.concatenate((model.keys[::7], keys_of(*rng.integers(0, N, (2, 40), np.uint32)))))
+    assert set(model.plus(keys).tolist()) == set(model.keys.tolist()) | set(keys.tolist())
+    assert set(model.minus(keys).tolist()) == set(model.keys.tolist()) - set(keys.tolist())
+    for changed in (model.plus(keys), model.minus(keys)):
+        assert np.all(changed[1:] > changed[:-1])
+
+
+def test_a_model_after_a_batch():
+    src, dst, weight = np.array([0, 1, 2], np.uint32), np.array([1, 2, 3], np.uint32), np.float32([5, 6, 7])
+    insert = np.array([1, 0, 0], np.uint32), np.array([2, 4, 4], np.uint32)
+    model = EdgeModel(src, dst).updated(keys_of(src[:2], dst[:2]), *insert)
+    assert (model.src.tolist(), model.dst.tolist(), model.weight) == ([0, 1, 2], [4, 2, 3], None)
+    weighted = EdgeModel(src, dst, weight).updated(keys_of(src[:1], dst[:1]), *insert, np.float32([1, 2, 3]))
+    assert (weighted.src.tolist(), weighted.dst.tolist()) == ([0, 1, 2], [4, 2, 3])
+    assert weighted.weight.tolist() == [3, 1, 7]
