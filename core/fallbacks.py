@@ -18,15 +18,19 @@ import numpy as np
 from suricate.cursors import OWNER
 from suricate.devices import Array, Device
 from suricate.errors import require
+from suricate.primitives import copy_segments
 from suricate.types import Adjacency, EdgeList, StoreView, edge_keys
 
 if TYPE_CHECKING:
     from suricate.cuda.program import Program
+    from suricate.primitives.located import LocatedBatch
 
 HERE = Path(__file__).parent / "cursors"
+PRIMITIVES = Path(__file__).parent / "primitives"
 BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
-UNWEIGHTED = "@njit\ndef weight(g, slot):\n    return 0\n"
+UNWEIGHTED = "@inner\ndef weight(g, slot):\n    return 0\n"
 OWNERS = {"segment": "segment_owner(g, c)", "slot": "slot_owner(g, slot)"}
+CONTIGUOUS = "suricate.cursors.contiguous"  #: the cursor whose adjacencies are copied as ranges
 BLOCK = 256
 MOST_THREADS = 1 << 21  #: of a grid-stride loop: more than any device runs at once
 
@@ -60,6 +64,16 @@ def find(view: StoreView, device: Device, src: Array, dst: Array) -> tuple[Array
     return found, weight
 
 
+def locate(view: StoreView, device: Device, batch: LocatedBatch) -> None:
+    """Fill in the kinds and slots of a sorted batch, -1 for what is not stored."""
+    if device.is_cuda:
+        from suricate.primitives.cuda import packed_batch
+
+        _launch(view, "locate", len(batch), packed_batch(batch))
+    else:
+        _loops(view, "loops").locate(view.data, batch.keys, batch.kind, batch.slot)
+
+
 def adjacency(view: StoreView, device: Device, vertices: Array) -> Adjacency:
     """Return the out-edges of ``vertices`` (``uint32[k]``, repeats allowed); on CUDA waits for the device."""
     offsets, edges = edges_of(view, device, vertices)
@@ -72,21 +86,34 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
     The edges of the i-th vertex are at ``offsets[i]`` to ``offsets[i + 1]``, in any order; ``offsets`` is
     ``int64[k + 1]``. On CUDA waits for the device.
     """
-    xp = device.xp
-    lengths = degrees(view, device)
-    if vertices is None:
-        vertices = xp.arange(view.num_vertices, dtype=np.uint32)
-    else:
+    xp, lengths = device.xp, degrees(view, device)
+    if vertices is not None:
         lengths = lengths[vertices]
-    offsets = xp.zeros(len(vertices) + 1, np.int64)
+    offsets = xp.zeros(len(lengths) + 1, np.int64)
     xp.cumsum(lengths, dtype=np.int64, out=offsets[1:])
     edges = _empty_edges(view, xp, int(offsets[-1]))
+    if view.cursor == CONTIGUOUS:
+        _copy_ranges(view, device, vertices, offsets, edges)
+        return offsets, edges
+    if vertices is None:
+        vertices = xp.arange(view.num_vertices, dtype=np.uint32)
     if device.is_cuda:
         count = len(vertices)
         _launch(view, "list_edges", 32 * count, np.int64(count), vertices, offsets.copy(), *edges)
     else:
         _loops(view, "loops").list_edges(view.data, vertices, offsets, edges.src, edges.dst, _or_none(edges.weight))
     return offsets, edges
+
+
+def _copy_ranges(view: StoreView, device: Device, vertices: Array | None, offsets: Array, edges: EdgeList) -> None:
+    """Copy the adjacencies of a contiguous view, which are ranges of slots."""
+    begin, _, dst, weight, _ = view.data
+    if vertices is not None:
+        begin = begin[vertices]
+    stored = EdgeList(dst[:0], dst, None if edges.weight is None else weight)
+    copy_segments(device, offsets, begin, offsets[:-1], len(edges.dst), stored, edges)
+    if vertices is not None:
+        edges.src[:] = vertices[edges.src]  # from the number of the range
 
 
 def updated(view: StoreView, device: Device) -> EdgeList:
@@ -96,10 +123,9 @@ def updated(view: StoreView, device: Device) -> EdgeList:
     for _ in range(2):  # count, then list
         edges = _empty_edges(view, xp, count)
         if device.is_cuda:
-            met = xp.zeros(1, np.uint64)
-            room = np.uint64(count)
-            _launch(view, "list_updated", MOST_THREADS, np.uint32(view.num_vertices), met, room, *edges)
-            count = int(met[0])
+            listed = xp.zeros(1, np.uint64)
+            _launch(view, "list_updated", MOST_THREADS, np.uint32(view.num_vertices), listed, np.uint64(count), *edges)
+            count = int(listed[0])
         else:
             loops = _loops(view, "updated_loops")
             count = loops.list_updated(view.data, view.num_vertices, edges.src, edges.dst, _or_none(edges.weight))
@@ -132,8 +158,11 @@ def program(view: StoreView) -> Program:
 @cache
 def _program(prelude: str, folder: Path) -> Program:
     from suricate.cuda.program import Program
+    from suricate.primitives.located import PRELUDE
 
-    return Program(HERE / "loops.cu", prelude, include=(folder,))
+    return Program(
+        HERE / "loops.cu", f"{PRELUDE}\n{prelude}", defines=(("WEIGHT_BITS", 0),), include=(folder, PRIMITIVES)
+    )
 
 
 def _launch(view: StoreView, kernel: str, threads: int, *args: Any) -> None:
@@ -172,8 +201,9 @@ def _instance(template: str, cursor: str, weighted: bool, owner_per: str) -> Mod
     if "owner" in names:
         names.remove("owner")
         names.add(OWNER[owner_per])
-        definitions.append(f"@njit\ndef owner(g, c, slot):\n    return {OWNERS[owner_per]}\n")
-    bindings = "\n\n".join([f"from {cursor} import {', '.join(sorted(names))}\n", *definitions])
+        definitions.append(f"@inner\ndef owner(g, c, slot):\n    return {OWNERS[owner_per]}\n")
+    imports = f"from {cursor} import {', '.join(sorted(names))}\nfrom suricate.jit import inner\n"
+    bindings = "\n\n".join([imports, *definitions])
     return load_module(template, text.replace(found[0], bindings), cursor)
 
 

@@ -16,10 +16,10 @@ What holds for every method:
   another, is a replacement.
 - **Results** (outcomes, edges, adjacencies, degrees) belong to the caller: no later call writes to them.
 - **Memory.** ``memory_limit`` bounds what the store has allocated at any time: its arrays, both copies while they grow
-  or move, the log of insertions since :meth:`Store.mark`, and scratch memory. It does not bound results. A call that
-  would need more raises ``CapacityError`` before it has changed anything; so do ``reserve``, ``resize``, ``mark`` and
-  ``copy_to`` (whose copy has the same limit). Two calls are never refused: a deletion and ``compact``. Their scratch
-  memory, proportional to the batch, may exceed the limit until they return.
+  or move, and the log of insertions since :meth:`Store.mark`. Besides, a call may take scratch memory proportional to
+  its batch (64 bytes per edge on the CPU, results included), which is free again when it returns. A call that would
+  need more raises ``CapacityError`` before it has changed anything; so do ``reserve``, ``resize``, ``mark`` and
+  ``copy_to``, whose copy has the same limit. A deletion is never refused, and ``compact`` does what memory allows.
 - **Copies.** ``copy_to`` keeps the mark, ``memory_limit`` and the backend's options.
 """
 

@@ -1,8 +1,18 @@
-"""Constants of the layout, and the host's arithmetic on it: size classes, counters, how much a batch may carve."""
+"""Layout of ``hornet_like``: its arrays, and the constants and structs that Python and C++ share.
+
+Each adjacency lies in one block of 2^class slots, ``begin[u]`` to ``end[u]``, in no order. Blocks are carved from one
+pool (``dst``, ``weight``); a stack per class holds the free ones.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+
+from suricate.array_manager import WEIGHT, Layout
+from suricate.cuda.structs import Struct
+from suricate.devices import Array
 
 MIN_CLASS = 2  #: the smallest block holds 4 edges: 16 bytes of destinations
 MAX_CLASS = 32
@@ -21,61 +31,48 @@ RATIOS = 40
 SHRINK = GROW + RATIOS  #: pressure to migrate down
 COUNTERS = SHRINK + RATIOS
 
+LAYOUT: Layout = {
+    "index": {"begin": np.int64, "end": np.int64, "klass": np.uint8},
+    "blocks": {"dst": np.uint32, "weight": WEIGHT},
+    "free stacks": {"stacks": np.uint32},
+    "stack limits": {"stack_begin": np.int64},
+    "counters": {"counters": np.int64},
+}
+INDEX_BYTES = 17  #: of a vertex
 
-def class_of(degree: int) -> int:
-    """Return the smallest class whose blocks hold ``degree`` (at least 1) edges."""
-    return max(MIN_CLASS, (degree - 1).bit_length())
+# What becomes of the block of a vertex, besides the class it migrates to and NONE.
+KEEP = 254  #: the block stays
+IDLE = 253  #: its adjacency does not change; or an entry that is not the first of its vertex
 
-
-def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
-    """Return the counters ``GROW`` or ``SHRINK`` (int64[RATIOS]) of vertices with these degrees and classes.
-
-    A vertex that overflows its block of 2^k slots carves one of 2^(k + 1), and needs ``2^k - degree + 1`` insertions
-    for it; one that shrinks carves 2^(k - 1), after ``degree - 2^(k - 2)`` deletions. Entry r sums the slots that could
-    be carved by vertices for which floor(slots / edges) has r + 1 bits.
-    """
-    owns = klass != NONE if which == GROW else (klass != NONE) & (klass > MIN_CLASS)
-    k, d = klass[owns].astype(np.int64), degree[owns].astype(np.int64)
-    if which == GROW:
-        slots, cost = np.int64(2) << k, (np.int64(1) << k) - d + 1
-    else:
-        slots, cost = np.int64(1) << (k - 1), np.maximum(1, d - (np.int64(1) << (k - 2)))
-    ratio = np.maximum(1, slots // cost)
-    bits = np.frexp(ratio.astype(np.float64))[1] - 1
-    result = np.zeros(RATIOS, np.int64)
-    np.add.at(result, bits, slots)
-    return result
+CONSTANTS = {
+    "MIN_CLASS": MIN_CLASS, "CLASSES": CLASSES, "NONE": NONE, "KEEP": KEEP, "IDLE": IDLE,
+    "USED": USED, "EDGES": EDGES, "BLOCKS": BLOCKS, "FREE": FREE, "GROW": GROW, "RATIOS": RATIOS,
+    "LANES": 8,  # threads that share one adjacency
+    "LONG_DEGREE": 256,  # longer adjacencies are scanned in parts by warps
+    "SCAN_PART": 512,  # slots of such a part
+    "LONG_MOVE": 4096,  # longer adjacencies are moved in parts of so many edges by blocks
+}  # fmt: skip
 
 
-def most_carved(pressures: np.ndarray, edges: int) -> int:
-    """Return how many slots the first migrations of ``edges`` updates can carve: the dearest first, per edge."""
-    total = 0
-    for ratio in range(RATIOS - 1, -1, -1):
-        slots = int(pressures[ratio])
-        total += min(slots, edges << (ratio + 1))
-        edges -= slots >> (ratio + 1)
-        if edges <= 0:
-            break
-    return total
+class Graph(NamedTuple):
+    """The arrays that kernels work on; ``weight`` holds bit patterns, and has length 0 if there are none."""
+
+    begin: Array
+    end: Array
+    klass: Array
+    dst: Array
+    weight: Array
+    counters: Array
+    stacks: Array
+    stack_begin: Array
 
 
-def carve_bound(counters: np.ndarray, unseen: np.ndarray, inserted: int, deleted: int, num_vertices: int) -> int:
-    """Return an upper bound of the slots carved by the unseen updates and a batch, from counters seen before them."""
-    inserts, deletes = int(unseen[0]) + inserted, int(unseen[1]) + deleted
-    bound = most_carved(counters[GROW:SHRINK], inserts) + most_carved(counters[SHRINK:COUNTERS], deletes)
-    if unseen.any():  # a vertex may migrate again, after at least an eighth of its new block in updates
-        return bound + 8 * (inserts + deletes) + GRAIN * min(inserts, num_vertices)
-    return bound + 2 * inserts + GRAIN * min(inserts, num_vertices)  # one migration each: a block is at most twice full
+GRAPH = Struct("Graph", {
+    "begin": "long long*", "end": "long long*", "klass": "uint8_t*", "dst": "uint32_t*", "weight": "bits_t*",
+    "counters": "long long*", "stacks": "uint32_t*", "stack_begin": "long long*",
+})  # fmt: skip
+assert tuple(GRAPH.fields) == Graph._fields
 
-
-def stack_bounds(counters: np.ndarray, unseen: np.ndarray, updates: int, num_vertices: int) -> np.ndarray:
-    """Return per class an upper bound of the free blocks after the unseen updates and a batch (int64[CLASSES]).
-
-    A block is carved only when none of its class is free, so there are never more blocks of a class than vertices; and
-    every migration frees one block and takes an update.
-    """
-    blocks, free = counters[BLOCKS:FREE], counters[FREE:GROW]
-    if not unseen.any():
-        return free + np.minimum(blocks - free, updates)  # only blocks in use before the batch can become free
-    updates += int(unseen.sum())
-    return np.minimum(free + updates, np.minimum(blocks + updates, np.maximum(blocks, num_vertices)))
+#: per entry of a batch, filled in for the first of each vertex: the class its block migrates to (or KEEP, NONE, IDLE),
+#: its number among the migrations to that class, and its new block
+MIGRATIONS = Struct("Migrations", {"target": "uint8_t*", "ticket": "uint32_t*", "place": "long long*"})

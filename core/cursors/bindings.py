@@ -8,9 +8,9 @@ edge: the owner of its segment or of its slot, as the view says.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from suricate.cursors.contiguous import begin, degree, end, find, first, following, key, units, weight
+from suricate.jit import inner
 
 __all__ = [
     "begin", "degree", "end", "find", "first", "following", "is_fresh", "key", "owner", "units", "updated_count",
@@ -20,25 +20,25 @@ __all__ = [
 # A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment in which all is new.
 
 
-@njit
+@inner
 def updated_count(g):
     """Return the number of segments."""
     return len(g.begin)
 
 
-@njit
+@inner
 def updated_segment(g, i):
     """Return the cursor of a segment."""
     return np.int64(i)
 
 
-@njit
+@inner
 def is_fresh(g, slot):
     """Return True."""
     return True
 
 
-@njit
+@inner
 def owner(g, c, slot):
     """Return the source of the edge in a slot of segment ``c``."""
     return np.uint32(c)

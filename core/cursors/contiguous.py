@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from suricate.devices import Array
+from suricate.jit import inner
 from suricate.types import EdgeList, StoreView, edge_keys
 
 
@@ -50,67 +50,73 @@ def view_of_edges(edges: EdgeList, num_vertices: int, xp: Any) -> StoreView:
     return contiguous_view(offsets[:-1], offsets[1:], dst, weight, ascending=True)
 
 
-@njit(inline="always")
+@inner
 def degree(g, u):
     """Return the number of out-edges of ``u``."""
     return g.end[u] - g.begin[u]
 
 
-@njit(inline="always")
+@inner
 def units(g, u):
     """Return 1: the whole adjacency is one unit."""
     return 1
 
 
-@njit(inline="always")
+@inner
 def first(g, u, k):
     """Return the cursor of the only span: the vertex itself."""
     return np.int64(u)
 
 
-@njit(inline="always")
+@inner
 def begin(g, c):
     """Return the first slot."""
     return g.begin[c]
 
 
-@njit(inline="always")
+@inner
 def end(g, c):
     """Return one past the last slot."""
     return g.end[c]
 
 
-@njit(inline="always")
+@inner
 def following(g, c):
     """Return -1: there is one span."""
     return np.int64(-1)
 
 
-@njit(inline="always")
+@inner
 def key(g, i):
     """Return the destination in slot ``i``; an unsigned index spares Numba's test for negative ones."""
     return g.dst[np.uint64(i)]
 
 
-@njit(inline="always")
+@inner
 def weight(g, i):
     """Return the weight in slot ``i``."""
     return g.weight[np.uint64(i)]
 
 
-@njit
+@inner
+def lower_bound(dst, lo, hi, v):
+    """Return the first slot in ``[lo, hi)`` whose destination is not below ``v``, else ``hi``; no data branches."""
+    size = hi - lo
+    while size > 0:
+        half = (size + 1) >> 1
+        lo += half if dst[np.uint64(lo + half - 1)] < v else 0
+        size -= half
+    return lo
+
+
+@inner
 def find(g, u, v):
     """Return the slot of edge ``(u, v)``, or -1."""
     lo, hi = g.begin[u], g.end[u]
-    if not g.ascending:
-        for i in range(lo, hi):
-            if g.dst[i] == v:
-                return i
-        return np.int64(-1)
-    while lo < hi:
-        mid = (lo + hi) >> 1
-        if g.dst[mid] < v:
-            lo = mid + 1
-        else:
-            hi = mid
-    return lo if lo < g.end[u] and g.dst[lo] == v else np.int64(-1)
+    if g.ascending:
+        at = lower_bound(g.dst, lo, hi, v)
+        return at if at < hi and g.dst[at] == v else np.int64(-1)
+    for i in range(lo, hi):
+        if g.dst[i] == v:
+            return np.int64(i)
+    return np.int64(-1)

@@ -1,5 +1,6 @@
 // Generic operations over a cursor: the CUDA twin of loops.py and updated_loops.py. The view's prelude comes before it.
 // Grid-stride loops with 64-bit indices. ``weights`` may be null, as it is on unweighted stores.
+#include "batch.cuh"
 
 #if WEIGHTED
 #define COPY_WEIGHT(at, slot) weights[at] = weight(g, slot)
@@ -25,6 +26,16 @@ extern "C" __global__ void find_edges(View g, long long count, const uint32_t* s
     }
 }
 
+// Locate a sorted batch (see batch.cuh): kind and slot (-1 if it is not stored) of each entry.
+extern "C" __global__ void locate(View g, LocatedBatch b) {
+    for (long long i = wide_thread_id(); i < b.size; i += wide_thread_count()) {
+        const bool counts = !is_invalid(b) && is_last(b, uint32_t(i));
+        const long long slot = counts ? find(g, source(b.keys[i]), uint32_t(b.keys[i])) : -1;
+        b.slot[i] = slot;
+        b.kind[i] = !counts ? DUPLICATE : slot >= 0 ? PRESENT : ABSENT;
+    }
+}
+
 // A warp per vertex. The next free place of each vertex is in ``next``, at first its offset.
 extern "C" __global__ void list_edges(View g, long long count, const uint32_t* vertices, unsigned long long* next,
                                       uint32_t* src, uint32_t* dst, weight_t* weights) {
@@ -40,8 +51,8 @@ extern "C" __global__ void list_edges(View g, long long count, const uint32_t* v
 }
 
 #if HAS_UPDATED
-// SCAN_LANES threads per segment. Counts in ``met`` the edges inserted since the mark, and writes the first ``room``.
-extern "C" __global__ void list_updated(View g, uint32_t num_vertices, unsigned long long* met, unsigned long long room,
+// SCAN_LANES threads per segment. Counts in ``listed`` the edges inserted since the mark, and writes the first ``capacity``.
+extern "C" __global__ void list_updated(View g, uint32_t num_vertices, unsigned long long* listed, unsigned long long capacity,
                                         uint32_t* src, uint32_t* dst, weight_t* weights) {
     const long long count = updated_segments(g);
     for (long long i = wide_thread_id() / SCAN_LANES; i < count; i += wide_thread_count() / SCAN_LANES) {
@@ -54,8 +65,8 @@ extern "C" __global__ void list_updated(View g, uint32_t num_vertices, unsigned 
 #if OWNER_PER_SLOT
             const uint32_t u = slot_owner(g, slot);
 #endif
-            const unsigned long long at = atomicAdd(met, 1ull);
-            if (at >= room) return;
+            const unsigned long long at = atomicAdd(listed, 1ull);
+            if (at >= capacity) return;
             src[at] = u;
             dst[at] = v;
             COPY_WEIGHT(at, slot);

@@ -5,20 +5,22 @@
 
 from __future__ import annotations
 
-from numba import njit
+import numpy as np
 
 from suricate.cursors.bindings import begin, degree, end, find, first, following, key, units, weight
+from suricate.jit import kernel
+from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 from suricate.types import TOMBSTONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def list_degrees(g, degrees):
     """Write the out-degree of every vertex."""
     for u in range(len(degrees)):
         degrees[u] = degree(g, u)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_edges(g, src, dst, found, weights):
     """Look edges up; write whether each is there, and its weight if it is."""
     for i in range(len(src)):
@@ -28,7 +30,19 @@ def find_edges(g, src, dst, found, weights):
             weights[i] = weight(g, slot)
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def locate(g, keys, kind, slot):
+    """Fill in kind and slot (-1 if it is not stored) of each entry of a sorted batch; the last of equal ones counts."""
+    for i in range(len(keys)):
+        slot[i] = -1
+        if i + 1 < len(keys) and keys[i + 1] == keys[i]:
+            kind[i] = DUPLICATE
+        else:
+            slot[i] = find(g, np.uint32(keys[i] >> np.uint64(32)), np.uint32(keys[i]))
+            kind[i] = PRESENT if slot[i] >= 0 else ABSENT
+
+
+@kernel
 def list_edges(g, vertices, offsets, src, dst, weights):
     """Write the out-edges of ``vertices`` one after the other; those of the i-th begin at ``offsets[i]``."""
     for i in range(len(vertices)):

@@ -6,15 +6,14 @@ none.
 
 from __future__ import annotations
 
-from numba import njit
-
 from suricate.cursors.bindings import begin, end, is_fresh, key, owner, updated_count, updated_segment, weight
+from suricate.jit import kernel
 from suricate.types import TOMBSTONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def list_updated(g, num_vertices, src, dst, weights):
-    """Write the inserted edges that have room in the arrays; return how many there are."""
+    """Write the inserted edges, as many as the arrays hold; return how many there are."""
     count = 0
     for i in range(updated_count(g)):
         c = updated_segment(g, i)

@@ -6,12 +6,14 @@ import numpy as np
 from numba import njit
 
 from suricate.devices import Array
-from suricate.types import EdgeList
+from suricate.jit import inner, kernel
+from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch
+from suricate.types import NEW, REMOVED, REPLACED, EdgeList
 
 DIGIT = 11  #: bits per pass of the radix sort: the counters of one pass fit the first-level cache
 
 
-@njit(cache=True, nogil=True)
+@inner
 def bit_length(value):
     """Return the number of bits of a non-negative integer."""
     bits = 0
@@ -80,7 +82,7 @@ def sort_batch(src, dst, bits):
     return keys, order
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def copy_ids(offsets, begin, target, old, new, owner):
     """Copy the ranges of ``old`` to ``new``; write the number of the range to ``owner`` unless that is empty."""
     for i in range(len(begin)):
@@ -96,6 +98,63 @@ def copy_ids(offsets, begin, target, old, new, owner):
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
     """See :func:`suricate.primitives.copy_segments`."""
     copy_ids(offsets, begin, target, old.dst, new.dst, new.src)
-    if old.weight is not None and new.weight is not None:
-        unit = f"u{old.weight.dtype.itemsize}"
-        copy_ids(offsets, begin, target, old.weight.view(unit), new.weight.view(unit), new.src[:0])
+    if old.weight is not None and new.weight is not None and len(new.weight):
+        unsigned = f"u{old.weight.dtype.itemsize}"
+        copy_ids(offsets, begin, target, old.weight.view(unsigned), new.weight.view(unsigned), new.src[:0])
+
+
+@kernel
+def _report_insertion(order, kind, slot, weight, batch_weight, status, before):
+    for i in range(len(order)):
+        item = order[i]
+        if kind[i] == ABSENT:
+            status[item] = NEW
+        elif kind[i] == PRESENT and len(weight):
+            at = slot[i]
+            before[item] = weight[at]
+            if weight[at] != batch_weight[item]:
+                weight[at] = batch_weight[item]
+                status[item] = REPLACED
+
+
+@kernel
+def _report_deletion(order, kind, slot, weight, status, before):
+    for i in range(len(order)):
+        if kind[i] == PRESENT:
+            status[order[i]] = REMOVED
+            if len(weight):
+                before[order[i]] = weight[slot[i]]
+
+
+@kernel
+def _answer(order, kind, slot, weight, found, result):
+    at = -1
+    for i in range(len(order) - 1, -1, -1):
+        if kind[i] != DUPLICATE:
+            at = slot[i] if kind[i] == PRESENT else -1
+        found[order[i]] = at >= 0
+        if at >= 0 and len(weight):
+            result[order[i]] = weight[at]
+
+
+def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, status: Array, before: Array) -> None:
+    """Report the edges of an insertion in the caller's order, and give the stored ones their new weights.
+
+    ``weight`` (per slot), ``batch_weight`` and ``before`` (per edge of the batch) are bit patterns; ``status`` is zero.
+    """
+    _report_insertion(batch.order, batch.kind, batch.slot, weight, batch_weight, status, before)
+
+
+def report_deletion(batch: LocatedBatch, weight: Array, status: Array, before: Array) -> None:
+    """Report the edges of a deletion in the caller's order; see :func:`report_insertion`."""
+    _report_deletion(batch.order, batch.kind, batch.slot, weight, status, before)
+
+
+def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
+    """Answer located queries in the caller's order; all duplicates of an edge get the answer of the last."""
+    _answer(batch.order, batch.kind, batch.slot, weight, found, result)
+
+
+def rank(batch: LocatedBatch, kind: int) -> None:
+    """Count the entries of a kind."""
+    batch.most = int(np.count_nonzero(batch.kind == kind))

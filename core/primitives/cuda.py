@@ -1,9 +1,7 @@
-"""The building blocks on CUDA: launches, and a host mirror of device counters that does not wait."""
+"""The building blocks on CUDA: launches. Those of located batches are described in ``cpu.py``."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from suricate.cuda.program import Program
+from suricate.cuda.structs import Struct
 from suricate.devices import Array
-from suricate.primitives import SortedBatch
+from suricate.primitives.located import LOCATED, PRELUDE, LocatedBatch
 from suricate.types import EdgeList
 
 HERE = Path(__file__).parent
@@ -31,6 +30,18 @@ def program(bits: int = 0) -> Program:
     return Program(HERE / "primitives.cu", defines=(("WEIGHT_BITS", bits),))
 
 
+@cache
+def batch_program(bits: int) -> Program:
+    """Return the program of ``batch.cu``."""
+    return Program(HERE / "batch.cu", PRELUDE, defines=(("WEIGHT_BITS", bits),))
+
+
+def programs(weight_dtype: np.dtype | None) -> list[Program]:
+    """Return all programs of the building blocks for weights of a dtype."""
+    bits = weight_bits(weight_dtype)
+    return [program(), program(bits), batch_program(bits)]
+
+
 def launch(code: Program, name: str, threads: int, *args: Any, block: int = BLOCK) -> None:
     """Launch ``threads`` threads of a kernel; nothing for 0. None is passed as a null pointer."""
     if threads:
@@ -38,7 +49,24 @@ def launch(code: Program, name: str, threads: int, *args: Any, block: int = BLOC
         code.kernel(name)((grid,), (block,), tuple(NULL if arg is None else arg for arg in args))
 
 
-def sort_batch(src: Array, dst: Array, bits: int) -> SortedBatch:
+def packed(struct: Struct, *values: Any) -> Any:
+    """Return the value of a struct for a launch; arrays become addresses, None a null pointer."""
+    return np.array(tuple(map(_field, values)), struct.dtype)[()]
+
+
+def _field(value: Any) -> int:
+    return 0 if value is None else value if isinstance(value, int) else value.data.ptr
+
+
+def packed_batch(batch: LocatedBatch) -> Any:
+    """Return the struct ``LocatedBatch``, packed once per batch."""
+    if batch.packed is None:
+        b = batch
+        b.packed = packed(LOCATED, b.keys, b.order, b.kind, b.slot, b.rank, b.guard, len(b.keys))
+    return batch.packed
+
+
+def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
     """See :func:`suricate.primitives.sort_batch`; ids have ``bits`` bits. One key-only sort where all fits one word."""
     import cupy
 
@@ -47,72 +75,59 @@ def sort_batch(src: Array, dst: Array, bits: int) -> SortedBatch:
     if 2 * bits + low > 64:
         keys = (src.astype(np.uint64) << np.uint64(32)) | dst
         order = cupy.argsort(keys, kind="stable")
-        return SortedBatch(keys[order], order.astype(np.uint32))
+        return keys[order], order.astype(np.uint32)
     words = cupy.empty(m, np.uint64)
     shape = (np.uint32(bits), np.uint32(low))
     launch(program(), "pack_words", m, np.uint32(m), src, dst, *shape, words)
     words.sort()
     keys, order = cupy.empty(m, np.uint64), cupy.empty(m, np.uint32)
     launch(program(), "unpack_words", m, np.uint32(m), words, *shape, keys, order)
-    return SortedBatch(keys, order)
+    return keys, order
 
 
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
     """See :func:`suricate.primitives.copy_segments`."""
-    bits = 0 if old.weight is None else 8 * old.weight.dtype.itemsize
+    bits = 0 if new.weight is None or not len(new.weight) else 8 * new.weight.dtype.itemsize
     blocks = (bound + 8 * BLOCK - 1) // (8 * BLOCK)
     launch(
         program(bits), "copy_ranges", blocks * BLOCK, np.int64(len(begin)), offsets, begin, target,
-        old.dst, old.weight, new.dst, new.weight, new.src if len(new.src) else None,
+        old.dst, old.weight if bits else None, new.dst, new.weight if bits else None,
+        new.src if len(new.src) else None,
     )  # fmt: skip
 
 
-class Mirror:
-    """A host copy of a small device array of counters that is refreshed without waiting.
+def rank(batch: LocatedBatch, kind: int) -> None:
+    """Fill the ranks of the entries of a kind."""
+    import cupy
 
-    Batches charge what they may have added (``unseen``); a copy to pinned memory is queued behind them; when it has
-    arrived, :meth:`poll` takes it over and only what was charged after it was queued remains unseen.
-    """
+    flags = cupy.empty(len(batch), np.int32)
+    launch(batch_program(0), "flag", len(batch), packed_batch(batch), np.uint32(kind), flags)
+    flags.cumsum(dtype=np.int32, out=batch.rank)
 
-    def __init__(self, values: np.ndarray) -> None:
-        import cupy
-        import cupyx
 
-        self.values = np.array(values, np.int64)  #: the counters as last seen
-        self.unseen = np.zeros(2, np.int64)  #: edges inserted, deleted (upper bounds) that ``values`` lacks
-        self._later = np.zeros(2, np.int64)
-        self._pinned = cupyx.empty_pinned(self.values.shape, np.int64)
-        self._event = cupy.cuda.Event(disable_timing=True)
-        self._in_flight = False
+def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, status: Array, before: Array) -> None:
+    """See ``cpu.report_insertion``; writes every status."""
+    code = batch_program(bits_of(weight))
+    launch(code, "report_insertion", len(batch), packed_batch(batch), weight, batch_weight, status, before)
 
-    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:  # names may be gone by then
-        if getattr(self, "_in_flight", False) and not finalizing():
-            self._event.synchronize()  # the copy is about to be written to host memory that goes away now
 
-    def charge(self, inserted: int, deleted: int) -> None:
-        """Note that a batch about to be queued inserts and deletes at most so many edges."""
-        self.unseen += (inserted, deleted)
-        self._later += (inserted, deleted)
+def report_deletion(batch: LocatedBatch, weight: Array, status: Array, before: Array) -> None:
+    """See ``cpu.report_deletion``; writes every status."""
+    code = batch_program(bits_of(weight))
+    launch(code, "report_deletion", len(batch), packed_batch(batch), weight, status, before)
 
-    def post(self, counters: Array) -> None:
-        """Queue a copy of the device counters, unless one is under way."""
-        if self._in_flight:
-            return
-        counters.get(out=self._pinned, blocking=False)
-        self._event.record()
-        self._later[:] = 0
-        self._in_flight = True
 
-    def poll(self) -> None:
-        """Take over a copy that has arrived; never waits."""
-        if self._in_flight and self._event.done:
-            self.values[:] = self._pinned
-            self.unseen[:] = self._later
-            self._in_flight = False
+def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
+    """See ``cpu.answer``."""
+    launch(batch_program(bits_of(weight)), "answer", len(batch), packed_batch(batch), weight, found, result)
 
-    def read(self, counters: Array) -> None:
-        """Read the device counters now; waits for the device."""
-        self.values[:] = counters.get()
-        self.unseen[:] = 0
-        self._later[:] = 0
-        self._in_flight = False
+
+def log_new(src: Array, dst: Array, status: Array, count: Array, log: Array) -> None:
+    """Append the keys of the new edges of a batch to ``log`` behind the first ``count`` (``uint64[1]``), and count."""
+    m = len(src)
+    launch(batch_program(0), "log_new", m, np.uint32(m), src, dst, status, count, log)
+
+
+def bits_of(weight: Array) -> int:
+    """Return ``WEIGHT_BITS`` for an array of bit patterns."""
+    return 8 * weight.dtype.itemsize if weight.dtype != np.uint8 else 0

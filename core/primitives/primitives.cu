@@ -1,11 +1,6 @@
 // Kernels of the building blocks that backends share. WEIGHT_BITS is 0, 32 or 64 (weights are moved as bit patterns).
+#include "bits.cuh"
 #include "search.cuh"
-
-#if WEIGHT_BITS == 64
-typedef uint64_t bits_t;
-#else
-typedef uint32_t bits_t;
-#endif
 
 // Thread per edge: words[i] = src, dst and batch index in one word (``bits`` per id, ``low`` for the index).
 extern "C" __global__ void pack_words(uint32_t m, const uint32_t* src, const uint32_t* dst, uint32_t bits, uint32_t low,

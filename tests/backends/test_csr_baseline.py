@@ -45,20 +45,20 @@ def test_reserved_arrays_are_swapped(device: Device) -> None:
     store = filled(device)
     count = store.num_edges
     store.reserve(1000)
-    held = {len(store.dst), len(store.spare.dst)}
+    held = {len(store.pool["dst"]), len(store.pool["spare_dst"])}
     assert held == {count + count // 4 + 1000}
     one = device.xp.zeros(1, np.uint32)
-    first = address(store.dst)
+    first = address(store.pool["dst"])
     for _ in range(2):
         store.insert(one, one)
         store.delete(one, one)
         store.insert(one, one)
         store.check()
-    assert {len(store.dst), len(store.spare.dst)} == held
-    assert first in (address(store.dst), address(store.spare.dst))
+    assert {len(store.pool["dst"]), len(store.pool["spare_dst"])} == held
+    assert first in (address(store.pool["dst"]), address(store.pool["spare_dst"]))
     store.compact()
-    assert store.spare is None
-    assert len(store.dst) == store.num_edges
+    assert len(store.pool["spare_dst"]) == 0
+    assert len(store.pool["dst"]) == store.num_edges
     store.check()
 
 
@@ -68,10 +68,10 @@ def test_memory_never_exceeds_the_limit_even_while_it_rebuilds(device: Device) -
     ids = np.arange(2500, dtype=np.uint32)
     src, dst = device.xp.asarray(ids // 50), device.xp.asarray(ids % 50)
     store.insert(src[:300], dst[:300])
-    version = store.dst
+    version = store.pool["dst"]
     with pytest.raises(CapacityError):
         store.insert(src[250:350], dst[250:350])
-    assert store.dst is version
+    assert store.pool["dst"] is version
     assert store.num_edges == 300
     store.insert(src[200:300], dst[200:300])  # all there: nothing more is needed, though the host's bound says so
     store.delete(src[:100], dst[:100])  # a deletion is never refused
@@ -85,26 +85,26 @@ def test_memory_never_exceeds_the_limit_even_while_it_rebuilds(device: Device) -
 
 def test_growth_of_vertices_keeps_the_arrays_of_edges(device: Device) -> None:
     store = filled(device, weight_dtype="float32")
-    dst, weight = store.dst, store.weight
+    dst, weight = store.pool["dst"], store.pool["weight"]
     store.resize(500)
-    assert store.dst is dst
-    assert store.weight is weight
+    assert store.pool["dst"] is dst
+    assert store.pool["weight"] is weight
     store.check()
 
 
 @pytest.mark.parametrize(
     ("damage", "invariant"),
     [
-        (lambda s: s.offsets.__setitem__(3, 10**6), "monotone"),
-        (lambda s: s.dst.__setitem__(slice(0, 2), s.dst[1]), "ascending"),
-        (lambda s: s.dst.__setitem__(int(s.offsets[1]) - 1, 77), "below num_vertices"),
-        (lambda s: setattr(s, "dst", s.dst[:5]), "hold all edges"),
+        (lambda a: a["offsets"].__setitem__(3, 10**6), "monotone"),
+        (lambda a: a["dst"].__setitem__(slice(0, 2), a["dst"][1]), "ascending"),
+        (lambda a: a["dst"].__setitem__(int(a["offsets"][1]) - 1, 77), "below num_vertices"),
+        (lambda a: a.attach({"dst": a["dst"][:5]}), "hold all edges"),
     ],
 )
 def test_check_finds_damage(device: Device, damage, invariant: str) -> None:
     store = filled(device)
     store.check()
-    damage(store)
+    damage(store.pool)
     with pytest.raises(CheckFailed, match=invariant):
         store.check()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from suricate.backends.hornet_like import layout
+from suricate.backends.hornet_like import layout, ledger
 from suricate.backends.hornet_like.layout import BLOCKS, FREE, GROW, NONE, SHRINK, USED
 from suricate.backends.hornet_like.store import HornetStore
 from suricate.devices import CPU, Device
@@ -26,11 +26,11 @@ def star(device: Device, vertex: int, targets: range) -> tuple:
 
 
 def class_of(store: HornetStore, vertex: int) -> int:
-    return int(store.klass[vertex])
+    return int(store.pool["klass"][vertex])
 
 
 def counters(store: HornetStore) -> np.ndarray:
-    return store.device.to_numpy(store.counters)
+    return store.device.to_numpy(store.pool["counters"])
 
 
 def edges_of(store: HornetStore) -> set:
@@ -60,11 +60,11 @@ def test_the_border_of_two_classes_does_not_thrash(device: Device) -> None:
     store.insert(*star(device, 1, range(16)))
     edge = star(device, 1, range(50, 51))
     store.insert(*edge)
-    block = int(store.begin[1])
+    block = int(store.pool["begin"][1])
     for _ in range(5):
         store.delete(*edge)
         store.insert(*edge)
-        assert int(store.begin[1]) == block
+        assert int(store.pool["begin"][1]) == block
 
 
 def test_blocks_are_reused(device: Device) -> None:
@@ -136,9 +136,9 @@ def test_compact_repacks(device: Device) -> None:
     assert edges_of(store) == before
     assert np.array_equal(np.sort(device.to_numpy(store.edges().weight)), weights)
     degrees = device.to_numpy(store.degrees())
-    wanted = [layout.class_of(int(d)) if d else NONE for d in degrees]
-    assert device.to_numpy(store.klass).tolist() == wanted
-    assert int(counters(store)[USED]) == len(store.dst) == sum(1 << k for k in wanted if k != NONE)
+    wanted = [ledger.class_of(int(d)) if d else NONE for d in degrees]
+    assert device.to_numpy(store.pool["klass"]).tolist() == wanted
+    assert int(counters(store)[USED]) == len(store.pool["dst"]) == sum(1 << k for k in wanted if k != NONE)
     assert not counters(store)[FREE:GROW].any()
 
 
@@ -146,7 +146,7 @@ def test_without_room_to_migrate_down_blocks_stay(device: Device) -> None:
     store = HornetStore(100, device=device)
     store.insert(*star(device, 1, range(100)))
     store.compact()
-    store.memory_limit = store.allocated()
+    store.memory_limit = store.pool.allocated + store.pool.kept_back()
     store.delete(*star(device, 1, range(10, 100)))
     assert class_of(store, 1) == 7
     store.check()
@@ -168,14 +168,17 @@ def test_without_room_to_migrate_down_blocks_stay(device: Device) -> None:
 @pytest.mark.parametrize(
     ("damage", "invariant"),
     [
-        (lambda s: s.end.__setitem__(0, s.end[0] - 1), "edges is exact"),
-        (lambda s: s.begin.__setitem__(0, s.begin[1]) or s.end.__setitem__(0, s.end[1]), "exactly one used or free"),
-        (lambda s: s.klass.__setitem__(0, 9), "three quarters empty"),
-        (lambda s: s.klass.__setitem__(0, 2), "fits its block"),
-        (lambda s: s.dst.__setitem__(int(s.begin[0]), s.dst[int(s.begin[0]) + 1]), "stored once"),
-        (lambda s: s.dst.__setitem__(int(s.begin[0]), 5000), "below num_vertices"),
-        (lambda s: s.counters.__setitem__(FREE + 5, 2), "blocks are exact|fits its room"),
-        (lambda s: s.counters.__setitem__(USED, 10**9), "carved slots"),
+        (lambda a: a["end"].__setitem__(0, a["end"][0] - 1), "edges is exact"),
+        (
+            lambda a: a["begin"].__setitem__(0, a["begin"][1]) or a["end"].__setitem__(0, a["end"][1]),
+            "exactly one used or free",
+        ),
+        (lambda a: a["klass"].__setitem__(0, 9), "three quarters empty"),
+        (lambda a: a["klass"].__setitem__(0, 2), "fits its block"),
+        (lambda a: a["dst"].__setitem__(int(a["begin"][0]), a["dst"][int(a["begin"][0]) + 1]), "stored once"),
+        (lambda a: a["dst"].__setitem__(int(a["begin"][0]), 5000), "below num_vertices"),
+        (lambda a: a["counters"].__setitem__(FREE + 5, 2), "blocks are exact|fits its space"),
+        (lambda a: a["counters"].__setitem__(USED, 10**9), "carved slots"),
     ],
 )
 def test_check_finds_damage(device: Device, damage, invariant: str) -> None:
@@ -184,7 +187,7 @@ def test_check_finds_damage(device: Device, damage, invariant: str) -> None:
         store.insert(*star(device, vertex, range(20)))
     store.delete_vertices(device.xp.asarray(np.array([2], np.uint32)))
     store.check()
-    damage(store)
+    damage(store.pool)
     with pytest.raises(CheckFailed, match=invariant):
         store.check()
 
@@ -204,19 +207,19 @@ def test_the_bounds_of_the_host_hold(before: list, after: list) -> None:
     """What CUDA trusts without looking: carved slots and free blocks never exceed what the counters predict."""
     store = HornetStore(4000, device=CPU)
     carved_by(store, before)
-    known = store.counters.copy()
-    degrees = (store.end - store.begin).astype(np.int64)
-    known[GROW:SHRINK] = layout.pressure(degrees, store.klass, GROW)
-    known[SHRINK:] = layout.pressure(degrees, store.klass, SHRINK)
+    known = store.pool["counters"].copy()
+    degrees = (store.pool["end"] - store.pool["begin"]).astype(np.int64)
+    known[GROW:SHRINK] = ledger.pressure(degrees, store.pool["klass"], GROW)
+    known[SHRINK:] = ledger.pressure(degrees, store.pool["klass"], SHRINK)
     unseen = np.zeros(2, np.int64)
     for update in after:
-        held = int(store.counters[layout.EDGES])
+        held = int(store.pool["counters"][layout.EDGES])
         carved_by(store, [update])
-        change = int(store.counters[layout.EDGES]) - held
+        change = int(store.pool["counters"][layout.EDGES]) - held
         inserted, deleted = max(0, change), max(0, -change)
-        carve = layout.carve_bound(known, unseen, inserted, deleted, store.num_vertices)
-        assert int(store.counters[USED]) <= int(known[USED]) + carve
-        stacks = layout.stack_bounds(known, unseen, inserted + deleted, store.num_vertices)
-        assert np.all(store.counters[FREE:GROW] <= stacks)
+        carve = ledger.carve_bound(known, unseen, inserted, deleted, store.num_vertices)
+        assert int(store.pool["counters"][USED]) <= int(known[USED]) + carve
+        stacks = ledger.stack_bounds(known, unseen, inserted + deleted, store.num_vertices)
+        assert np.all(store.pool["counters"][FREE:GROW] <= stacks)
         unseen += (inserted, deleted)
     store.check()

@@ -7,7 +7,7 @@ import pytest
 
 import suricate as su
 from suricate.bench.machine.syncs import captured, count_syncs
-from suricate.primitives.cuda import Mirror
+from suricate.primitives.counters import Counters
 
 pytestmark = pytest.mark.gpu
 
@@ -130,10 +130,10 @@ def test_a_graph_may_go_away_while_the_device_is_at_work(backend, device):
 
 @pytest.mark.parametrize("device", ["cuda"], indirect=True)
 @pytest.mark.parametrize("counters", [1, 80])
-def test_so_may_a_mirror_of_counters(device, counters):
+def test_so_may_counters(device, counters):
     xp = device.xp
-    mirror, values = Mirror(np.zeros(counters)), xp.arange(counters)
+    known, values = Counters(device, counters), xp.arange(counters)
     keep_busy(xp)
-    mirror.post(values)
-    del mirror
+    known.post(values)
+    del known
     assert sent(xp)

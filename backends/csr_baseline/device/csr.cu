@@ -1,0 +1,94 @@
+// Kernels of csr_baseline, over a located batch (see batch.cuh): ``slot`` is the first slot not below the edge, in the order
+// of all edges. Because the graph is sorted by the same key, a merge is arithmetic:
+//   old edge in slot e      -> e + number of new edges whose slot is at most e
+//   new edge with slot s    -> s + number of new edges before it in the batch
+// A deletion is the same with the signs turned. In an invalid batch no entry counts, so a merge copies the graph as it is.
+// Weights are moved and compared as bit patterns. No kernel uses atomics or waits for the host.
+#include "batch.cuh"
+
+// Thread per entry: its kind and slot, and flags[i] = 1 where it is of the kind ``wanted``.
+extern "C" __global__ void locate(LocatedBatch b, const long long* offsets, const uint32_t* dst, uint32_t wanted,
+                                  int* flags) {
+    uint32_t i = thread_id();
+    if (i >= b.size) return;
+    uint8_t kind = DUPLICATE;
+    long long at = 0;
+    if (!is_invalid(b)) {
+        uint32_t u = source(b.keys[i]), v = uint32_t(b.keys[i]);
+        long long end = offsets[u + 1];
+        at = lower_bound(dst, offsets[u], end, v);
+        if (is_last(b, i)) kind = at < end && dst[at] == v ? PRESENT : ABSENT;
+    }
+    b.kind[i] = kind;
+    b.slot[i] = at;
+    flags[i] = kind == wanted;
+}
+
+// Thread per vertex and one more: new_offsets[v] = offsets[v] + sign * number of counting entries of vertices below v.
+extern "C" __global__ void shift_offsets(long long vertices, LocatedBatch b, const long long* offsets, long long sign,
+                                         long long* new_offsets) {
+    long long v = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (v > vertices) return;
+    uint32_t j = lower_bound(b.keys, 0u, uint32_t(b.size), uint64_t(v) << 32);
+    new_offsets[v] = offsets[v] + sign * rank_before(b, j);
+}
+
+// Batch edges that lie at the slots of a block's part of the old edges: one search per block end.
+struct Part {
+    long long begin, end;  // old slots
+    uint32_t first, last;  // batch edges; slots of those before are below ``begin``, of those from ``last`` above
+};
+
+__device__ __forceinline__ Part part_of_block(uint32_t m, const long long* slot, long long count) {
+    __shared__ uint32_t ends[2];
+    Part part;
+    part.begin = (long long)blockIdx.x * blockDim.x * ITEMS;
+    part.end = min(count, part.begin + (long long)blockDim.x * ITEMS);
+    if (part.begin >= part.end) return part;  // the same for the whole block
+    if (threadIdx.x == 0) ends[0] = lower_bound(slot, 0u, m, part.begin);
+    if (threadIdx.x == 32) ends[1] = upper_bound(slot, 0u, m, part.end - 1);
+    __syncthreads();
+    part.first = ends[0];
+    part.last = ends[1];
+    return part;
+}
+
+// Block per ITEMS * blockDim.x old edges (blockDim.x > 32): copy them to their slots in the new arrays. Coalesced.
+extern "C" __global__ void merge_old(long long vertices, LocatedBatch b, const long long* offsets, const uint32_t* dst,
+                                     const bits_t* weight, uint32_t* new_dst, bits_t* new_weight) {
+    Part part = part_of_block(uint32_t(b.size), b.slot, offsets[vertices]);
+    for (long long e = part.begin + threadIdx.x; e < part.end; e += blockDim.x) {
+        long long to = e + rank_before(b, upper_bound(b.slot, part.first, part.last, e));
+        new_dst[to] = dst[e];
+#if WEIGHT_BITS
+        new_weight[to] = weight[e];
+#endif
+    }
+}
+
+// The same for a deletion: the edges that are deleted are left out.
+extern "C" __global__ void compact_old(long long vertices, LocatedBatch b, const long long* offsets, const uint32_t* dst,
+                                       const bits_t* weight, uint32_t* new_dst, bits_t* new_weight) {
+    Part part = part_of_block(uint32_t(b.size), b.slot, offsets[vertices]);
+    for (long long e = part.begin + threadIdx.x; e < part.end; e += blockDim.x) {
+        uint32_t j = lower_bound(b.slot, part.first, part.last, e);
+        long long below = rank_before(b, j);
+        bool deleted = rank_before(b, upper_bound(b.slot, j, part.last, e)) > below;
+        if (deleted) continue;
+        new_dst[e - below] = dst[e];
+#if WEIGHT_BITS
+        new_weight[e - below] = weight[e];
+#endif
+    }
+}
+
+// Thread per entry: write the new edges. Replaced weights were written to the old array, which merge_old has copied.
+extern "C" __global__ void merge_new(LocatedBatch b, const bits_t* batch_weight, uint32_t* new_dst, bits_t* new_weight) {
+    uint32_t i = thread_id();
+    if (i >= b.size || b.kind[i] != ABSENT) return;
+    long long to = b.slot[i] + b.rank[i] - 1;
+    new_dst[to] = uint32_t(b.keys[i]);
+#if WEIGHT_BITS
+    new_weight[to] = batch_weight[b.order[i]];
+#endif
+}

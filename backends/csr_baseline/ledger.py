@@ -1,0 +1,21 @@
+"""The arithmetic of ``csr_baseline``: how many edges there may be, and the bytes of a rebuild. Plain integers only."""
+
+from __future__ import annotations
+
+LOOSE_EDGES = 1 << 22  #: a bound of the number of edges is loose if it exceeds twice the known number by so many
+
+
+def edge_bound(known: int, unseen: int) -> int | None:
+    """Return an upper bound of the number of edges from the last known number; None if it would be loose."""
+    bound = known + unseen
+    return bound if bound <= 2 * known + LOOSE_EDGES else None
+
+
+def rebuild_bytes(num_vertices: int, edges: int, edge_bytes: int) -> int:
+    """Return the bytes of the old and the new arrays while a graph of so many edges is rebuilt."""
+    return 2 * (8 * (num_vertices + 1) + edges * edge_bytes)
+
+
+def reserved_length(edges: int, more: int) -> int:
+    """Return the length of arrays for ``more`` edges beyond the present ones, and a quarter of these as headroom."""
+    return edges + edges // 4 + more

@@ -1,0 +1,101 @@
+"""The arrays of ``csr_baseline``: those of the graph, and a second pair for the edges of a rebuilt one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.array_manager import ArrayManager
+from suricate.backends.csr_baseline.layout import LAYOUT, Graph
+from suricate.backends.csr_baseline.ledger import rebuild_bytes, reserved_length
+from suricate.devices import Device
+from suricate.errors import CapacityError
+
+
+class CsrPool(ArrayManager):
+    """The arrays of a store.
+
+    A rebuild holds old and new arrays at once. Memory for both is kept back from the start, so a deletion, which on
+    CUDA is a rebuild, is never refused.
+    """
+
+    def __init__(
+        self, backend: str, num_vertices: int, device: Device, weight_dtype: np.dtype | None, limit: int | None
+    ) -> None:
+        super().__init__(backend, device, weight_dtype, limit, LAYOUT)
+        self._swaps = False  # whether the arrays that a rebuild leaves are kept for the next one
+        self._admit_graph(num_vertices, 0)
+        self.attach(self._allocate("offsets", num_vertices + 1, 0))
+
+    @property
+    def graph(self) -> Graph:
+        """The arrays that kernels work on."""
+        return Graph(self["offsets"], self["dst"], self["weight"])
+
+    def kept_back(self) -> int:
+        """See :meth:`ArrayManager.kept_back`: what a rebuild needs besides what is allocated."""
+        rebuild = rebuild_bytes(len(self["offsets"]) - 1, len(self["dst"]), self.entry_bytes("edges"))
+        return max(0, rebuild + self["log"].nbytes - self.allocated)
+
+    def _admit_graph(self, num_vertices: int, edges: int) -> None:
+        """Raise ``CapacityError`` if a graph of this size could not be rebuilt within the limit."""
+        size = rebuild_bytes(num_vertices, edges, self.entry_bytes("edges")) + self["log"].nbytes
+        if self.limit is not None and size > self.limit:
+            raise CapacityError(
+                f"{self.backend} needs {size} bytes to rebuild {edges} edges of {num_vertices} vertices,"
+                f" memory_limit is {self.limit}"
+            )
+
+    def target(self, edges: int) -> Graph:
+        """Return arrays for a rebuilt graph of so many edges; raises ``CapacityError``."""
+        num_vertices = len(self["offsets"]) - 1
+        self._admit_graph(num_vertices, edges)
+        offsets = self._allocate("offsets", num_vertices + 1)["offsets"]
+        if self._swaps and len(self["spare_dst"]) >= edges:
+            return Graph(offsets, self["spare_dst"], self["spare_weight"])
+        self._free_spare()
+        arrays = self._allocate("edges", edges)
+        return Graph(offsets, arrays["dst"], arrays["weight"])
+
+    def replace(self, graph: Graph) -> None:
+        """Let a rebuilt graph take the place of the present one."""
+        if self._swaps:
+            self.attach({"spare_dst": self["dst"], "spare_weight": self["weight"]})
+        self.attach(graph._asdict())
+
+    def reserve(self, edges: int, more: int) -> None:
+        """Make both pairs of arrays long enough for ``more`` edges besides those stored; raises ``CapacityError``."""
+        if self._swaps and min(len(self["spare_dst"]), len(self["dst"])) >= edges + more:
+            return
+        length = reserved_length(edges, more)
+        self._admit_graph(len(self["offsets"]) - 1, length)
+        self._free_spare()
+        if length > len(self["dst"]):
+            self._reallocate(length, edges)
+        spare = self._allocate("spare", len(self["dst"]))
+        self.attach(spare)
+        self._swaps = True
+
+    def compact(self, edges: int) -> None:
+        """Cut the arrays to the number of edges and free the second pair."""
+        self._free_spare()
+        self._swaps = False
+        if len(self["dst"]) > edges:
+            self._reallocate(edges, edges)
+
+    def resize_vertices(self, num_vertices: int, edges: int) -> None:
+        """Grow to more vertices, which have no edges; ``edges`` is a bound of those stored."""
+        self._admit_graph(num_vertices, edges)
+        held = len(self["offsets"])
+        offsets = self._allocate("offsets", num_vertices + 1)["offsets"]
+        offsets[:held] = self["offsets"]
+        offsets[held:] = self["offsets"][-1:]
+        self.attach({"offsets": offsets})
+
+    def _reallocate(self, length: int, keep: int) -> None:
+        arrays = self._allocate("edges", length)
+        for name, array in arrays.items():
+            array[:keep] = self[name][:keep]
+        self.attach(arrays)
+
+    def _free_spare(self) -> None:
+        self.attach(self._allocate("spare", 0))

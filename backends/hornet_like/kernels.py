@@ -1,0 +1,43 @@
+"""What ``hornet_like`` needs of a device: the protocol that ``cpu.py`` and ``cuda.py`` implement."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from suricate.backends.hornet_like.layout import Graph
+from suricate.devices import Array
+from suricate.primitives.located import LocatedBatch
+
+
+class Plan(Protocol):
+    """Which vertices migrate in an update, and what else its kernels need; made before anything changes."""
+
+    def need(self) -> np.ndarray:
+        """Return how many blocks of each class the migrations take, ``int64[CLASSES]``; on CUDA waits."""
+
+
+class HornetKernels(Protocol):
+    """Functions over the arrays of a graph. Only ``locate`` and the plans allocate; none waits for the device.
+
+    ``edges`` is an upper bound of the number of edges stored.
+    """
+
+    def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
+        """Fill in kinds and slots, and the ranks of a ``kind`` unless that is ``LOOKUP``."""
+
+    def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> Any:
+        """Return the :class:`Plan` of an insertion."""
+
+    def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> Any:
+        """Return the :class:`Plan` of a deletion; unless it ``may_shrink``, blocks stay as large as they are."""
+
+    def insert(self, graph: Graph, batch: LocatedBatch, plan: Any, weight: Array) -> None:
+        """Migrate what overflows and append the absent entries; ``weight``: bit patterns in the order of the batch."""
+
+    def delete(self, graph: Graph, batch: LocatedBatch, plan: Any) -> None:
+        """Delete the entries that are present, fill the holes, and migrate what became small."""
+
+    def free_vertices(self, graph: Graph, vertices: Array) -> None:
+        """Free the blocks of distinct ``vertices`` (uint32[k])."""

@@ -1,0 +1,123 @@
+"""The arithmetic of ``hornet_like``: size classes, and how many slots and free blocks a batch may lead to.
+
+It works on the counters as the host knows them (``int64[COUNTERS]``) and needs no other arrays.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate.backends.hornet_like.layout import (
+    BLOCKS,
+    CLASSES,
+    CONSTANTS,
+    COUNTERS,
+    EDGES,
+    FREE,
+    GRAIN,
+    GROW,
+    MIN_CLASS,
+    NONE,
+    RATIOS,
+    SHRINK,
+    USED,
+)
+
+
+class Demand(NamedTuple):
+    """What must be allocated: slots of the pool, and space for free blocks per class (``int64[CLASSES]``)."""
+
+    slots: int
+    blocks: np.ndarray
+
+
+def class_of(degree: int) -> int:
+    """Return the smallest class whose blocks hold ``degree`` (at least 1) edges."""
+    return max(MIN_CLASS, (degree - 1).bit_length())
+
+
+def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
+    """Return the counters ``GROW`` or ``SHRINK`` (int64[RATIOS]) of vertices with these degrees and classes.
+
+    A vertex that overflows its block of 2^k slots carves one of 2^(k + 1), and needs ``2^k - degree + 1`` insertions
+    for it; one that shrinks carves 2^(k - 1), after ``degree - 2^(k - 2)`` deletions. Entry r sums the slots that could
+    be carved by vertices for which floor(slots / edges) has r + 1 bits.
+    """
+    owns = klass != NONE if which == GROW else (klass != NONE) & (klass > MIN_CLASS)
+    k, d = klass[owns].astype(np.int64), degree[owns].astype(np.int64)
+    if which == GROW:
+        slots, cost = np.int64(2) << k, (np.int64(1) << k) - d + 1
+    else:
+        slots, cost = np.int64(1) << (k - 1), np.maximum(1, d - (np.int64(1) << (k - 2)))
+    ratio = np.maximum(1, slots // cost)
+    bits = np.frexp(ratio.astype(np.float64))[1] - 1
+    result = np.zeros(RATIOS, np.int64)
+    np.add.at(result, bits, slots)
+    return result
+
+
+def most_carved(pressures: np.ndarray, edges: int) -> int:
+    """Return how many slots the first migrations of ``edges`` updates can carve: the dearest first, per edge."""
+    total = 0
+    for ratio in range(RATIOS - 1, -1, -1):
+        slots = int(pressures[ratio])
+        total += min(slots, edges << (ratio + 1))
+        edges -= slots >> (ratio + 1)
+        if edges <= 0:
+            break
+    return total
+
+
+def carve_bound(counters: np.ndarray, unseen: np.ndarray, inserted: int, deleted: int, num_vertices: int) -> int:
+    """Return an upper bound of the slots carved by the unseen updates and a batch, from counters seen before them."""
+    inserts, deletes = int(unseen[0]) + inserted, int(unseen[1]) + deleted
+    bound = most_carved(counters[GROW:SHRINK], inserts) + most_carved(counters[SHRINK:COUNTERS], deletes)
+    if unseen.any():  # a vertex may migrate again, after at least an eighth of its new block in updates
+        return bound + 8 * (inserts + deletes) + GRAIN * min(inserts, num_vertices)
+    return bound + 2 * inserts + GRAIN * min(inserts, num_vertices)  # one migration each: a block is at most twice full
+
+
+def stack_bounds(counters: np.ndarray, unseen: np.ndarray, updates: int, num_vertices: int) -> np.ndarray:
+    """Return per class an upper bound of the free blocks after the unseen updates and a batch (int64[CLASSES]).
+
+    A block is carved only when none of its class is free, so there are never more blocks of a class than vertices; and
+    every migration frees one block and takes an update.
+    """
+    blocks, free = counters[BLOCKS:FREE], counters[FREE:GROW]
+    if not unseen.any():
+        return free + np.minimum(blocks - free, updates)  # only blocks in use before the batch can become free
+    updates += int(unseen.sum())
+    return np.minimum(free + updates, np.minimum(blocks + updates, np.maximum(blocks, num_vertices)))
+
+
+def worst_demand(counters: np.ndarray, unseen: np.ndarray, inserted: int, deleted: int, num_vertices: int) -> Demand:
+    """Return what any batch of this size may need, from counters seen before the unseen updates."""
+    carved = carve_bound(counters, unseen, inserted, deleted, num_vertices)
+    return Demand(int(counters[USED]) + carved, stack_bounds(counters, unseen, inserted + deleted, num_vertices))
+
+
+def exact_demand(counters: np.ndarray, need: np.ndarray, updates: int, num_vertices: int) -> Demand:
+    """Return what a batch needs that takes ``need`` blocks per class, from exact counters."""
+    carved = np.maximum(0, need - counters[FREE:GROW])
+    slots = int(counters[USED] + (carved << np.arange(CLASSES)).sum())
+    return Demand(slots, stack_bounds(counters, np.zeros(2, np.int64), updates, num_vertices))
+
+
+def reserve_demand(counters: np.ndarray, grow: np.ndarray, num_edges: int, num_vertices: int) -> Demand:
+    """Return what ``num_edges`` insertions may need, in one batch or many; ``grow``: the present pressure to grow."""
+    slots = int(counters[USED]) + most_carved(grow, num_edges) + (2 + GRAIN) * num_edges
+    edges = int(counters[EDGES]) + num_edges
+    most = [min(num_edges, num_vertices, edges >> max(0, k - MIN_CLASS)) for k in range(CLASSES)]
+    return Demand(slots, counters[BLOCKS:FREE] + np.array(most, np.int64))
+
+
+def scan_parts(edges: int) -> int:
+    """Return how many parts long adjacencies have at most: one of d edges has at most 2 d / LONG_DEGREE."""
+    return 2 * (edges // CONSTANTS["LONG_DEGREE"])
+
+
+def move_parts(edges: int) -> int:
+    """Return how many parts the moves of long adjacencies have at most."""
+    return 2 * (edges // CONSTANTS["LONG_MOVE"])

@@ -1,0 +1,253 @@
+"""Loops of ``hornet_like`` on the CPU: locate, plan, apply; the specification of ``hornet.cu``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from suricate.backends.hornet_like.layout import (
+    BLOCKS,
+    CLASSES,
+    EDGES,
+    FREE,
+    GRAIN,
+    KEEP,
+    MIN_CLASS,
+    NONE,
+    USED,
+)
+from suricate.jit import inner, kernel
+from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
+from suricate.types import TOMBSTONE
+
+STEP = 64  #: destinations compared at once (vector instructions) before looking whether one was equal
+TABLE_FROM = 12  #: batch edges of one vertex from which a hash table of them beats a scan for each
+
+
+@inner
+def class_of(degree):
+    """Return the smallest class whose blocks hold ``degree`` edges."""
+    k = MIN_CLASS
+    while (1 << k) < degree:
+        k += 1
+    return k
+
+
+@inner
+def grown(degree, k):
+    """Return the class that a vertex of class ``k`` needs for ``degree`` edges, or ``KEEP`` if its block holds them."""
+    return class_of(degree) if k == NONE or degree > (1 << k) else KEEP
+
+
+@inner
+def shrunk(degree, k):
+    """Return the class for the ``degree`` edges left: ``NONE``, ``KEEP``, or a smaller one.
+
+    Down at a quarter of the block or less, into one that is at most half full: between two migrations at the same
+    border a fixed share of the block has to change.
+    """
+    if degree == 0:
+        return NONE
+    return class_of(2 * degree) if k > MIN_CLASS and 4 * degree <= (1 << k) else KEEP
+
+
+@inner
+def scan(dst, lo, hi, v):
+    """Return the slot of ``v`` in ``[lo, hi)``, or -1."""
+    at = lo
+    while at + STEP <= hi:
+        hits = np.uint32(0)
+        for i in range(STEP):
+            hits |= np.uint32(dst[at + i] == v)
+        if hits:
+            break
+        at += STEP
+    for i in range(at, min(hi, at + STEP)):
+        if dst[i] == v:
+            return i
+    return np.int64(-1)
+
+
+@inner
+def source(key):
+    """Return the source of a key as a signed integer."""
+    return np.int64(key >> np.uint64(32))
+
+
+@inner
+def run_end(keys, i):
+    """Return one past the last key with the source of key ``i``."""
+    j = i + 1
+    while j < len(keys) and (keys[j] >> np.uint64(32)) == (keys[i] >> np.uint64(32)):
+        j += 1
+    return j
+
+
+@inner
+def match_table(dst, lo, hi, keys, first, last, kind, slot, table):
+    """Locate entries ``first`` to ``last`` by a hash table of them and one pass over the adjacency."""
+    bits = 1
+    while (1 << bits) < 2 * (last - first):
+        bits += 1
+    mask, shift = (1 << bits) - 1, np.uint64(32 - bits)
+    table[: mask + 1] = -1
+    for i in range(first, last):
+        if kind[i] == ABSENT:
+            h = np.int64(((keys[i] * np.uint64(0x9E3779B1)) & np.uint64(0xFFFFFFFF)) >> shift)
+            while table[h] >= 0:
+                h = (h + 1) & mask
+            table[h] = i
+    for at in range(lo, hi):
+        h = np.int64(((np.uint64(dst[at]) * np.uint64(0x9E3779B1)) & np.uint64(0xFFFFFFFF)) >> shift)
+        while table[h] >= 0:
+            i = table[h]
+            if np.uint32(keys[i]) == dst[at]:
+                kind[i], slot[i] = PRESENT, at
+                break
+            h = (h + 1) & mask
+
+
+@njit(cache=True, nogil=True)
+def locate(begin, end, dst, keys, kind, slot):
+    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch."""
+    m = len(keys)
+    kind[:] = ABSENT
+    slot[:] = -1
+    table = np.empty(0, np.int64)
+    first = 0
+    while first < m:
+        last, u = run_end(keys, first), source(keys[first])
+        for i in range(first, last - 1):
+            if keys[i] == keys[i + 1]:
+                kind[i] = DUPLICATE
+        if last - first < TABLE_FROM:
+            for i in range(first, last):
+                if kind[i] == ABSENT:
+                    at = scan(dst, begin[u], end[u], np.uint32(keys[i]))
+                    if at >= 0:
+                        kind[i], slot[i] = PRESENT, at
+        elif begin[u] < end[u]:
+            if len(table) < 4 * (last - first):
+                table = np.empty(4 * (last - first), np.int64)
+            match_table(dst, begin[u], end[u], keys, first, last, kind, slot, table)
+        first = last
+
+
+@kernel
+def plan(begin, end, klass, keys, kind, changes, need):
+    """Add up in ``need`` how many blocks of each class the migrations take; return how many entries change the graph.
+
+    ``changes`` is the kind of these entries: ``ABSENT`` for an insertion, ``PRESENT`` for a deletion.
+    """
+    total, first = 0, 0
+    while first < len(keys):
+        last, u, changed = run_end(keys, first), source(keys[first]), 0
+        for i in range(first, last):
+            changed += kind[i] == changes
+        if changed:
+            degree = end[u] - begin[u]
+            grows = changes == ABSENT
+            target = grown(degree + changed, klass[u]) if grows else shrunk(degree - changed, klass[u])
+            if target < CLASSES:
+                need[target] += 1
+        total += changed
+        first = last
+    return total
+
+
+@inner
+def push(g, k, block):
+    """Put a block on the stack of its class."""
+    g.stacks[g.stack_begin[k] + g.counters[FREE + k]] = block // GRAIN
+    g.counters[FREE + k] += 1
+
+
+@inner
+def new_block(g, k):
+    """Return a block of class ``k``: a free one, else one carved from the pool."""
+    if g.counters[FREE + k]:
+        g.counters[FREE + k] -= 1
+        return np.int64(g.stacks[g.stack_begin[k] + g.counters[FREE + k]]) * GRAIN
+    block = g.counters[USED]
+    g.counters[USED] += 1 << k
+    g.counters[BLOCKS + k] += 1
+    return block
+
+
+@inner
+def migrate(g, u, target, degree):
+    """Move the first ``degree`` edges of ``u`` into a block of class ``target`` (``NONE``: it has no edges left)."""
+    old, k = g.begin[u], g.klass[u]
+    fresh = np.int64(0) if target == NONE else new_block(g, target)
+    for i in range(degree):
+        g.dst[fresh + i] = g.dst[old + i]
+    if len(g.weight):
+        for i in range(degree):
+            g.weight[fresh + i] = g.weight[old + i]
+    if k != NONE:
+        push(g, k, old)
+    g.begin[u], g.end[u], g.klass[u] = fresh, fresh + degree, target
+
+
+@kernel
+def apply_insert(g, keys, order, kind, batch_weight):
+    """Migrate what overflows, append the new edges in order of destination."""
+    first = 0
+    while first < len(keys):
+        last, u, fresh = run_end(keys, first), source(keys[first]), 0
+        for i in range(first, last):
+            fresh += kind[i] == ABSENT
+        degree = g.end[u] - g.begin[u]
+        target = grown(degree + fresh, g.klass[u]) if fresh else KEEP
+        if target != KEEP:
+            migrate(g, u, target, degree)
+        for i in range(first, last):
+            if kind[i] == ABSENT:
+                at = g.end[u]
+                g.dst[at] = np.uint32(keys[i])
+                if len(g.weight):
+                    g.weight[at] = batch_weight[order[i]]
+                g.end[u] += 1
+        g.counters[EDGES] += fresh
+        first = last
+
+
+@kernel
+def apply_delete(g, keys, kind, slot, may_shrink):
+    """Mark the deleted edges, fill the holes from the tail of the adjacency, migrate what became small."""
+    first = 0
+    while first < len(keys):
+        last, u, removed = run_end(keys, first), source(keys[first]), 0
+        for i in range(first, last):
+            if kind[i] == PRESENT:
+                g.dst[slot[i]] = np.uint32(TOMBSTONE)
+                removed += 1
+        if removed:
+            tail = g.end[u] - removed
+            survivor = tail
+            for i in range(first, last):
+                at = slot[i]
+                if kind[i] == PRESENT and at < tail:
+                    while g.dst[survivor] == np.uint32(TOMBSTONE):
+                        survivor += 1
+                    g.dst[at] = g.dst[survivor]
+                    if len(g.weight):
+                        g.weight[at] = g.weight[survivor]
+                    survivor += 1
+            g.end[u] = tail
+            degree = tail - g.begin[u]
+            target = shrunk(degree, g.klass[u])
+            if target == NONE or (target != KEEP and may_shrink):
+                migrate(g, u, target, degree)
+            g.counters[EDGES] -= removed
+        first = last
+
+
+@kernel
+def free_vertices(g, vertices):
+    """Free the blocks of ``vertices``."""
+    for u in vertices:
+        if g.klass[u] != NONE:
+            push(g, g.klass[u], g.begin[u])
+            g.counters[EDGES] -= g.end[u] - g.begin[u]
+            g.begin[u], g.end[u], g.klass[u] = 0, 0, NONE

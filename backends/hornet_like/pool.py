@@ -1,0 +1,175 @@
+"""The arrays of ``hornet_like``: index, pool of blocks, stacks of free blocks, counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from suricate.array_manager import GROWTH, ArrayManager
+from suricate.backends.hornet_like.layout import (
+    BLOCKS,
+    CLASSES,
+    COUNTERS,
+    EDGES,
+    GROW,
+    INDEX_BYTES,
+    LAYOUT,
+    MAX_SLOTS,
+    MIN_CLASS,
+    NONE,
+    SHRINK,
+    USED,
+    Graph,
+)
+from suricate.backends.hornet_like.ledger import Demand, pressure
+from suricate.devices import Array, Device
+from suricate.errors import CapacityError
+from suricate.primitives import copy_segments, out_of_memory, power_class
+from suricate.types import EdgeList
+
+
+class HornetPool(ArrayManager):
+    """The arrays of a store.
+
+    Memory for stacks that hold every block of the pool (4 bytes per block of at least 4 slots) is kept back from the
+    start, so a deletion is never refused.
+    """
+
+    def __init__(
+        self, backend: str, num_vertices: int, device: Device, weight_dtype: np.dtype | None, limit: int | None
+    ) -> None:
+        super().__init__(backend, device, weight_dtype, limit, LAYOUT)
+        self.admit(INDEX_BYTES * num_vertices + 8 * (COUNTERS + CLASSES + 1))
+        self.attach(self._empty_index(num_vertices))
+        self.attach(self._allocate("counters", COUNTERS, 0))
+        self.attach(self._allocate("stack limits", CLASSES + 1, 0))
+        self.stack_limits = np.zeros(CLASSES + 1, np.int64)  #: the host's copy of ``stack_begin``
+
+    @property
+    def graph(self) -> Graph:
+        """The arrays that kernels work on."""
+        return Graph(*(self[name] for name in Graph._fields))
+
+    @property
+    def stored(self) -> EdgeList:
+        """The pool, as :func:`copy_segments` takes it."""
+        return EdgeList(self["dst"][:0], self["dst"], self["weight"])
+
+    def kept_back(self) -> int:
+        """See :meth:`ArrayManager.kept_back`."""
+        return len(self["dst"])
+
+    def ensure(self, demand: Demand) -> None:
+        """Grow the pool and the stacks to what is demanded; raises ``CapacityError``."""
+        held = len(self["dst"])
+        if demand.slots > held:
+            try:
+                self._grow_blocks(max(demand.slots, int(GROWTH * held)))
+            except CapacityError:
+                self._grow_blocks(demand.slots)
+        self.ensure_stacks(demand.blocks)
+
+    def holds(self, demand: Demand) -> bool:
+        """Return whether pool and stacks are large enough for what is demanded."""
+        return demand.slots <= len(self["dst"]) and bool(np.all(demand.blocks <= np.diff(self.stack_limits)))
+
+    def ensure_stacks(self, blocks: np.ndarray) -> None:
+        """Make space for ``blocks`` free blocks per class (int64[CLASSES]); raises ``CapacityError``."""
+        held = np.diff(self.stack_limits)
+        if np.all(blocks <= held):
+            return
+        sizes = np.where(blocks <= held, held, np.maximum(blocks, held + held // 2))
+        try:
+            self.admit(4 * int(sizes.sum()))
+        except CapacityError:
+            sizes = np.maximum(blocks, held)
+            self.admit(4 * int(sizes.sum()))
+        self._lay_out_stacks(sizes, held)
+
+    def fit_all_blocks(self, blocks: np.ndarray) -> None:
+        """Give every stack space for all ``blocks`` of its class, from the memory that is kept back for it."""
+        held = np.diff(self.stack_limits)
+        if np.any(blocks > held):
+            self._lay_out_stacks(blocks, np.minimum(held, blocks))
+
+    def resize_vertices(self, num_vertices: int) -> None:
+        """Grow to more vertices, which have no edges; raises ``CapacityError``."""
+        self.admit(INDEX_BYTES * num_vertices)
+        index, held = self._empty_index(num_vertices), len(self["begin"])
+        for name, array in index.items():
+            array[:held] = self[name]
+        self.attach(index)
+
+    def compact(self) -> None:
+        """Repack: every block as small as its degree allows, blocks by size, no free blocks, no unused slots.
+
+        Old and new pool exist side by side for a moment: without memory for that, ``CapacityError``, and nothing has
+        changed. On CUDA waits for the device.
+        """
+        xp, device = self.device.xp, self.device
+        degrees = self["end"] - self["begin"]
+        klass = xp.maximum(power_class(degrees, xp), np.uint8(MIN_CLASS))
+        klass[degrees == 0] = NONE
+        counts = device.to_numpy(xp.bincount(klass, minlength=256))[:CLASSES].astype(np.int64)
+        firsts = np.concatenate([[0], np.cumsum(counts << np.arange(CLASSES))])
+        begin = xp.zeros(len(klass), np.int64)
+        for k in np.flatnonzero(counts):
+            members = xp.flatnonzero(klass == k)
+            begin[members] = int(firsts[k]) + (xp.arange(len(members), dtype=np.int64) << int(k))
+        offsets = xp.zeros(len(klass) + 1, np.int64)
+        xp.cumsum(degrees, out=offsets[1:])
+        index = {"begin": begin, "end": begin + degrees, "klass": klass}
+        counters = np.zeros(COUNTERS, np.int64)
+        counters[USED], counters[EDGES], counters[BLOCKS : BLOCKS + CLASSES] = firsts[-1], int(offsets[-1]), counts
+        counters = self._with_pressures(counters, device.to_numpy(degrees), device.to_numpy(klass))
+        on_device = xp.asarray(counters)
+        self.ensure_stacks(counts)
+        blocks = self._new_blocks(int(firsts[-1]))
+        packed = EdgeList(blocks["dst"][:0], blocks["dst"], blocks["weight"])
+        copy_segments(device, offsets, self["begin"], begin, int(offsets[-1]), self.stored, packed)
+        self.attach({**index, **blocks, "counters": on_device})
+
+    def copy_from(self, other: ArrayManager, lengths: Mapping[str, int]) -> None:
+        """See :meth:`ArrayManager.copy_from`; the pressures are kept on CUDA only."""
+        super().copy_from(other, lengths)
+        self.stack_limits = self.device.to_numpy(self["stack_begin"]).copy()
+        counters = self.device.to_numpy(self["counters"]).copy()
+        counters[GROW:] = 0
+        degrees = self.device.to_numpy(self["end"]) - self.device.to_numpy(self["begin"])
+        counters = self._with_pressures(counters, degrees, self.device.to_numpy(self["klass"]))
+        self.attach({"counters": self.device.xp.asarray(counters)})
+
+    def _with_pressures(self, counters: np.ndarray, degrees: np.ndarray, klass: np.ndarray) -> np.ndarray:
+        if self.device.is_cuda:
+            counters[GROW:SHRINK] = pressure(degrees, klass, GROW)
+            counters[SHRINK:] = pressure(degrees, klass, SHRINK)
+        return counters
+
+    def _empty_index(self, num_vertices: int) -> dict[str, Array]:
+        index = self._allocate("index", num_vertices, 0)
+        index["klass"][:] = NONE
+        return index
+
+    def _grow_blocks(self, slots: int) -> None:
+        held, blocks = len(self["dst"]), self._new_blocks(slots)
+        for name, array in blocks.items():
+            array[:held] = self[name]
+        self.attach(blocks)
+
+    def _new_blocks(self, slots: int) -> dict[str, Array]:
+        if slots > MAX_SLOTS:
+            raise CapacityError(f"{self.backend} addresses {MAX_SLOTS} slots, {slots} are needed")
+        self.admit(slots * self.entry_bytes("blocks") + max(0, slots - self.kept_back()))
+        return self._allocate("blocks", slots)
+
+    def _lay_out_stacks(self, sizes: np.ndarray, held: np.ndarray) -> None:
+        """Give the stack of each class ``sizes`` places and copy the first ``held`` entries of the old ones."""
+        limits = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        with out_of_memory(self.backend):
+            stacks, stack_begin = self.device.xp.empty(int(limits[-1]), np.uint32), self.device.xp.array(limits)
+        for k in np.flatnonzero(held):
+            old, new, size = self.stack_limits[k], limits[k], held[k]
+            stacks[new : new + size] = self["stacks"][old : old + size]
+        self.attach({"stacks": stacks, "stack_begin": stack_begin})
+        self.stack_limits = limits

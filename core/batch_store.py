@@ -1,0 +1,317 @@
+"""Base of backends that work on sorted batches.
+
+:class:`BatchStore` does what such backends share, on both devices: it sorts a batch, has it located, reserves memory,
+reports the outcome, and logs insertions since the mark. A backend brings the layout and the mutation: its arrays (an
+:class:`~suricate.array_manager.ArrayManager`), how entries are located (by the cursor's ``find`` unless it knows
+better), what a change needs at most (``reserve_insertion`` and ``reserve_deletion``: nothing has changed when they
+fail), and how it is carried out (``apply_insertion`` and ``apply_deletion``, which allocate nothing). What remains of
+the protocol falls back on the cursor of its view.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from contextlib import suppress
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from suricate import fallbacks
+from suricate.array_manager import ArrayManager
+from suricate.devices import CPU, Array, Device
+from suricate.errors import CapacityError
+from suricate.primitives import bit_pattern, out_of_memory, sort_batch
+from suricate.primitives.counters import Counters
+from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch
+from suricate.store import Store
+from suricate.types import NEW, EdgeList, Outcome, edge_keys
+
+
+class BatchStore(Store):
+    """Base of backends that work on sorted batches; see :class:`suricate.store.Store` for the arguments.
+
+    The array ``weight`` of the layout is indexed by the slots of the view's cursor.
+    """
+
+    guarded: ClassVar[bool] = True
+    num_counters: ClassVar[int]  #: length of :meth:`counters_array`
+
+    def __init__(
+        self,
+        num_vertices: int,
+        *,
+        device: Device = CPU,
+        weight_dtype: np.dtype | None = None,
+        degree_hints: Array | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        dtype = None if weight_dtype is None else np.dtype(weight_dtype)
+        super().__init__(num_vertices, device=device, weight_dtype=dtype, memory_limit=memory_limit)
+        self.counters = Counters(device, self.num_counters)
+        self.log: InsertLog | None = None
+
+    # -- what a backend brings -----------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def pool(self) -> ArrayManager:
+        """The arrays; they exist before ``BatchStore.__init__`` is called."""
+
+    @abstractmethod
+    def counters_array(self) -> Array:
+        """Return the counters, ``int64[num_counters]``, where they live at the moment."""
+
+    @abstractmethod
+    def used(self) -> dict[str, int]:
+        """Return how many entries of each group of arrays are in use; a group that is not named is used up."""
+
+    def extents(self) -> dict[str, int]:
+        """Return how many entries of each group a copy takes; a group that is not named is copied whole."""
+        return self.used()
+
+    def locate(self, keys: Array, order: Array, guard: Array | None, kind: int) -> LocatedBatch:
+        """Locate a sorted batch; its entries of this ``kind`` are going to change the graph (``LOOKUP``: none)."""
+        batch = self.new_batch(keys, order, guard)
+        fallbacks.locate(self.view(), self.device, batch)
+        if kind != LOOKUP:
+            self._kernels().rank(batch, kind)
+        return batch
+
+    @abstractmethod
+    def reserve_edges(self, num_edges: int) -> None:
+        """Make the arrays large enough for any ``num_edges`` more edges; raises ``CapacityError``."""
+
+    @abstractmethod
+    def reserve_insertion(self, batch: LocatedBatch) -> Any:
+        """Reserve memory for an insertion; return what :meth:`apply_insertion` needs, or raise ``CapacityError``."""
+
+    @abstractmethod
+    def apply_insertion(self, batch: LocatedBatch, reservation: Any, weight: Array) -> None:
+        """Insert the ``ABSENT`` entries; ``weight``: bit patterns in the order of the batch. The others are done."""
+
+    @abstractmethod
+    def reserve_deletion(self, batch: LocatedBatch) -> Any:
+        """Reserve memory for a deletion, within what is kept back for it; return what :meth:`apply_deletion` needs."""
+
+    @abstractmethod
+    def apply_deletion(self, batch: LocatedBatch, reservation: Any) -> None:
+        """Delete the ``PRESENT`` entries."""
+
+    # -- updates and queries -------------------------------------------------------------------------------------------
+
+    def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
+        """See :meth:`suricate.store.Store.insert`; the last duplicate carries the status."""
+        with out_of_memory(self.name):
+            outcome = self._new_outcome(len(src))
+            if not len(src) or self._is_invalid(guard):
+                return outcome
+            batch = self._located(src, dst, guard, ABSENT)
+            if self.log is not None:
+                self.log.reserve(batch.most, self)
+            reservation = self.reserve_insertion(batch) if batch.most else None
+        bits, before = bit_pattern(weight, src), bit_pattern(outcome.weight, src)
+        self._kernels().report_insertion(batch, self.pool["weight"], bits, outcome.status, before)
+        if batch.most:
+            self.apply_insertion(batch, reservation, bits)
+            self.queued(batch.most, 0)
+        if self.log is not None:
+            self.log.add(src, dst, outcome.status)
+        return outcome
+
+    def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
+        """See :meth:`suricate.store.Store.delete`; the last duplicate carries the status."""
+        with out_of_memory(self.name):
+            outcome = self._new_outcome(len(src))
+            if not len(src) or self._is_invalid(guard):
+                return outcome
+            batch = self._located(src, dst, guard, PRESENT)
+            reservation = self.reserve_deletion(batch) if batch.most else None
+        before = bit_pattern(outcome.weight, src)
+        self._kernels().report_deletion(batch, self.pool["weight"], outcome.status, before)
+        if batch.most:
+            self.apply_deletion(batch, reservation)
+            self.queued(0, batch.most)
+        return outcome
+
+    def find_sorted(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
+        """Look a batch up like :meth:`find`, sorted: for layouts that then read long adjacencies only once."""
+        xp, size = self.device.xp, len(src)
+        found = xp.zeros(size, bool)
+        weight = None if self.weight_dtype is None else xp.zeros(size, self.weight_dtype)
+        if size:
+            batch = self._located(src, dst, None, LOOKUP)
+            self._kernels().answer(batch, self.pool["weight"], found, bit_pattern(weight, src))
+        return found, weight
+
+    def queued(self, inserted: int, deleted: int) -> None:
+        """Note that at most so many edges were inserted and deleted by what has just been queued."""
+        self.counters.charge(inserted, deleted)
+        self.counters.post(self.counters_array())
+
+    def known(self) -> np.ndarray:
+        """Return the exact counters; on CUDA waits for the device."""
+        return self.counters.read(self.counters_array())
+
+    def edges(self) -> EdgeList:
+        """See :meth:`suricate.store.Store.edges`; on CUDA waits for the device."""
+        return fallbacks.edges_of(self.view(), self.device)[1]
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def new_batch(self, keys: Array, order: Array, guard: Array | None) -> LocatedBatch:
+        """Return a batch whose kinds, slots and ranks are not filled in yet."""
+        xp, size = self.device.xp, len(keys)
+        rank = xp.empty(size, np.int32) if self.device.is_cuda else None
+        return LocatedBatch(keys, order, xp.empty(size, np.uint8), xp.empty(size, np.int64), size, rank, guard)
+
+    def _located(self, src: Array, dst: Array, guard: Array | None, kind: int) -> LocatedBatch:
+        self.counters.poll(self.counters_array())
+        keys, order = sort_batch(self.device, src, dst, self.num_vertices)
+        return self.locate(keys, order, guard, kind)
+
+    def _is_invalid(self, guard: Array | None) -> bool:
+        """Return whether the guard forbids the batch; on CUDA the kernels look at it."""
+        return guard is not None and not self.device.is_cuda and bool(guard[0])
+
+    def _new_outcome(self, size: int) -> Outcome:
+        xp = self.device.xp
+        fresh = xp.empty if self.device.is_cuda else xp.zeros  # the kernels write every status
+        weight = None if self.weight_dtype is None else fresh(size, self.weight_dtype)
+        return Outcome(fresh(size, np.uint8), weight)
+
+    def _kernels(self) -> Any:
+        """Return the building blocks for the device of the store."""
+        if self.device.is_cuda:
+            from suricate.primitives import cuda as kernels
+        else:
+            from suricate.primitives import cpu as kernels  # type: ignore[no-redef]
+        return kernels
+
+    # -- memory, marks, copies -----------------------------------------------------------------------------------------
+
+    @property
+    def memory_limit(self) -> int | None:
+        """Upper bound in bytes of what the store has allocated at any time, or None."""
+        return self.pool.limit
+
+    @memory_limit.setter
+    def memory_limit(self, limit: int | None) -> None:
+        self.pool.limit = limit
+
+    def admit(self, size: int) -> None:
+        """See :meth:`suricate.store.Store.admit`."""
+        self.pool.admit(size)
+
+    def memory(self) -> dict[str, tuple[int, int]]:
+        """See :meth:`suricate.store.Store.memory`; on CUDA waits for the device."""
+        if self.log is not None:
+            return self.pool.memory({**self.used(), "log": self.log.count()})
+        parts = self.pool.memory(self.used())
+        del parts["log"]
+        return parts
+
+    def reserve(self, num_edges: int) -> None:
+        """See :meth:`suricate.store.Store.reserve`; on CUDA waits if there may be too little memory."""
+        with out_of_memory(self.name):
+            if self.log is not None:
+                self.log.reserve(num_edges, self)
+            self.reserve_edges(num_edges)
+
+    def compact(self) -> None:
+        """See :meth:`suricate.store.Store.compact`; here the log of insertions."""
+        if self.log is not None:
+            self.log.compact(self)
+
+    def mark(self) -> None:
+        """Start to log insertions; forgets those before."""
+        self.log = InsertLog(self.pool)
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether insertions are being logged."""
+        return self.log is not None
+
+    def updated(self) -> EdgeList:
+        """See :meth:`suricate.store.Store.updated`; visits the logged insertions only."""
+        return self.edges() if self.log is None else self.log.edges(self)
+
+    def copy_to(self, device: Device) -> Self:
+        """See :meth:`suricate.store.Store.copy_to`: the arrays, nothing rebuilt."""
+        other = self.empty_on(device)
+        logged = 0 if self.log is None else self.log.count()
+        other.pool.copy_from(self.pool, {**self.extents(), "log": logged})
+        other.counters.read(other.counters_array())
+        if self.log is not None:
+            other.log = InsertLog(other.pool, logged)
+        return other
+
+
+class InsertLog:
+    """The keys of the edges that were new since a mark, in the array ``log`` of a store.
+
+    An edge that was deleted and came back is logged again. When the array is full and longer than the number of edges,
+    repeats and edges that are gone are dropped; so the log takes at most about as many keys as the store holds edges.
+    """
+
+    SCRATCH = 48  #: bytes per key while repeats are dropped
+
+    def __init__(self, pool: ArrayManager, count: int = 0) -> None:
+        self._pool, self._device = pool, pool.device
+        if not count:
+            pool.attach({"log": pool["log"][:0].copy()})
+        self._count = pool.device.xp.full(1, count, np.int64)
+        self._seen = Counters(pool.device, 1)
+        self._seen.read(self._count)
+
+    def count(self) -> int:
+        """Return the number of keys; on CUDA waits for the device."""
+        return int(self._seen.read(self._count)[0])
+
+    def reserve(self, most: int, store: BatchStore) -> None:
+        """Make sure that there is space for ``most`` more keys; raises ``CapacityError``."""
+        self._seen.poll(self._count)
+        if int(self._seen.values[0] + self._seen.unseen[0]) + most <= len(self._pool["log"]):
+            return
+        if self.count() > store.num_edges:
+            self._pool.admit(self.SCRATCH * self.count())
+            self._drop_repeats(store)
+        held = self.count()
+        ahead = 8 if self._device.is_cuda else 1  # so that the bound seldom has to be made exact, which waits
+        try:
+            self._pool.grow("log", held + ahead * most, held)
+        except CapacityError:
+            self._pool.grow("log", held + most, held)
+
+    def add(self, src: Array, dst: Array, status: Array) -> None:
+        """Log the new edges of a batch."""
+        if self._device.is_cuda:
+            from suricate.primitives import cuda
+
+            cuda.log_new(src, dst, status, self._count, self._pool["log"])
+            self._seen.charge(len(src), 0)
+            self._seen.post(self._count)
+            return
+        new = np.flatnonzero(status == NEW)
+        held = int(self._count[0])
+        self._pool["log"][held : held + len(new)] = edge_keys(src[new], dst[new])
+        self._count[0] = held + len(new)
+
+    def compact(self, store: BatchStore) -> None:
+        """Drop repeats and edges that are gone, and free what is not used."""
+        self._drop_repeats(store)
+        with suppress(CapacityError):  # no memory for the copy
+            self._pool.resize("log", self.count(), self.count())
+
+    def edges(self, store: BatchStore) -> EdgeList:
+        """Return the logged edges that are still in ``store``, ordered by source, with their present weights."""
+        keys = self._device.xp.unique(self._pool["log"][: self.count()])
+        src, dst = (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
+        found, weight = store.find(src, dst)
+        return EdgeList(src[found], dst[found], None if weight is None else weight[found])
+
+    def _drop_repeats(self, store: BatchStore) -> None:
+        edges = self.edges(store)
+        kept = len(edges.src)
+        self._pool["log"][:kept] = edge_keys(edges.src, edges.dst)
+        self._count[0] = kept
+        self._seen.read(self._count)

@@ -1,0 +1,57 @@
+// Kernels over a located batch that every layout shares, if its weights (bit patterns) are in one array indexed by slot.
+// One thread per entry. The struct LocatedBatch comes before (see core/batch_store.py).
+#include "batch.cuh"
+
+// flags[i] = 1 where entry i changes the graph: it is of this kind. Their inclusive sum is LocatedBatch::rank.
+extern "C" __global__ void flag(LocatedBatch b, uint32_t kind, int* flags) {
+    uint32_t i = thread_id();
+    if (i < b.size) flags[i] = b.kind[i] == kind;
+}
+
+// Before an insertion: report each edge in its place in the batch, and give the stored ones their new weights.
+extern "C" __global__ void report_insertion(LocatedBatch b, bits_t* weight, const bits_t* batch_weight, uint8_t* status,
+                                            bits_t* before) {
+    uint32_t i = thread_id();
+    if (i >= b.size) return;
+    uint32_t item = b.order[i];
+    uint8_t result = b.kind[i] == ABSENT ? NEW : UNCHANGED;
+#if WEIGHT_BITS
+    if (b.kind[i] == PRESENT) {
+        bits_t old = weight[b.slot[i]], now = batch_weight[item];
+        before[item] = old;
+        if (old != now) {
+            weight[b.slot[i]] = now;
+            result = REPLACED;
+        }
+    }
+#endif
+    status[item] = result;
+}
+
+// Before a deletion: report each edge in its place in the batch, and the weight it had.
+extern "C" __global__ void report_deletion(LocatedBatch b, const bits_t* weight, uint8_t* status, bits_t* before) {
+    uint32_t i = thread_id();
+    if (i >= b.size) return;
+    status[b.order[i]] = b.kind[i] == PRESENT ? REMOVED : UNCHANGED;
+#if WEIGHT_BITS
+    if (b.kind[i] == PRESENT) before[b.order[i]] = weight[b.slot[i]];
+#endif
+}
+
+// Answer queries: all duplicates of an edge read the entry of the last.
+extern "C" __global__ void answer(LocatedBatch b, const bits_t* weight, bool* found, bits_t* result) {
+    uint32_t i = thread_id();
+    if (i >= b.size) return;
+    uint32_t last = gallop_up(b.keys, i, uint32_t(b.size), b.keys[i]) - 1;
+    found[b.order[i]] = b.kind[last] == PRESENT;
+#if WEIGHT_BITS
+    if (b.kind[last] == PRESENT) result[b.order[i]] = weight[b.slot[last]];
+#endif
+}
+
+// Append the keys of the new edges of a batch, in the caller's order, to a log of inserted edges.
+extern "C" __global__ void log_new(uint32_t m, const uint32_t* src, const uint32_t* dst, const uint8_t* status,
+                                   unsigned long long* count, uint64_t* log) {
+    uint32_t i = thread_id();
+    if (i < m && status[i] == NEW) log[atomicAdd(count, 1ull)] = (uint64_t(src[i]) << 32) | dst[i];
+}

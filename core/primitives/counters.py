@@ -1,0 +1,57 @@
+"""Counters of a store as the host knows them, without waiting for the device that keeps them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cuda.pinned import PinnedCounters
+from suricate.devices import Array, Device
+
+
+class Counters:
+    """What the host knows of counters (``int64[size]``) that live where the store lives.
+
+    On the CPU :meth:`poll` reads them. On CUDA a batch *charges* what it may have changed at most (``unseen``), and
+    :meth:`post` queues a copy of the counters to pinned memory behind it; when that has arrived, :meth:`poll` takes it
+    over, and only what was charged after it was queued remains unseen.
+
+    Attributes:
+        values: the counters as last seen, ``int64[size]``.
+        unseen: edges inserted and deleted at most since then, ``int64[2]``; zero on the CPU.
+    """
+
+    def __init__(self, device: Device, size: int) -> None:
+        self.values = np.zeros(size, np.int64)
+        self.unseen = np.zeros(2, np.int64)
+        self._later = np.zeros(2, np.int64)  # charged since the copy under way was queued
+        self._device = device
+        self._pinned = PinnedCounters(device, size, np.int64) if device.is_cuda else None
+
+    def charge(self, inserted: int, deleted: int) -> None:
+        """Note that a batch about to be queued inserts and deletes at most so many edges."""
+        if self._pinned is not None:
+            self.unseen += (inserted, deleted)
+            self._later += (inserted, deleted)
+
+    def post(self, counters: Array) -> None:
+        """Queue a copy of the counters, unless one is under way; never waits."""
+        if self._pinned is not None and not self._pinned.busy:
+            self._pinned.copy_from(counters)
+            self._later[:] = 0
+
+    def poll(self, counters: Array) -> None:
+        """Take over what has arrived; never waits."""
+        if self._pinned is None:
+            self.values[:] = counters
+        elif self._pinned.busy and self._pinned.has_arrived():
+            self.values[:] = self._pinned.array
+            self.unseen[:] = self._later
+
+    def read(self, counters: Array) -> np.ndarray:
+        """Read the counters now and return them; on CUDA waits for the device."""
+        self.values[:] = self._device.to_numpy(counters)
+        self.unseen[:] = 0
+        self._later[:] = 0
+        while self._pinned is not None and not self._pinned.has_arrived():
+            pass  # a copy queued before, on another stream, would be taken over later, and is older
+        return self.values

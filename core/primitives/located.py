@@ -1,0 +1,55 @@
+"""Located batches: sorted, and with the place of each entry in a store. Their struct in C++ is generated from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from suricate.cuda.structs import Struct, enum
+from suricate.devices import Array
+
+DUPLICATE, ABSENT, PRESENT = 0, 1, 2  #: kinds of entries: a later duplicate counts instead; not stored; stored
+LOOKUP = 255  #: instead of the kind of entries that change the graph: none does, and they need no ranks
+
+LOCATED = Struct("LocatedBatch", {
+    "keys": "const uint64_t*", "order": "const uint32_t*", "kind": "uint8_t*", "slot": "long long*",
+    "rank": "const int*", "guard": "const uint32_t*", "size": "long long",
+})  # fmt: skip
+KINDS = enum("", {"DUPLICATE": DUPLICATE, "ABSENT": ABSENT, "PRESENT": PRESENT})
+PRELUDE = f"{KINDS}\n{LOCATED.declaration}"  #: what ``batch.cuh`` needs before it
+
+
+@dataclass(slots=True)
+class LocatedBatch:
+    """A batch sorted by (source, destination), and where each entry is stored or would go.
+
+    All arrays have one entry per edge of the batch, in sorted order. Of equal edges only the last entry counts, so its
+    weight wins and its input edge carries the status; the others stay as ``DUPLICATE`` (to squeeze them out would cost
+    every batch on CUDA more launches). In an invalid batch, one whose guard is not zero, no entry counts.
+
+    Attributes:
+        keys: ``uint64[m]``, ``src << 32 | dst``, ascending.
+        order: ``uint32[m]``, the place of the entry in the batch.
+        kind: ``uint8[m]``: ``DUPLICATE``, ``ABSENT`` or ``PRESENT``.
+        slot: ``int64[m]``: the slot if ``PRESENT``; else where the edge would go, as far as the layout knows.
+        most: upper bound of the entries that change the graph (absent ones for an insertion, present ones for a
+            deletion); exact on the CPU.
+        rank: CUDA only: ``int32[m]``, inclusive number of entries that change the graph.
+        guard: CUDA only: the guard, or None.
+    """
+
+    keys: Array
+    order: Array
+    kind: Array
+    slot: Array
+    most: int
+    rank: Array | None = None
+    guard: Array | None = None
+    packed: Any = None  #: CUDA only: the struct ``LocatedBatch``, once it has been packed
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def count(self) -> int:
+        """Return the exact number of entries that change the graph; on CUDA waits for the device."""
+        return self.most if self.rank is None else int(self.rank[-1])
