@@ -47,34 +47,35 @@ class Fixture:
         self.traits = tuple(part for part in ("with hints" if hints else "", label) if part)
         self.settings = {"backend": backend, "device": str(device), "checks": checks, **self.options}
         self.cache: dict[Any, Any] = {}  #: what else tasks share, until :meth:`reset`
-        self._graphs: dict[tuple[bool, bool], Any] = {}
+        self._graphs: dict[tuple[bool, bool, bool], Any] = {}
 
-    def empty_graph(self, *, weighted: bool | None = None, in_edges: bool = False) -> Any:
-        """Return a new graph without edges."""
+    def empty_graph(self, *, weighted: bool | None = None, in_edges: bool = False, directed: bool = True) -> Any:
+        """Return a new graph without edges; an undirected one has in-edges in any case."""
         from suricate.graph import Graph
 
         dtype = "float32" if self._is_weighted(weighted) else None
-        hints = self._degree_hints(in_edges) if self.hints else {}
-        return Graph(self.data.num_vertices, weight_dtype=dtype, in_edges=in_edges, **hints, **self.settings)
+        in_edges = in_edges and directed
+        options = {**(self._degree_hints(in_edges, directed) if self.hints else {}), **self.settings}
+        return Graph(self.data.num_vertices, directed=directed, weight_dtype=dtype, in_edges=in_edges, **options)
 
-    def _degree_hints(self, in_edges: bool) -> dict[str, Any]:
+    def _degree_hints(self, in_edges: bool, directed: bool) -> dict[str, Any]:
         """Return the exact degrees of the input, on the device."""
-        names = ("degree_hints", "in_degree_hints") if in_edges else ("degree_hints",)
-        for name in names:
-            if name not in self.cache:
-                degrees = self.data.out_degrees if name == "degree_hints" else self.data.in_degrees
-                self.cache[name] = self.device.xp.asarray(degrees)
-        return {name: self.cache[name] for name in names}
+        degrees = {"degree_hints": self.data.out_degrees if directed else self.data.degrees}
+        if in_edges:
+            degrees["in_degree_hints"] = self.data.in_degrees
+        for name, values in degrees.items():
+            if (name, directed) not in self.cache:
+                self.cache[name, directed] = self.device.xp.asarray(values)
+        return {name: self.cache[name, directed] for name in degrees}
 
-    def graph(self, *, weighted: bool | None = None, in_edges: bool = False) -> Any:
+    def graph(self, *, weighted: bool | None = None, in_edges: bool = False, directed: bool = True) -> Any:
         """Return the shared graph with all edges of the input, verified."""
-        weighted = self._is_weighted(weighted)
-        key = (weighted, in_edges)
+        key = (self._is_weighted(weighted), in_edges, directed)
         if key not in self._graphs:
-            graph = self.empty_graph(weighted=weighted, in_edges=in_edges)
+            graph = self.empty_graph(weighted=weighted, in_edges=in_edges, directed=directed)
             graph.insert_edges(*self.all_edges(weighted=weighted))
             if not self.silent:
-                check_content(graph, self.model(weighted=weighted))
+                check_content(graph, self.model(weighted=weighted, directed=directed))
             self._graphs[key] = graph
         return self._graphs[key]
 
@@ -82,9 +83,9 @@ class Fixture:
         """Return the edges of the input in arrays on the device."""
         return self.upload(self.data.src, self.data.dst, self.data.weight if self._is_weighted(weighted) else None)
 
-    def model(self, *, weighted: bool | None = None) -> EdgeModel:
+    def model(self, *, weighted: bool | None = None, directed: bool = True) -> EdgeModel:
         """Return the set of edges of the input."""
-        return self.data.weighted_model if self._is_weighted(weighted) else self.data.model
+        return self.data.model_of(weighted=self._is_weighted(weighted), directed=directed)
 
     def reset(self) -> None:
         """Forget the graphs; the next task builds its own."""
@@ -124,18 +125,23 @@ class Batches:
     """Fresh batches of ``size`` edges.
 
     Uniform pairs, existing edges (distinct, uniformly chosen), half of each, or edges of the hub (the vertex of largest
-    out-degree) to distinct vertices, uniformly chosen.
+    out-degree) to distinct vertices, uniformly chosen. Those of undirected graphs have ``src <= dst``.
     """
 
-    def __init__(self, fixture: Fixture, size: int, purpose: str, *, weighted: bool = False) -> None:
-        self.fixture, self.size, self.weighted = fixture, size, weighted
+    def __init__(
+        self, fixture: Fixture, size: int, purpose: str, *, weighted: bool = False, directed: bool = True
+    ) -> None:
+        self.fixture, self.size, self.weighted, self.directed = fixture, size, weighted, directed
         self.rng = fixture.rng(purpose, size)
         self._shuffled: tuple[np.ndarray, np.ndarray] | None = None
 
     def draw(self, kind: str) -> HostBatch:
         """Return a batch of ``kind`` ``"uniform"``, ``"existing"``, ``"mixed"`` or ``"hub"``."""
         make = {"uniform": self._uniform, "existing": self._existing, "mixed": self._mixed, "hub": self._hub}[kind]
-        return HostBatch(self.fixture, *make(self.size), self.rng, self.weighted)
+        src, dst = make(self.size)
+        if not self.directed:
+            src, dst = np.minimum(src, dst), np.maximum(src, dst)
+        return HostBatch(self.fixture, src, dst, self.rng, self.weighted)
 
     def _mixed(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         known, other = self._existing(size // 2), self._uniform(size - size // 2)
@@ -154,7 +160,7 @@ class Batches:
         return self.rng.integers(0, n, size, np.uint32), self.rng.integers(0, n, size, np.uint32)
 
     def _existing(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        model = self.fixture.data.model
+        model = self.fixture.model(weighted=False, directed=self.directed)
         if size > len(model):
             raise Skipped(f"a batch of {size} existing edges is more than the graph's {len(model)}")
         if self._shuffled is None:

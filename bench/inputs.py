@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,16 +42,19 @@ class Input:
     temporal: bool
     sha256: str
     centre: int | None = None
+    _models: dict[tuple[bool, bool], EdgeModel] = field(default_factory=dict, repr=False, compare=False)
 
-    @cached_property
-    def weighted_model(self) -> EdgeModel:
-        """The set of edges with their weights."""
-        return EdgeModel(self.src, self.dst, self.weight)
-
-    @cached_property
+    @property
     def model(self) -> EdgeModel:
-        """The set of edges."""
-        return EdgeModel(self.src, self.dst)
+        """The set of directed edges, without weights."""
+        return self.model_of()
+
+    def model_of(self, *, weighted: bool = False, directed: bool = True) -> EdgeModel:
+        """Return the set of edges, made once."""
+        key = weighted, directed
+        if key not in self._models:
+            self._models[key] = EdgeModel(self.src, self.dst, self.weight if weighted else None, directed=directed)
+        return self._models[key]
 
     @cached_property
     def out_degrees(self) -> np.ndarray:
@@ -62,6 +65,12 @@ class Input:
     def in_degrees(self) -> np.ndarray:
         """Exact in-degrees, int64[num_vertices]."""
         return np.bincount(self.model.dst, minlength=self.num_vertices)
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """Exact degrees of the undirected graph, int64[num_vertices]."""
+        src, _, _ = self.model_of(directed=False).arcs()
+        return np.bincount(src, minlength=self.num_vertices)
 
     @cached_property
     def hub(self) -> int:

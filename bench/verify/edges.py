@@ -49,10 +49,16 @@ def among(keys: np.ndarray, ascending: np.ndarray) -> np.ndarray:
 
 
 class EdgeModel:
-    """A set of edges: ascending uint64 ``keys``, and ``weight`` in the same order or None; the last weight wins."""
+    """A set of edges: ascending uint64 ``keys``, and ``weight`` in the same order or None; the last weight wins.
 
-    def __init__(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None = None) -> None:
-        keys = keys_of(src, dst)
+    An undirected edge is kept once, as ``Graph.edges`` lists it: ``src <= dst``.
+    """
+
+    def __init__(
+        self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None = None, *, directed: bool = True
+    ) -> None:
+        self.directed = directed
+        keys = keys_of(src, dst) if directed else keys_of(np.minimum(src, dst), np.maximum(src, dst))
         if weight is None:
             self.keys, self.weight = sorted_distinct(keys), None
         else:
@@ -96,7 +102,17 @@ class EdgeModel:
         stays = ~among(self.keys, np.sort(deleted))
         old_src, old_dst = ends_of(self.keys[stays])
         weights = None if self.weight is None or weight is None else np.concatenate((self.weight[stays], weight))
-        return EdgeModel(np.concatenate((old_src, src)), np.concatenate((old_dst, dst)), weights)
+        ends = np.concatenate((old_src, src)), np.concatenate((old_dst, dst))
+        return EdgeModel(*ends, weights, directed=self.directed)
+
+    def arcs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return sources, destinations and weights of all arcs: of an undirected edge both directions."""
+        src, dst, weight = self.src, self.dst, self.weight
+        if self.directed:
+            return src, dst, weight
+        twice = src != dst
+        weights = None if weight is None else np.concatenate((weight, weight[twice]))
+        return np.concatenate((src, dst[twice])), np.concatenate((dst, src[twice])), weights
 
     def weights_of(self, keys: np.ndarray) -> np.ndarray:
         """Return the weights of ``keys``, all of which must be edges."""
@@ -105,6 +121,8 @@ class EdgeModel:
 
     def csr(self, num_vertices: int, dtype: Any = np.int8) -> sparse.csr_array:
         """Return the adjacency matrix, row = source; without weights all values are 1."""
+        if not self.directed:
+            return EdgeModel(*self.arcs()).csr(num_vertices, dtype)
         values = np.ones(len(self.keys), dtype) if self.weight is None else self.weight.astype(dtype)
         indptr = np.zeros(num_vertices + 1, np.int64)
         np.cumsum(np.bincount(self.src, minlength=num_vertices), out=indptr[1:])
@@ -120,7 +138,7 @@ def check_same_keys(found: np.ndarray, expected: np.ndarray, what: str) -> None:
 
 
 def check_content(graph: Any, model: EdgeModel) -> None:
-    """Compare all edges (and weights) of a directed ``graph`` with the model."""
+    """Compare all edges (and weights) of ``graph`` with the model."""
     host = graph.device.to_numpy
     edges = graph.edges()
     keys = keys_of(host(edges.src), host(edges.dst))

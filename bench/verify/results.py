@@ -18,13 +18,13 @@ def check_result(
     num_vertices: int,
     device: Device,
 ) -> None:
-    """Raise ``Mismatch`` unless ``result`` is that of the algorithm on the edges of ``model``, a directed graph.
+    """Raise ``Mismatch`` unless ``result`` is that of the algorithm on the edges of ``model``.
 
     The reference is computed once per set of edges.
     """
     key = (kind, num_vertices, repr(params))
     if key not in model.references:
-        model.references[key] = kind.reference(model.src, model.dst, model.weight, num_vertices, True, **params)
+        model.references[key] = kind.reference(*model.arcs(), num_vertices, model.directed, **params)
     wrong = kind.mismatch(on_host(result, device), model.references[key], **params)
     expect(wrong is None, f"{kind.name}: {wrong}")
 

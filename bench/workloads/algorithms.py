@@ -28,14 +28,23 @@ class Subject:
         self.fixture, self.kind = fixture, algorithm_named(name)
         self.params = self.kind.sample_params(fixture.data.num_vertices, fixture.data.source)
         self.weighted = self.kind.requires.weighted is True
+        self.directed = self.kind.requires.undirected is not True
         self.oracle = f"reference() of {name}"
 
+    @property
+    def form(self) -> dict[str, bool]:
+        """Of the graphs and models that the algorithm is measured on: unweighted and directed unless it needs more."""
+        return {"weighted": self.weighted, "directed": self.directed}
+
+    @property
+    def model(self) -> EdgeModel:
+        """The edges of the input in this form."""
+        return self.fixture.model(**self.form)
+
     def demand(self) -> None:
-        """Raise ``Skipped`` if the algorithm cannot be verified, or not be run on the directed graphs of the suite."""
+        """Raise ``Skipped`` if the algorithm cannot be verified, or cannot be made."""
         if not self.kind.has_reference():
             raise Skipped(f"{self.kind.name} brings no reference() to verify it against")
-        if self.kind.requires.undirected is True:
-            raise Skipped(f"{self.kind.name} needs an undirected graph; those of the benchmark are directed")
         self.new()
 
     def new(self) -> Algorithm:
@@ -61,11 +70,6 @@ class AlgorithmTask(FixtureTask):
         self.subject = Subject(fixture, algorithm)
         self.oracle = self.subject.oracle
 
-    @property
-    def model(self) -> EdgeModel:
-        """The edges of the input, with weights if the algorithm needs any."""
-        return self.fixture.model(weighted=self.subject.weighted)
-
 
 class FromScratch(AlgorithmTask):
     """An algorithm from scratch."""
@@ -76,8 +80,8 @@ class FromScratch(AlgorithmTask):
     def setup(self) -> None:
         """Get the shared graph."""
         self.subject.demand()
-        self.graph = self.fixture.graph(weighted=self.subject.weighted, in_edges=True)
-        self.items = len(self.model)
+        self.graph = self.fixture.graph(in_edges=True, **self.subject.form)
+        self.items = len(self.subject.model)
 
     def prepare(self) -> Algorithm:
         """Make a new instance of the algorithm."""
@@ -91,7 +95,7 @@ class FromScratch(AlgorithmTask):
 
     def check(self, instance: Algorithm, result: Any) -> None:
         """Verify the result."""
-        self.subject.check(result, self.model)
+        self.subject.check(result, self.subject.model)
 
     def traffic(self) -> int | None:
         """Return what the algorithm says about its last computation."""
@@ -119,12 +123,12 @@ class KeptCurrent(AlgorithmTask):
         """Make a graph with all edges of the input, and the sources of batches."""
         assert self.batch is not None
         self.subject.demand()
-        weighted, deletions = self.subject.weighted, int(self.batch * constants.DELETE_SHARE)
+        form, deletions = self.subject.form, int(self.batch * constants.DELETE_SHARE)
         self.items = self.batch
-        self.graph = self.fixture.empty_graph(weighted=weighted, in_edges=True)
-        self.graph.insert_edges(*self.fixture.all_edges(weighted=weighted))
-        self.inserts = Batches(self.fixture, self.batch - deletions, "current inserts", weighted=weighted)
-        self.deletes = Batches(self.fixture, deletions, "current deletes")
+        self.graph = self.fixture.empty_graph(in_edges=True, **form)
+        self.graph.insert_edges(*self.fixture.all_edges(weighted=self.subject.weighted))
+        self.inserts = Batches(self.fixture, self.batch - deletions, "current inserts", **form)
+        self.deletes = Batches(self.fixture, deletions, "current deletes", directed=self.subject.directed)
         self.housekeeper = Housekeeper(self.graph)
 
     def prepare(self) -> tuple[HostBatch, HostBatch]:
@@ -139,7 +143,7 @@ class KeptCurrent(AlgorithmTask):
     def check(self, batch: tuple[HostBatch, HostBatch], delta: Any) -> None:
         """Verify the content and the tracked result after the batch."""
         insert, delete = batch
-        self.verify(self.model.updated(delete.keys, insert.src, insert.dst, insert.weight))
+        self.verify(self.subject.model.updated(delete.keys, insert.src, insert.dst, insert.weight))
 
     def verify(self, model: EdgeModel) -> None:
         """Verify that the graph holds the edges of ``model`` and that the result is that of these edges."""
@@ -157,16 +161,16 @@ class KeptCurrent(AlgorithmTask):
 
     def inverse(self, batch: tuple[HostBatch, HostBatch]) -> Batch:
         """Return the batch that brings back the input's edges, with their weights."""
-        insert, delete = batch
-        known = self.model.contains(insert.keys)
+        (insert, delete), model = batch, self.subject.model
+        known = model.contains(insert.keys)
         lost = delete.keys if insert.weight is None else np.unique(np.concatenate((delete.keys, insert.keys[known])))
-        weight = None if insert.weight is None else self.model.weights_of(lost)
+        weight = None if insert.weight is None else model.weights_of(lost)
         extra = self.fixture.upload(insert.src[~known], insert.dst[~known])
         return Batch(insert=self.fixture.upload(*ends_of(lost), weight), delete=extra)
 
     def finish(self) -> None:
         """Verify content and result once more."""
-        self.verify(self.model)
+        self.verify(self.subject.model)
 
 
 class UpdateAlone(KeptCurrent):

@@ -64,7 +64,7 @@ class Peer(ScipyTask):
 
     def setup(self) -> None:
         """Build the matrix."""
-        model = self.fixture.model(weighted=self.subject.weighted)
+        model = self.subject.model
         dtype = np.float32 if self.subject.weighted else np.int8
         self.items, self.matrix = len(model), model.csr(self.data.num_vertices, dtype)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
@@ -82,8 +84,8 @@ class Stream(FixtureTask):
             self.subject.check(self.tracker.result, model)
 
     @property
-    def _weighted(self) -> bool:
-        return self.subject is not None and self.subject.weighted
+    def _form(self) -> dict[str, bool]:
+        return self.subject.form if self.subject else {"weighted": False, "directed": True}
 
     def _bounds(self) -> tuple[int, int]:
         """Return which events are stored now."""
@@ -91,17 +93,19 @@ class Stream(FixtureTask):
         return (step if self.window else 0), self.loaded + step
 
     def _model(self, begin: int, end: int) -> EdgeModel:
-        data = self.fixture.data
-        return EdgeModel(data.src[begin:end], data.dst[begin:end], data.weight[begin:end] if self._weighted else None)
+        return EdgeModel(*self._events(begin, end), directed=self._form["directed"])
 
     def _upload(self, begin: int, end: int) -> EdgeList:
+        return self.fixture.upload(*self._events(begin, end))
+
+    def _events(self, begin: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         data = self.fixture.data
-        weight = data.weight[begin:end] if self._weighted else None
-        return self.fixture.upload(data.src[begin:end], data.dst[begin:end], weight)
+        weight = data.weight[begin:end] if self._form["weighted"] else None
+        return data.src[begin:end], data.dst[begin:end], weight
 
     def _restart(self) -> None:
         self.at = 0
-        self.graph = self.fixture.empty_graph(weighted=self._weighted, in_edges=self.subject is not None)
+        self.graph = self.fixture.empty_graph(in_edges=self.subject is not None, **self._form)
         self.graph.insert_edges(*self._upload(0, self.loaded))
         if self.subject:
             self.tracker = self.graph.track(self.subject.kind, **self.subject.params)

@@ -68,10 +68,15 @@ class Unverified(Strength):
 
 
 class Undirected(Strength):
-    """Needs what the benchmark does not have."""
+    """The same, of undirected graphs."""
 
     name = "undirected"
-    requires = su.Requirements(undirected=True)
+    requires = su.Requirements(undirected=True, weighted=True)
+
+    @classmethod
+    def reference(cls, src, dst, weight, num_vertices, directed, **params):
+        assert not directed
+        return np.bincount(src, weight, num_vertices)
 
 
 class Demanding(Strength):
@@ -125,7 +130,6 @@ def test_suites_ask_the_algorithms(data, strange):
     ("name", "reason"),
     [
         ("unverified", "unverified brings no reference() to verify it against"),
-        ("undirected", "undirected needs an undirected graph"),
         ("demanding", "missing a required argument: 'power'"),
     ],
 )
@@ -153,21 +157,25 @@ def test_algorithms_and_operators_on_every_backend_and_device(data, backend, dev
     assert all(task.traffic() > 0 for task in timed)
 
 
-def test_weighted_algorithms_of_plugins_are_verified(data, temporal_file, strange):
-    fixture = fixture_of("csr_baseline", data)
+@pytest.mark.parametrize("hints", [False, True])
+@pytest.mark.parametrize("name", ["strength", "undirected"])
+def test_algorithms_of_plugins_are_verified_on_the_graphs_they_need(data, temporal_file, strange, name, hints):
+    fixture = fixture_of("csr_baseline", data, hints=hints)
+    model = data.model_of(weighted=True, directed=name == "strength")
     for task in (
-        FromScratch(fixture, "strength"),
-        KeptCurrent(fixture, "strength", 40),
-        UpdateAlone(fixture, "strength", 40),
+        FromScratch(fixture, name),
+        KeptCurrent(fixture, name, 40),
+        UpdateAlone(fixture, name, 40),
     ):
         found = measure(task, QUICK)
         assert (found.status, found.reason) == ("ok", "")
+        assert task.graph.directed == (name == "strength")
         assert task.graph.weight_dtype == np.float32
-        assert task.oracle == "reference() of strength"
+        assert task.oracle == f"reference() of {name}"
         assert task.traffic() is None
-        assert np.array_equal(np.sort(task.graph.edges().weight), np.sort(data.weighted_model.weight))
+        assert np.array_equal(np.sort(task.graph.edges().weight), np.sort(model.weight))
     for kind in (Stream, Window):
-        task = kind(fixture_of("csr_baseline", inputs.load(str(temporal_file))), "strength", 5)
+        task = kind(fixture_of("csr_baseline", inputs.load(str(temporal_file))), name, 5)
         found = measure(task, STREAM)
         assert (found.status, found.reason) == ("ok", "")
 
@@ -184,10 +192,10 @@ def test_a_wrong_update_is_noticed(data, temporal_file, strange):
 
 def test_peers_get_the_matrix_that_the_algorithm_needs(data, strange):
     fixture = fixture_of("scipy", data)
-    for name in (*BUILT_IN_ALGORITHMS, "strength"):
+    for name in (*BUILT_IN_ALGORITHMS, "strength", "undirected"):
         task = Peer(fixture, name)
         assert measure(task, QUICK).status == "ok"
-        assert task.matrix.dtype == (np.float32 if name == "strength" else np.int8)
+        assert task.matrix.dtype == (np.int8 if name in BUILT_IN_ALGORITHMS else np.float32)
         assert task.oracle is None
 
 

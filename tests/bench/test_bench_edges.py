@@ -52,3 +52,15 @@ def test_a_model_after_a_batch():
     weighted = EdgeModel(src, dst, weight).updated(keys_of(src[:1], dst[:1]), *insert, np.float32([1, 2, 3]))
     assert (weighted.src.tolist(), weighted.dst.tolist()) == ([0, 1, 2], [4, 2, 3])
     assert weighted.weight.tolist() == [3, 1, 7]
+
+
+def test_a_model_of_undirected_edges():
+    src, dst, weight = np.array([2, 1, 0, 3], np.uint32), np.array([1, 2, 0, 0], np.uint32), np.float32([5, 6, 7, 8])
+    model = EdgeModel(src, dst, weight, directed=False)
+    assert list(zip(model.src.tolist(), model.dst.tolist(), model.weight.tolist(), strict=True)) == [
+        (0, 0, 7), (0, 3, 8), (1, 2, 6)
+    ]  # fmt: skip
+    assert [part.tolist() for part in model.arcs()] == [[0, 0, 1, 3, 2], [0, 3, 2, 0, 1], [7, 8, 6, 8, 6]]
+    assert np.array_equal(model.csr(4, np.float32).toarray(), model.csr(4, np.float32).toarray().T)
+    after = model.updated(keys_of(np.array([1]), np.array([2])), src[3:], dst[3:], np.float32([1]))
+    assert (after.arcs()[0].tolist(), after.weight.tolist(), after.directed) == ([0, 0, 3], [7, 1], False)
