@@ -307,6 +307,22 @@ def converted_weights(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, 
     return result, None if fine.all() else int(np.argmin(fine))
 
 
+def absent_weight(default: Any, dtype: np.dtype) -> np.ndarray:
+    """Return what stands for the weight of an edge that is not there, ``dtype`` without dimensions.
+
+    Raises:
+        WeightError: ``dtype`` cannot hold it; NaN and infinities are held by floats.
+        ShapeError, DTypeError: it is not one number.
+    """
+    if default is None:
+        default = np.nan if dtype.kind == "f" else 0
+    if np.ndim(default):
+        raise ShapeError("default is not a single number")
+    if dtype.kind == "f" and isinstance(default, (float, np.floating)) and not np.isfinite(default):
+        return np.asarray(default, dtype)
+    return np.asarray(as_weights(default, dtype, "default"), dtype)
+
+
 def on_device(array: Array, device: Device, argument: str) -> Array:
     """Return ``array`` contiguous on a CUDA ``device``; host memory is copied there.
 

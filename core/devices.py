@@ -91,8 +91,8 @@ def resolve_device(spec: str | Device = "auto") -> Device:
         return Device("cuda") if has_cuda else CPU
     if spec == "cpu":
         return CPU
-    kind, _, index = spec.partition(":")
-    if kind != "cuda" or not (index.isdigit() or spec == "cuda"):
+    kind, _, index = spec.partition(":") if isinstance(spec, str) else ("", "", "")
+    if kind != "cuda" or not ((index.isascii() and index.isdigit()) or spec == "cuda"):
         raise DeviceError(f"unknown device {spec!r}: use 'auto', 'cpu', 'cuda' or 'cuda:N'")
     wanted = int(index or 0)
     if wanted >= cuda_device_count():

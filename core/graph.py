@@ -8,74 +8,26 @@ joined with the views for kernels, the trackers, and the lock that lets one thre
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 
 from suricate import interop, snapshot
-from suricate.arrays import as_ids, as_weights, bits, checked_ids, on_host, picked
+from suricate.arrays import absent_weight, as_ids, bits, checked_ids, on_host, picked
 from suricate.cuda.ingest import Ingest
 from suricate.delta import Batch, Delta
 from suricate.devices import Array, Device, resolve_device
-from suricate.errors import (
-    CapacityError,
-    ParameterError,
-    RequirementError,
-    ShapeError,
-    SuricateError,
-    UnknownNameError,
-    WeightError,
-    require,
-)
-from suricate.locks import Lock, graph_lock
-from suricate.options import GraphOptions, checked_count, checked_hints, choose_backend
+from suricate.errors import ParameterError, RequirementError, UnknownNameError, WeightError
+from suricate.inspection import MemoryUsage, check_stores, memory_usage
+from suricate.locks import Lock, capacity_error, graph_lock, on_graph_device
+from suricate.options import GraphOptions, checked_count, choose_backend
 from suricate.parameters import integer
 from suricate.store import Store
 from suricate.structures.workspace import Workspace
 from suricate.tracker import Tracker, advance_all, make_algorithm
-from suricate.types import Adjacency, EdgeList, StoreView, edge_keys
+from suricate.types import Adjacency, EdgeList, StoreView
 from suricate.update import Given, Updater
-from suricate.vertices import DeletedIds
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class MemoryUsage(NamedTuple):
-    """Memory of a graph: ``parts`` is ``{"out.<part>": (bytes used, bytes allocated)}``; the rest are sums over it."""
-
-    parts: dict[str, tuple[int, int]]
-    used: int
-    allocated: int
-    bytes_per_edge: float
-
-
-def on_graph_device(function: Function) -> Function:
-    """Run ``function(graph, ...)``, a method or an operator, alone on the graph and with its CUDA device current.
-
-    Other threads wait at the graph's lock meanwhile. A ``MemoryError`` becomes a ``CapacityError``.
-    """
-
-    @wraps(function)
-    def call(graph: Graph, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(graph, Graph):
-            raise ParameterError(f"graph must be a Graph, got {type(graph).__name__}")
-        try:
-            with graph._lock:
-                return function(graph, *args, **kwargs)
-        except MemoryError as error:
-            raise _capacity_error(graph, error) from error
-
-    return call  # type: ignore[return-value]
-
-
-def _capacity_error(graph: Graph, error: MemoryError) -> MemoryError:
-    """Return ``error`` if it is one of ours already, else a ``CapacityError`` in its place."""
-    if isinstance(error, SuricateError):
-        return error
-    return CapacityError(f"memory does not suffice on {graph.device}: {error}")
 
 
 class Graph:
@@ -134,46 +86,22 @@ class Graph:
     ) -> None:
         chosen, place = choose_backend(backend, device)
         options = GraphOptions(
-            chosen,
-            directed=directed,
-            weight_dtype=weight_dtype,
-            in_edges=in_edges,
-            self_loops=self_loops,
-            checks=checks,
-            memory_limit=memory_limit,  # type: ignore[arg-type]
-            backend_options=backend_options,
-        )
-        count = checked_count(num_vertices)
-        hints = [checked_hints(degree_hints, count, "degree_hints")]
-        in_hints = checked_hints(in_degree_hints, count, "in_degree_hints")
-        if options.in_edges:
-            hints.append(in_hints)
-        elif in_hints is not None:
-            raise ParameterError("in_degree_hints are for a directed graph with in_edges=True")
-        with place.current():
-            stores = tuple(options.make_store(count, place, each) for each in hints)
-        self._assemble(options, stores)
+            chosen, directed, weight_dtype, in_edges, self_loops, checks,
+            memory_limit, backend_options,  # type: ignore[arg-type]
+        )  # fmt: skip
+        self._assemble(options, options.make_stores(num_vertices, place, degree_hints, in_degree_hints))
 
-    def _assemble(
-        self,
-        options: GraphOptions,
-        stores: tuple[Store, ...],
-        *,
-        version: int = 0,
-        had_loops: bool = False,
-        deleted: np.ndarray | None = None,
-    ) -> None:
+    def _assemble(self, options: GraphOptions, stores: tuple[Store, ...]) -> None:
         """Make this the graph of ``stores``, which have the same device and number of vertices."""
         self._options, self._stores = options, stores
         self.device = stores[0].device
+        self.workspace = Workspace(self.device)  #: scratch arrays that operators keep between calls
         self._lock: Lock = graph_lock(self.device)
         with self._lock:
             ingest = Ingest(self.device, options) if self.device.is_cuda else None
-        self._updater = Updater(stores, options, ingest, self._lock, version=version, had_loops=had_loops)
-        self._deleted = DeletedIds(deleted)
+        self._updater = Updater(stores, options, ingest, self._lock)
         self._views: dict[str, StoreView] = {}
         self._trackers: list[weakref.ref[Tracker]] = []
-        self._workspace = Workspace(self.device)
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -222,7 +150,7 @@ class Graph:
     @property
     def deleted_vertices(self) -> np.ndarray:
         """Ids that were deleted and not given out again, ascending, ``uint32``, on the host; a copy."""
-        return self._deleted.ids.copy()
+        return self._updater.deleted.ids.copy()
 
     @property
     def backend(self) -> str:
@@ -233,11 +161,6 @@ class Graph:
     def options(self) -> GraphOptions:
         """What the graph was made with."""
         return self._options
-
-    @property
-    def workspace(self) -> Workspace:
-        """Scratch arrays that operators keep between calls."""
-        return self._workspace
 
     def store(self, direction: str = "out") -> Store:
         """Return the store of out- or in-edges (an undirected graph has one for both).
@@ -317,9 +240,7 @@ class Graph:
         not at all. Raises as :meth:`insert_edges` does.
         """
         if not isinstance(batch, Batch):
-            raise ParameterError(
-                f"batch must be a Batch, got {type(batch).__name__}: use Batch(insert=..., delete=...)"
-            )
+            raise ParameterError(f"batch must be a Batch, got {type(batch).__name__}: use Batch(insert, delete)")
         if batch.delete is None or batch.insert is None:
             return self._update(batch.delete, batch.insert)
         return self._update(batch.delete, batch.insert, parts=(1, 2))
@@ -327,20 +248,21 @@ class Graph:
     def _update(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
-                self._views.clear()  # even a batch that fails may make a store grow, into other arrays
-                updater = self._updater
-                before = updater.version
-                delta = updater.apply(delete, insert, parts, wait=bool(self._trackers))
-                if self._trackers and updater.version != before:
-                    self._trackers = advance_all(self._trackers, delta)
-                return delta
+                before = self._begin_change()
+                return self._end_change(before, self._updater.apply(delete, insert, parts, bool(self._trackers)))
         except MemoryError as error:
-            raise _capacity_error(self, error) from error
+            raise capacity_error(self.device, error) from error
 
-    def _advance_trackers(self, delta: Delta) -> None:
+    def _begin_change(self) -> int:
+        """Return the version; forget the views, as even a call that fails may make a store move to other arrays."""
         self._views.clear()
-        if self._trackers:
+        return self._updater.version
+
+    def _end_change(self, before: int, delta: Delta) -> Delta:
+        """Bring the trackers up to date if the graph has changed since the version ``before``; return ``delta``."""
+        if self._trackers and self._updater.version != before:
             self._trackers = advance_all(self._trackers, delta)
+        return delta
 
     @on_graph_device
     def insert_vertices(self, count: int = 1, *, recycle: bool = False) -> Array:
@@ -355,20 +277,10 @@ class Graph:
             VertexRangeError: there would be more vertices than ids.
             CapacityError: memory does not suffice.
         """
-        count, updater = checked_count(count, "count"), self._updater
-        old = self._deleted.ids[:0]
-        if recycle and len(self._deleted.ids):
-            updater.raise_pending()
-            old = self._deleted.unused(*self._both_stores(), directed=self.directed)[:count]
-        before, after = updater.add_vertices(count - len(old))
-        ids = self.device.xp.asarray(np.concatenate((old, np.arange(before, after, dtype=np.uint32))))
-        if count:
-            self._deleted.remove(old)
-            self._advance_trackers(updater.added_vertices((before, after)))
+        before = self._begin_change()
+        ids, delta = self._updater.insert_vertices(checked_count(count, "count"), recycle=recycle)
+        self._end_change(before, delta)
         return ids
-
-    def _both_stores(self) -> tuple[Store, Store | None]:
-        return self._stores[0], self._stores[1] if len(self._stores) > 1 else None
 
     @on_graph_device
     def delete_vertices(self, ids: Any) -> Delta:
@@ -380,12 +292,8 @@ class Graph:
         Raises:
             VertexRangeError, DTypeError, ShapeError: ids that cannot be used.
         """
-        self._views.clear()
-        delta, distinct = self._updater.delete_vertices(ids)
-        if len(distinct):
-            self._deleted.add(distinct)
-            self._advance_trackers(delta)
-        return delta
+        before = self._begin_change()
+        return self._end_change(before, self._updater.delete_vertices(ids))
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
@@ -409,7 +317,7 @@ class Graph:
         """
         if self.weight_dtype is None:
             raise WeightError("the graph has no weights: build it with Graph(..., weight_dtype='float32')")
-        absent = _absent(default, self.weight_dtype)
+        absent = absent_weight(default, self.weight_dtype)
         found, weight = self._updater.find(src, dst)
         assert weight is not None
         xp, dtype = self.device.xp, self.weight_dtype
@@ -451,9 +359,9 @@ class Graph:
     @on_graph_device
     def mark(self) -> None:
         """Start to remember insertions, for :meth:`updated` and operators of that scheme; forgets those before."""
+        self._views.clear()
         for store in self._stores:
             store.mark()
-        self._views.clear()
 
     @on_graph_device
     def updated(self) -> EdgeList:
@@ -471,36 +379,13 @@ class Graph:
     def memory_usage(self) -> MemoryUsage:
         """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits."""
         self._updater.raise_pending()
-        names = ("out", "in")
-        parts = {
-            f"{names[i]}.{part}": size for i, store in enumerate(self._stores) for part, size in store.memory().items()
-        }
-        used, allocated = (sum(size[k] for size in parts.values()) for k in (0, 1))
-        edges = self._updater.count_edges()
-        return MemoryUsage(parts, used, allocated, allocated / edges if edges else float("nan"))
+        return memory_usage(self._stores, self._updater.count_edges())
 
     @on_graph_device
     def check(self) -> None:
-        """Verify every invariant on the CPU: of each store, and between them.
-
-        Raises:
-            CheckFailed: naming the invariant that does not hold.
-        """
+        """Verify every invariant on the CPU, of each store and between them; raises ``CheckFailed``."""
         self._updater.raise_pending()
-        for store in self._stores:
-            require(store.num_vertices == self.num_vertices, "stores and graph have the same number of vertices")
-            store.check()
-        arcs = _sorted(self._host(self._stores[0].edges()))
-        if not self.directed:
-            _same_edges(arcs, _sorted(EdgeList(arcs.dst, arcs.src, arcs.weight)), "both arcs of an edge are stored")
-        if len(self._stores) > 1:
-            dst, src, weight = self._host(self._stores[1].edges())
-            _same_edges(arcs, _sorted(EdgeList(src, dst, weight)), "in-edges are the out-edges turned round")
-        if self.self_loops != "allow":
-            require(not (arcs.src == arcs.dst).any(), f"there are no self-loops (self_loops={self.self_loops!r})")
-
-    def _host(self, arcs: EdgeList) -> EdgeList:
-        return EdgeList(*(None if part is None else self.device.to_numpy(part) for part in arcs))
+        check_stores(self._stores, self._options, self.num_vertices)
 
     # -- upkeep --------------------------------------------------------------------------------------------------------
 
@@ -513,17 +398,17 @@ class Graph:
             ParameterError: no integer, or negative.
         """
         num_edges = integer("num_edges", num_edges, low=0)
+        self._views.clear()
         for store in self._stores:
             store.reserve(num_edges if self.directed else 2 * num_edges)
-        self._views.clear()
 
     @on_graph_device
     def compact(self) -> None:
         """Flush tombstones and repack; the edges and the version stay as they are. Waits."""
         self._updater.raise_pending()
+        self._views.clear()
         for store in self._stores:
             store.compact()
-        self._views.clear()
 
     @on_graph_device
     def synchronize(self) -> None:
@@ -539,9 +424,8 @@ class Graph:
         with place.current():
             stores = tuple(store.copy_to(place) for store in self._stores)
         other = object.__new__(type(self))
-        updater = self._updater
-        deleted = self._deleted.ids.copy()
-        other._assemble(self._options, stores, version=updater.version, had_loops=updater.had_loops, deleted=deleted)
+        other._assemble(self._options, stores)
+        other._updater.inherit(self._updater.version, self._updater.deleted.ids, self._updater.had_loops)
         return other
 
     def __copy__(self) -> Graph:
@@ -551,15 +435,7 @@ class Graph:
         return self.to(self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = self._options
-        return snapshot.from_bytes, (
-            type(self),
-            snapshot.to_bytes(self),
-            options.backend,
-            self.device.kind,
-            options.checks,
-            options.memory_limit,
-        )
+        return snapshot.from_bytes, (type(self), self._options, self.device.kind, snapshot.to_bytes(self))
 
     def save(self, path: str | Path) -> None:
         """Write a snapshot to ``path``, replacing a file there at once and as a whole (see ``suricate.snapshot``)."""
@@ -567,15 +443,9 @@ class Graph:
 
     @classmethod
     def load(
-        cls,
-        path: str | Path,
-        *,
-        device: str | Device = "auto",
-        backend: str | type[Store] | None = None,
-        checks: str = "eager",
-        memory_limit: int | str | None = None,
-        **backend_options: Any,
-    ) -> Graph:
+        cls, path: str | Path, *, device: str | Device = "auto", backend: str | type[Store] | None = None,
+        checks: str = "eager", memory_limit: int | str | None = None, **backend_options: Any,
+    ) -> Graph:  # fmt: skip
         """Return the graph of a snapshot, on any device and backend (None: the one that wrote it, with its options).
 
         Raises:
@@ -610,93 +480,18 @@ class Graph:
         instance.compute(self)
         return instance.result
 
-    def _restore(self, version: int, deleted: np.ndarray) -> None:
-        """Take over the version and the deleted ids of a snapshot."""
-        self._updater.version = version
-        self._deleted = DeletedIds(np.unique(deleted))
-
     # -- exchange with other libraries (see ``suricate.interop``) ------------------------------------------------------
 
-    @classmethod
-    def from_coo(
-        cls, src: Any, dst: Any, weight: Any = None, *, num_vertices: int | None = None, **options: Any
-    ) -> Graph:
-        """Return a graph of the edges ``(src[i], dst[i], weight[i])``; see ``suricate.interop.from_coo``."""
-        return interop.from_coo(cls, src, dst, weight, num_vertices=num_vertices, **options)
+    from_coo = classmethod(interop.from_coo)
+    from_csr = classmethod(interop.from_csr)
+    from_scipy_sparse = classmethod(interop.from_scipy_sparse)
+    from_networkx = classmethod(interop.from_networkx)
+    from_pandas_edgelist = classmethod(interop.from_pandas_edgelist)
+    from_edge_index = classmethod(interop.from_edge_index)
 
-    @classmethod
-    def from_csr(cls, offsets: Any, dst: Any, weight: Any = None, **options: Any) -> Graph:
-        """Return a graph of compressed rows; see ``suricate.interop.from_csr``."""
-        return interop.from_csr(cls, offsets, dst, weight, **options)
-
-    @classmethod
-    def from_scipy_sparse(cls, matrix: Any, **options: Any) -> Graph:
-        """Return a graph with an edge for every stored entry; see ``suricate.interop.from_scipy_sparse``."""
-        return interop.from_scipy_sparse(cls, matrix, **options)
-
-    @classmethod
-    def from_networkx(cls, graph: Any, *, weight: str | None = None, **options: Any) -> Graph:
-        """Return a copy of a NetworkX graph; see ``suricate.interop.from_networkx``."""
-        return interop.from_networkx(cls, graph, weight=weight, **options)
-
-    @classmethod
-    def from_pandas_edgelist(
-        cls, frame: Any, source: str = "source", target: str = "target", weight: str | None = None, **options: Any
-    ) -> Graph:
-        """Return a graph of the rows of a data frame; see ``suricate.interop.from_pandas_edgelist``."""
-        return interop.from_pandas_edgelist(cls, frame, source, target, weight, **options)
-
-    @classmethod
-    def from_edge_index(cls, edge_index: Any, num_vertices: int, weight: Any = None, **options: Any) -> Graph:
-        """Return a graph of a PyTorch Geometric ``edge_index``; see ``suricate.interop.from_edge_index``."""
-        return interop.from_edge_index(cls, edge_index, num_vertices, weight, **options)
-
-    def to_coo(self) -> EdgeList:
-        """Return all edges, an undirected one once; the same as :meth:`edges`."""
-        return self.edges()
-
-    def to_csr(self) -> Adjacency:
-        """Return compressed rows (both directions of undirected edges), on the graph's device."""
-        return interop.to_csr(self)
-
-    def to_scipy_sparse(self) -> Any:
-        """Return a ``scipy.sparse.csr_array``: the weights, or ones (float64)."""
-        return interop.to_scipy_sparse(self)
-
-    def to_networkx(self) -> Any:
-        """Return a ``networkx.Graph`` or ``DiGraph`` with the vertex ids as nodes."""
-        return interop.to_networkx(self)
-
-    def to_pandas_edgelist(self, source: str = "source", target: str = "target", weight: str = "weight") -> Any:
-        """Return a ``pandas.DataFrame`` with one row per edge."""
-        return interop.to_pandas_edgelist(self, source, target, weight)
-
-    def to_edge_index(self) -> tuple[Array, Array | None]:
-        """Return ``(int64[2, arcs], weights or None)`` as PyTorch Geometric has it (both directions if undirected)."""
-        return interop.to_edge_index(self)
-
-
-def _absent(default: Any, dtype: np.dtype) -> np.ndarray:
-    """Return what stands for the weight of an edge that is not there, ``dtype`` without dimensions.
-
-    Raises:
-        WeightError: ``dtype`` cannot hold it; NaN and infinities are held by floats.
-        ShapeError, DTypeError: it is not one number.
-    """
-    if default is None:
-        default = np.nan if dtype.kind == "f" else 0
-    if np.ndim(default):
-        raise ShapeError("default is not a single number")
-    if dtype.kind == "f" and isinstance(default, (float, np.floating)) and not np.isfinite(default):
-        return np.asarray(default, dtype)
-    return np.asarray(as_weights(default, dtype, "default"), dtype)
-
-
-def _sorted(arcs: EdgeList) -> EdgeList:
-    return picked(arcs, np.argsort(edge_keys(arcs.src, arcs.dst)))
-
-
-def _same_edges(one: EdgeList, other: EdgeList, invariant: str) -> None:
-    """Compare lists of edges, weights bit for bit."""
-    for a, b in zip(one, other, strict=True):
-        require(a is b or np.array_equal(bits(a), bits(b)), invariant)
+    to_coo = edges
+    to_csr = interop.to_csr
+    to_scipy_sparse = interop.to_scipy_sparse
+    to_networkx = interop.to_networkx
+    to_pandas_edgelist = interop.to_pandas_edgelist
+    to_edge_index = interop.to_edge_index

@@ -8,18 +8,48 @@ a thread's own, so the two may use different streams.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from suricate.cuda.launch import wait_for
 from suricate.devices import Device, cuda_device_count
+from suricate.errors import CapacityError, ParameterError, SuricateError
 
 Lock = AbstractContextManager[Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def graph_lock(device: Device) -> Lock:
     """Return a new reentrant lock for a graph on ``device``."""
     return CudaLock(device) if device.is_cuda else threading.RLock()
+
+
+def on_graph_device(function: Function) -> Function:
+    """Run ``function(graph, ...)``, a method or an operator, alone on the graph and with its CUDA device current.
+
+    Other threads wait at the graph's lock meanwhile. A ``MemoryError`` becomes a ``CapacityError``.
+    """
+
+    @wraps(function)
+    def call(graph: Any, *args: Any, **kwargs: Any) -> Any:
+        if not hasattr(graph, "exclusive"):
+            raise ParameterError(f"graph must be a Graph, got {type(graph).__name__}")
+        try:
+            with graph.exclusive():
+                return function(graph, *args, **kwargs)
+        except MemoryError as error:
+            raise capacity_error(graph.device, error) from error
+
+    return call  # type: ignore[return-value]
+
+
+def capacity_error(device: Device, error: MemoryError) -> MemoryError:
+    """Return ``error`` if it is one of ours already, else a ``CapacityError`` in its place."""
+    if isinstance(error, SuricateError):
+        return error
+    return CapacityError(f"memory does not suffice on {device}: {error}")
 
 
 class _Local(threading.local):
@@ -31,39 +61,75 @@ class _Local(threading.local):
 class CudaLock:
     """A reentrant lock; inside it the CUDA device is current, and what other threads queued under it is done.
 
-    Two streams of one thread are not told apart: a thread that changes its current stream synchronises first.
+    Threads that all use the default stream do not wait for each other's work. With streams of their own they do: once a
+    second thread has come, each waits for its stream when it leaves, so that memory which was freed meanwhile may be
+    used in any stream. Two streams of one thread are not told apart.
     """
 
-    __slots__ = ("_acquire", "_contexts", "_device", "_local", "_one_device", "_release", "_token")
+    __slots__ = (
+        "_acquire", "_contexts", "_current_stream", "_depth", "_device", "_entered", "_local", "_one_device",
+        "_release", "_shared", "_stream", "_token",
+    )  # fmt: skip
 
     def __init__(self, device: Device) -> None:
         self._device = device
         lock = threading.RLock()
-        self._acquire, self._release = lock.acquire, lock.release
-        self._local, self._token = _Local(), object()  # equal in the thread that entered last: identifiers are reused
+        self._acquire, self._release, self._depth = lock.acquire, lock.release, 0
+        self._local, self._token = (
+            _Local(),
+            object(),
+        )  # the same in the thread that entered last: identifiers are reused
+        self._entered = self._shared = False  # whether any thread has entered, whether a second one has
+        self._stream: int | None = None  # of the last to leave, once shared; None: unknown
+        self._current_stream = device.xp.cuda.get_current_stream
         self._one_device = cuda_device_count() == 1
         self._contexts: list[AbstractContextManager[Any]] = []  # of the entries that are not left yet
 
     def __enter__(self) -> None:
         self._acquire()
+        self._depth += 1
         if self._one_device and self._local.token is self._token:
             return
         try:
             self._enter_slowly()
         except BaseException:
+            self._depth -= 1
             self._release()
             raise
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if not self._one_device:
-            self._contexts.pop().__exit__(kind, error, traceback)
-        self._release()
+        try:
+            if self._shared and self._depth == 1:
+                self._leave_stream()
+        finally:
+            self._depth -= 1
+            if not self._one_device:
+                self._contexts.pop().__exit__(kind, error, traceback)
+            self._release()
 
     def _enter_slowly(self) -> None:
-        if self._local.token is not self._token:
-            wait_for(self._device)
-            self._local.token = self._token = object()
         if not self._one_device:
             context = self._device.current()
             context.__enter__()
             self._contexts.append(context)
+        if self._local.token is not self._token:
+            try:
+                self._change_thread()
+            except BaseException:
+                if not self._one_device:
+                    self._contexts.pop().__exit__(None, None, None)
+                raise
+
+    def _change_thread(self) -> None:
+        if self._entered:
+            self._shared = True
+            if self._stream != 0 or self._current_stream().ptr != 0:
+                wait_for(self._device)
+        self._entered = True
+        self._local.token = self._token = object()
+
+    def _leave_stream(self) -> None:
+        stream = self._current_stream()
+        self._stream = stream.ptr
+        if self._stream != 0:
+            stream.synchronize()

@@ -71,16 +71,29 @@ class GraphOptions:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
-    def make_store(self, num_vertices: int, device: Device, degree_hints: Array | None = None) -> Store:
-        """Return an empty store; ``degree_hints`` are as :func:`checked_hints` returns them.
+    def make_stores(
+        self, num_vertices: Any, device: Device, degree_hints: Any = None, in_degree_hints: Any = None
+    ) -> tuple[Store, ...]:
+        """Return an empty store of out-edges, and a second one of in-edges if the graph keeps them.
 
         Raises:
+            DTypeError, VertexRangeError: ``num_vertices`` is no number of vertices.
+            DTypeError, ShapeError, ParameterError: hints that cannot be used; another option that the backend refuses.
             CapacityError: memory does not suffice for so many vertices.
-            ParameterError: the backend refuses an option.
         """
-        hints = None
-        if degree_hints is not None:
-            hints = device.xp.asarray(degree_hints) if device.is_cuda else on_host(degree_hints)
+        count = checked_count(num_vertices)
+        hints = [_checked_hints(degree_hints, count, "degree_hints")]
+        into = _checked_hints(in_degree_hints, count, "in_degree_hints")
+        if self.in_edges:
+            hints.append(into)
+        elif into is not None:
+            raise ParameterError("in_degree_hints are for a directed graph with in_edges=True")
+        with device.current():
+            return tuple(self._make_store(count, device, each) for each in hints)
+
+    def _make_store(self, num_vertices: int, device: Device, hints: Array | None) -> Store:
+        if hints is not None:
+            hints = device.xp.asarray(hints) if device.is_cuda else on_host(hints)
         try:
             return self.backend(
                 num_vertices,
@@ -141,7 +154,7 @@ def checked_count(count: Any, argument: str = "num_vertices") -> int:
     return number
 
 
-def checked_hints(hints: Any, num_vertices: int, argument: str) -> Array | None:
+def _checked_hints(hints: Any, num_vertices: int, argument: str) -> Array | None:
     """Return expected degrees as an integer array of either device, or None.
 
     Raises:

@@ -113,9 +113,7 @@ def load(
     return _build(cls, path, header, arrays, device=device, backend=backend, **options)
 
 
-def from_bytes(
-    cls: type[Graph], data: bytes, backend: type[Store], device: str, checks: str, memory_limit: int | None
-) -> Graph:
+def from_bytes(cls: type[Graph], options: GraphOptions, device: str, data: bytes) -> Graph:
     """Return the graph that :func:`to_bytes` was given (for unpickling), on a device of the same kind.
 
     Raises:
@@ -123,14 +121,12 @@ def from_bytes(
     """
     header, arrays = _read(io.BytesIO(data), PICKLED)
     try:
-        place = choose_backend(backend, device)[1]
+        place = choose_backend(options.backend, device)[1]
     except DeviceError as error:
-        raise DeviceError(
-            f"the graph was pickled on {device}: {error}; to go elsewhere use save() and load()"
-        ) from None
+        raise DeviceError(f"the graph was pickled on {device}: {error}; use save() and load() instead") from None
     return _build(
-        cls, PICKLED, header, arrays, device=place, backend=backend, checks=checks, memory_limit=memory_limit,
-        **header.options,
+        cls, PICKLED, header, arrays, device=place, backend=options.backend, checks=options.checks,
+        memory_limit=options.memory_limit, **header.options,
     )  # fmt: skip
 
 
@@ -185,7 +181,7 @@ def _check_backend(path: Path, header: Header, device: str | Device) -> None:
         raise FileFormatError(path, None, f"{error}; choose one with load(..., backend=...)") from None
     try:
         options = GraphOptions(backend, backend_options=header.options)
-        options.make_store(0, CPU if "cpu" in backend.devices else place)
+        options.make_stores(0, CPU if "cpu" in backend.devices else place)
     except SuricateError as error:
         raise FileFormatError(path, None, f"the header of the snapshot is damaged: {_one_line(error)}") from error
 
@@ -230,7 +226,8 @@ def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.nd
         raise
     except SuricateError as error:  # weights that are not finite, self-loops where there are none
         raise FileFormatError(path, None, f"the snapshot is damaged: {_one_line(error)}") from error
-    graph._restore(header.graph_version, arrays["deleted"])
+    updater = graph._updater
+    updater.inherit(header.graph_version, np.unique(arrays["deleted"]), updater.had_loops)
     return graph
 
 

@@ -32,9 +32,9 @@ from suricate.devices import Array
 from suricate.errors import SuricateError, VertexRangeError
 from suricate.locks import Lock
 from suricate.options import GraphOptions
-from suricate.store import Store
+from suricate.store import Store, checked_outcome
 from suricate.types import MAX_VERTICES, NEW, REMOVED, REPLACED, Change, EdgeList
-from suricate.vertices import Incident, incident_arcs, incident_edges, member
+from suricate.vertices import DeletedIds, Incident, incident_arcs, incident_edges, member
 
 Given = tuple[Any, Any, Any]  # src, dst, weight of a batch, as the caller gave them
 
@@ -51,6 +51,7 @@ class Updater:
     Attributes:
         num_vertices: number of vertices of the graph.
         version: grows by one with every call that may have changed the graph.
+        deleted: the ids that were deleted and not given out again.
     """
 
     def __init__(
@@ -59,24 +60,26 @@ class Updater:
         options: GraphOptions,
         ingest: Ingest | None = None,
         lock: Lock | None = None,
-        *,
-        version: int = 0,
-        had_loops: bool = False,
     ) -> None:
         self.stores, self.options, self.ingest = stores, options, ingest
         self.out, self.into = stores[0], stores[1] if len(stores) > 1 else None
-        self.device, self.num_vertices, self.version = self.out.device, self.out.num_vertices, version
+        self.device, self.num_vertices, self.version = self.out.device, self.out.num_vertices, 0
+        self.deleted = DeletedIds()
         self._lock = lock
         self._eager = options.checks == "eager"
         self._symmetric = not options.directed
         self._fuses = ingest is not None and self.into is None and self.out.takes_unvalidated
-        self._had_loops = had_loops  # whether a batch held a self-loop
+        self._had_loops = False  # whether a batch held a self-loop
         self._loops: tuple[int, int] = (-1, 0)  # version, number of self-loops then
+
+    def inherit(self, version: int, deleted: np.ndarray, had_loops: bool) -> None:
+        """Go on from the version and the deleted ids (ascending) of the graph that this one is a copy of."""
+        self.version, self.deleted, self._had_loops = version, DeletedIds(deleted.copy()), had_loops
 
     # -- batches of edges ----------------------------------------------------------------------------------------------
 
     def apply(
-        self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0), *, wait: bool = False
+        self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0), wait: bool = False
     ) -> Delta:
         """Delete edges, then insert edges.
 
@@ -153,11 +156,13 @@ class Updater:
         gone = new = None
         try:
             if removed is not None:
-                gone = Change(removed, out.delete(removed.src, removed.dst, guard=guard), symmetric)
+                outcome = out.delete(removed.src, removed.dst, guard=guard)
+                gone = Change(removed, checked_outcome(out, outcome, len(removed.src), deletion=True), symmetric)
                 if into is not None:
                     into.delete(removed.dst, removed.src, guard=guard)
             if added is not None:
-                new = Change(added, out.insert(*added, guard=guard), symmetric)
+                outcome = out.insert(*added, guard=guard)
+                new = Change(added, checked_outcome(out, outcome, len(added.src)), symmetric)
                 if into is not None:
                     into.insert(added.dst, added.src, added.weight, guard=guard)
         except BaseException as error:
@@ -251,36 +256,45 @@ class Updater:
 
     # -- vertices ------------------------------------------------------------------------------------------------------
 
-    def add_vertices(self, count: int) -> tuple[int, int]:
-        """Add ``count`` vertices without edges; return their numbers before and after.
+    def insert_vertices(self, count: int, *, recycle: bool) -> tuple[Array, Delta]:
+        """Add vertices without edges; return their ids, ``uint32[count]``, and the delta.
+
+        With ``recycle`` deleted ids that have no edges now are given out first, the lowest first.
 
         Raises:
             VertexRangeError: there would be more vertices than ids.
             CapacityError: memory does not suffice; nothing has changed.
         """
-        before, after = self.num_vertices, self.num_vertices + count
-        if after > MAX_VERTICES:
-            raise VertexRangeError(f"{after} vertices are too many: there are {MAX_VERTICES} ids")
-        if not count:
-            return before, after
+        old = self.deleted.ids[:0]
+        if recycle and len(self.deleted.ids):
+            self.raise_pending()
+            old = self.deleted.unused(self.out, self.into, directed=self.options.directed)[:count]
+        before, after = self.num_vertices, self.num_vertices + count - len(old)
+        self._resize(after)
+        self.deleted.remove(old)
+        ids = self.device.xp.asarray(np.concatenate((old, np.arange(before, after, dtype=np.uint32))))
+        if count:
+            self.version += 1
+        return ids, self._delta((before, after))
+
+    def _resize(self, num_vertices: int) -> None:
+        if num_vertices > MAX_VERTICES:
+            raise VertexRangeError(f"{num_vertices} vertices are too many: there are {MAX_VERTICES} ids")
+        before = self.num_vertices
+        if num_vertices == before:
+            return
         try:
             for store in self.stores:
-                store.resize(after)
+                store.resize(num_vertices)
         except BaseException:
             for store in self.stores:
                 if store.num_vertices != before:
                     store.resize(before)
             raise
-        self.num_vertices = after
-        return before, after
+        self.num_vertices = num_vertices
 
-    def added_vertices(self, num_vertices: tuple[int, int]) -> Delta:
-        """Step the version after vertices were added or given out again; return the delta."""
-        self.version += 1
-        return self._delta(num_vertices)
-
-    def delete_vertices(self, ids: Any) -> tuple[Delta, np.ndarray]:
-        """Delete the edges of vertices, in both directions; return the delta, and the distinct ids in host memory.
+    def delete_vertices(self, ids: Any) -> Delta:
+        """Delete the edges of vertices, in both directions, and note that the ids may be given out again.
 
         Raises:
             VertexRangeError, DTypeError, ShapeError: ids that cannot be used.
@@ -288,7 +302,7 @@ class Updater:
         self.raise_pending()
         distinct = np.unique(checked_ids(on_host(as_ids(ids, "ids")), self.num_vertices, "ids"))
         if not len(distinct):
-            return self._delta(), distinct
+            return self._delta()
         directed, vertices = self.options.directed, self.device.xp.asarray(distinct)
         arcs = incident_arcs(self.out, self.into, vertices, directed=directed)
         inside = member(self.device, self.num_vertices, vertices)
@@ -298,8 +312,9 @@ class Updater:
         except BaseException as error:
             self._in_each(error, _insert, joined(self.device.xp, *arcs))
             raise
+        self.deleted.add(distinct)
         self.version += 1
-        return self._delta(deleted=deleted, deleted_vertices=vertices), distinct
+        return self._delta(deleted=deleted, deleted_vertices=vertices)
 
     def _cut(self, vertices: Array, arcs: Incident, inside: Array) -> None:
         """Delete the arcs of ``vertices`` in all stores."""

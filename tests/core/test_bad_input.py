@@ -7,50 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bad_input import N, Unchanged, make, place
 
 import suricate as su
 from suricate.errors import DeviceError, DTypeError, SelfLoopError, ShapeError, VertexRangeError, WeightError
 
-N = 10
-
-
-@pytest.fixture(params=["host", "device"])
-def place(request, device):
-    """Return a function that puts an array where the case wants it."""
-    if request.param == "device" and not device.is_cuda:
-        pytest.skip("the arrays of the CPU are host arrays")
-    return device.xp.asarray if request.param == "device" else np.asarray
-
-
-@pytest.fixture
-def make(backend, device):
-    """Return a maker of graphs with two edges in them."""
-
-    def build(**options):
-        graph = su.Graph(N, backend=backend, device=device, **options)
-        graph.insert_edges([1, 2], [2, 3], None if graph.weight_dtype is None else 5)
-        return graph
-
-    return build
-
-
-class Unchanged:
-    """Context manager: what is inside must not change ``graph``."""
-
-    def __init__(self, graph):
-        self.graph = graph
-
-    def state(self):
-        graph = self.graph
-        edges = [None if part is None else graph.device.to_numpy(part).tolist() for part in graph.edges()]
-        return edges, graph.version, graph.num_vertices, graph.num_edges
-
-    def __enter__(self):
-        self.before = self.state()
-
-    def __exit__(self, *exc):
-        self.graph.check()
-        assert self.state() == self.before
+__all__ = ["make", "place"]
 
 
 def calls(graph, src, dst):
@@ -205,6 +167,51 @@ def test_ids_of_other_dtypes(make, place, ids, dtype):
             call()
 
 
+@pytest.mark.parametrize("masked", [np.ma.array([1, 2, 99], mask=[0, 0, 1]), [np.ma.masked, 1, 2]])
+def test_masked_entries_are_refused(make, masked):
+    graph = make(weight_dtype="float32")
+    good = [1, 2, 3]
+    for batch in ((masked, good, good), (good, masked, good), (good, good, masked)):
+        with Unchanged(graph), pytest.raises(DTypeError, match="has masked entries"):
+            graph.insert_edges(*batch)
+    with Unchanged(graph), pytest.raises(DTypeError, match="src has masked entries"):
+        graph.has_edges(masked, good)
+    with Unchanged(graph), pytest.raises(DTypeError, match=r"insert\.dst has masked entries"):
+        graph.apply(su.Batch(insert=(good, masked, 1), delete=(good, good)))
+    with Unchanged(graph), pytest.raises(DTypeError, match="ids has masked entries"):
+        graph.delete_vertices(masked)
+
+
+def test_a_mask_that_hides_nothing(make, device):
+    graph = make(weight_dtype="float32")
+    src, dst = np.ma.array([4, 5], mask=[0, 0]), np.ma.array([5, 6])
+    assert graph.insert_edges(src, dst, np.ma.array([1.5, 2])).num_inserted == 2
+    assert device.to_numpy(graph.edge_weights(src, dst)).tolist() == [1.5, 2]
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"src\[1\] is 10"):
+        graph.insert_edges(np.ma.array([1, N], mask=[0, 0]), [1, 2], 1)
+
+
+@pytest.mark.parametrize("values", [[np.int64(4), np.uint64(5)], (np.uint8(4), 5, np.int64(5))])
+def test_lists_of_many_integer_types(make, values):
+    graph = make()
+    assert graph.insert_edges(values, [6] * len(values)).num_inserted == 2
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"src\[1\] is -1"):
+        graph.insert_edges([np.uint64(4), np.int64(-1)], [1, 2])
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"src\[1\] is 10, but ids are 0 to 9"):
+        graph.insert_edges([np.uint64(4), np.int64(N)], [1, 2])
+
+
+@pytest.mark.parametrize("values", [[True, 2], [1, False], (np.True_, 2), [np.int64(1), True]])
+def test_bools_among_numbers(make, values):
+    graph = make(weight_dtype="float32")
+    with Unchanged(graph), pytest.raises(DTypeError, match="src mixes bools with other values"):
+        graph.insert_edges(values, [1, 2], 1)
+    with Unchanged(graph), pytest.raises(DTypeError, match="weight mixes bools with other values"):
+        graph.insert_edges([1, 2], [1, 2], values)
+    with Unchanged(graph), pytest.raises(DTypeError, match="vertices has dtype bool"):
+        graph.neighbors(True)
+
+
 @pytest.mark.parametrize("ids", [["a", "b"], [None, 1], [0.5, 1], [True, False]])
 def test_lists_of_other_things(make, ids):
     graph = make()
@@ -232,80 +239,6 @@ def test_shapes_other_than_one_dimensional(make, place):
         graph.insert_edges([[1], [2, 3]], [1, 2])
 
 
-def test_weights_of_the_wrong_shape(make, place):
-    graph = make(weight_dtype="float32")
-    ids = place(np.array([1, 2]))
-    with Unchanged(graph), pytest.raises(ShapeError, match="weight has 3 entries for 2 edges"):
-        graph.insert_edges(ids, ids, place(np.ones(3)))
-    with Unchanged(graph), pytest.raises(ShapeError, match=r"weight has shape \(2, 1\)"):
-        graph.insert_edges(ids, ids, place(np.ones((2, 1))))
-
-
-def test_weights_superfluous_or_missing(make, place):
-    ids = place(np.array([1, 2]))
-    plain, weighted = make(), make(weight_dtype="float32")
-    with Unchanged(plain), pytest.raises(WeightError, match="weight was given, but the graph is unweighted"):
-        plain.insert_edges(ids, ids, place(np.ones(2)))
-    with Unchanged(weighted), pytest.raises(WeightError, match="weight is missing: the graph has float32 weights"):
-        weighted.insert_edges(ids, ids)
-    with Unchanged(plain), pytest.raises(WeightError, match="the graph has no weights"):
-        plain.edge_weights(ids, ids)
-
-
-BAD_WEIGHTS = [
-    ("float32", np.array([1, np.nan]), "weight[1] is nan: weights are finite"),
-    ("float64", np.array([np.inf, 1]), "weight[0] is inf: weights are finite"),
-    ("float64", np.array([1, -np.inf], "float32"), "weight[1] is -inf: weights are finite"),
-    ("float32", np.array([1, 1e300]), "weight[1] is 1e+300, too large for float32"),
-    ("int32", np.array([1, 1.5]), "weight[1] is 1.5, but the graph has int32 weights"),
-    ("int32", np.array([1, 2.0**31]), "weight[1] is 2147483648, out of the range of int32"),
-    ("int32", np.array([np.nan, 1]), "weight[0] is nan: weights are finite"),
-    ("uint32", np.array([1, -1]), "weight[1] is -1"),
-    ("uint32", np.array([1, 2**32]), "weight[1] is 4294967296"),
-    ("int32", np.array([1, 2**64 - 1], np.uint64), "weight[1] is 1844674407370955161"),
-]
-
-
-@pytest.mark.parametrize(("dtype", "weight", "message"), BAD_WEIGHTS)
-@pytest.mark.parametrize("directed", [True, False])
-def test_weights_that_the_graph_cannot_hold(make, place, directed, dtype, weight, message):
-    graph = make(weight_dtype=dtype, directed=directed)
-    ids = place(np.array([4, 5]))
-    with Unchanged(graph), pytest.raises(WeightError) as caught:
-        graph.insert_edges(ids, ids, place(weight))
-    assert message in str(caught.value)
-    bad = int(message.partition("[")[2][0])
-    with Unchanged(graph), pytest.raises(WeightError):
-        graph.insert_edges(ids, ids, weight[bad].item())
-
-
-@pytest.mark.parametrize("weight", [[True, False], ["a", "b"], [None, 1], [1j, 1]])
-def test_weights_of_other_dtypes(make, weight):
-    graph = make(weight_dtype="float32")
-    with Unchanged(graph), pytest.raises(DTypeError, match="weight has dtype"):
-        graph.insert_edges([1, 2], [2, 3], weight)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "given", "held"),
-    [
-        ("float32", np.array([0.1, 16777217]), [np.float32(0.1), 16777216]),  # rounded to the nearest
-        ("float32", np.array([1, 2**63], np.uint64), [1, 2.0**63]),
-        ("float64", np.array([1, 2], np.float16), [1, 2]),
-        ("int32", np.array([-3.0, 4.0]), [-3, 4]),
-        ("int32", np.array([2**31 - 1, -(2**31)]), [2**31 - 1, -(2**31)]),
-        ("uint32", np.array([2**32 - 1, 0]), [2**32 - 1, 0]),
-        ("uint32", np.array([7, 8], np.int8), [7, 8]),
-    ],
-)
-def test_weights_are_cast_where_that_is_safe(make, place, device, dtype, given, held):
-    graph = make(weight_dtype=dtype)
-    src, dst = place(np.array([4, 5])), place(np.array([5, 6]))
-    delta = graph.insert_edges(src, dst, place(given))
-    assert delta.inserted.weight.dtype == np.dtype(dtype)
-    assert device.to_numpy(graph.edge_weights(src, dst)).tolist() == held
-
-
 @pytest.mark.parametrize("directed", [True, False])
 def test_self_loops_where_they_are_an_error(make, place, directed):
     graph = make(self_loops="error", directed=directed)
@@ -314,6 +247,37 @@ def test_self_loops_where_they_are_an_error(make, place, directed):
         graph.insert_edges(*batch)
     assert graph.delete_edges(*batch).is_empty
     assert not device_any(graph, graph.has_edges(*batch))
+
+
+FIRST_INVALID = [
+    (([1, 2, N], [1, 2, 3], [1, 2, 3]), SelfLoopError, r"src\[0\] and dst\[0\] are both 1"),
+    (([1, N, 3], [2, 3, 3], [1, 2, np.nan]), VertexRangeError, r"src\[1\] is 10"),
+    (([1, 2, 3], [2, 3, N], [1, np.nan, 3]), WeightError, r"weight\[1\] is nan"),
+    (([1, 2, N], [2, N, N], [1, 2, np.nan]), VertexRangeError, r"dst\[1\] is 10"),
+    (([1, N], [2, N], [1, np.nan]), VertexRangeError, r"src\[1\] is 10"),
+    (([1, 2], [2, 2], [1, np.nan]), SelfLoopError, r"src\[1\]"),
+]
+
+
+@pytest.mark.parametrize(("batch", "error", "message"), FIRST_INVALID)
+@pytest.mark.parametrize("directed", [True, False])
+def test_the_first_invalid_entry_is_reported(make, place, directed, batch, error, message):
+    """The same error on both devices: of the lowest index, and there ids before the self-loop before the weight."""
+    graph = make(self_loops="error", weight_dtype="float32", directed=directed)
+    columns = [place(np.array(column)) for column in batch]
+    with Unchanged(graph), pytest.raises(error, match=message):
+        graph.insert_edges(*columns)
+
+
+def test_the_part_that_is_deleted_is_reported_first(make, place):
+    graph = make()
+    delete = place(np.array([0, 0, 0, 0])), place(np.array([0, 0, 0, N]))
+    insert = place(np.array([N])), place(np.array([0]))
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"delete\.dst\[3\] is 10"):
+        graph.apply(su.Batch(insert, delete))
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"delete\.dst\[3\] is 10"):
+        graph.apply(su.Batch(([N], [0]), delete))
+    graph.insert_edges([4], [5])
 
 
 def device_any(graph, values):
