@@ -41,13 +41,9 @@ What is there
 
 from __future__ import annotations
 
-from suricate.edgefn.compile import (
-    EDGE,
-    Argument,
-    EdgeFunction,
-    TypedFunction,
-    argument_of,
-    compile_function,
-)
+from suricate.edgefn.by_hand import EdgeFunction
+from suricate.edgefn.compile import compile_function
+from suricate.edgefn.parameters import EDGE, Argument, argument_of
+from suricate.edgefn.typed import TypedFunction
 
 __all__ = ["EDGE", "Argument", "EdgeFunction", "TypedFunction", "argument_of", "compile_function"]

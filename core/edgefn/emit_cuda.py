@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cuda.program import c_type
-from suricate.edgefn.syntax import INFIX, is_float
-from suricate.edgefn.tree import BOOL, Assign, Node, Return, Statement, Tree, storage
+from suricate.edgefn.tree import INFIX, Assign, Node, Return, Statement, Tree
+from suricate.edgefn.types import BOOL, is_float, storage
 
 _WRAPPING = ("add", "sub", "mul", "neg")  # on integers
 _C_NAMES = {

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from suricate.edgefn.syntax import INFIX, is_float
-from suricate.edgefn.tree import BOOL, Assign, Node, Return, Statement, Tree, storage
+from suricate.edgefn.tree import INFIX, Assign, Node, Return, Statement, Tree
+from suricate.edgefn.types import BOOL, is_float, storage
 
 
 def numba_source(tree: Tree, parameters: list[str], name: str) -> str:

@@ -7,7 +7,7 @@ import linecache
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from suricate.errors import EdgeFunctionError
 
@@ -104,3 +104,12 @@ def _code_extent(code: CodeType) -> tuple[int | None, ...]:
     begins = [(line, column) for line, _, column, _ in spans]
     ends = [(line, column) for _, line, _, column in spans]
     return (*min(begins), *max(ends)) if spans else ()
+
+
+def plain_function(fn: Any) -> FunctionType:
+    """Return ``fn`` if it is a plain Python function."""
+    if isinstance(fn, FunctionType):
+        return fn
+    raise EdgeFunctionError(
+        f"an edge function is a plain Python function (def or lambda) or an EdgeFunction, not a {type(fn).__name__}"
+    )

@@ -1,0 +1,44 @@
+"""The types that values have inside an edge function (rules: ``suricate.edgefn``).
+
+A type is a string: ``bool``, ``int64``, ``uint64``, ``float32``, ``float64``, or one of the weak types ``int`` and
+``float`` of Python numbers, which are held as int64 and float64 and give way to whatever they meet.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+BOOL, INT, FLOAT = "bool", "int", "float"
+WEAK = {INT: "int64", FLOAT: "float64"}
+
+
+def is_float(kind: str) -> bool:
+    """Return whether values of this type are floats."""
+    return "float" in kind
+
+
+def type_of(dtype: np.dtype, *, scalar: bool = False) -> str:
+    """Return the type that a value of ``dtype`` has once loaded; int64 and float64 *scalars* are weak."""
+    if dtype.kind == "b":
+        return BOOL
+    wide = "int64" if dtype.kind in "iu" and dtype != np.uint64 else dtype.name
+    return {"int64": INT, "float64": FLOAT}.get(wide, wide) if scalar else wide
+
+
+def storage(kind: str) -> str:
+    """Return the dtype name a type is held in."""
+    return WEAK.get(kind, kind)
+
+
+def promote(a: str, b: str) -> str | None:
+    """Return the common type of two, or None for the pair int64 and uint64, which has none."""
+    if a == b:
+        return a
+    kinds = {INT if kind == BOOL else kind for kind in (a, b)}
+    if len(kinds) > 1:
+        kinds.discard(INT)
+    if len(kinds) == 1:
+        return kinds.pop()
+    if kinds == {"int64", "uint64"}:
+        return None
+    return "float32" if kinds == {FLOAT, "float32"} else "float64"
