@@ -36,8 +36,8 @@ class Start(NamedTuple):
 WHOLE = Start("whole")
 FEW = (*(Start("random", size) for size in constants.FRONTIERS), Start("hubs", constants.HUBS))
 MARKED = tuple(Start("marked", size) for size in constants.MARKED_BATCHES)
-SCHEMES = {"whole": ("auto", "vertex", "unit", "scan"), "marked": ("auto", "updated")}  #: per kind of start
-FEW_SCHEMES = ("auto", "vertex", "unit")
+SCHEMES = {"whole": ("auto", "vertex", "bucket", "scan"), "marked": ("auto", "updated")}  #: per kind of start
+FEW_SCHEMES = ("auto", "vertex", "bucket")
 
 
 def own(u, v, w, x):

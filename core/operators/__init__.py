@@ -14,7 +14,7 @@ All arrays live on the graph's device. Everything is validated before anything c
 
 =============  ========================================================================================================
 ``"vertex"``   vertex by vertex, each served by as many threads as its degree wants (Meerkat's SlabIterator)
-``"unit"``     (vertex, storage unit) pairs in equal parts, whatever the degrees (BucketIterator)
+``"bucket"``   (vertex, storage unit) pairs in equal parts, whatever the degrees (BucketIterator)
 ``"scan"``     the whole graph, its storage in address order; on backends that know the owner of their storage
 ``"updated"``  the whole graph, but only the edges inserted since ``graph.mark()`` that are still there
                (UpdateIterator): all edges, before the first mark
@@ -35,7 +35,8 @@ from suricate.devices import Array
 from suricate.errors import RequirementError
 from suricate.graph import on_graph_device
 from suricate.operators import checks
-from suricate.operators.call import MAX_STEPS, driver_of
+from suricate.operators.call import driver_of
+from suricate.operators.schemes import SCHEMES
 from suricate.structures.frontier import Frontier
 from suricate.types import EdgeList
 
@@ -71,8 +72,8 @@ def advance(
         out: ``T[num_vertices]`` with T one of (u)int32, (u)int64, float32, float64.
         args: further arguments of ``fn``; None means ``(out,)``.
         reduce: ``"min"``, ``"max"``, ``"sum"``, or ``"or"`` (integers only).
-        scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"unit"``; with ``frontier=None`` also ``"scan"``
-            (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``).
+        scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"bucket"``; with ``frontier=None`` also
+            ``"scan"`` (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``).
 
     Returns:
         The vertices whose ``out`` changed, without duplicates, in any order. On CUDA their number stays on the device:
@@ -85,7 +86,7 @@ def advance(
         EdgeFunctionError: ``fn`` cannot be translated.
     """
     checks.name("reduce", reduce, ("min", "max", "sum", "or"))
-    checks.name("scheme", scheme, checks.SCHEMES)
+    checks.name("scheme", scheme, SCHEMES)
     checks.vertex_array(graph, out, "out")
     call = checks.bind(graph, fn, (out,) if args is None else args, reduce)
     checks.reducible(call, out.dtype)
@@ -118,12 +119,13 @@ def propagate(
     On CUDA this is one launch for all steps and one host read at the end.
 
     Raises:
-        As :func:`advance`; ``RequirementError`` also for other reductions, ``ValueError`` for negative ``max_steps``.
+        As :func:`advance`; ``RequirementError`` also for other reductions, ``ParameterError`` unless ``max_steps`` is
+        an integer of at least 0.
     """
     checks.name("reduce", reduce, ("min", "max", "sum", "or"))
     if reduce not in ("min", "max"):
         raise RequirementError(f"propagate needs a monotone reduction, 'min' or 'max': {reduce!r} has no fixed point")
-    steps = checks.step_limit(max_steps, MAX_STEPS)
+    steps = checks.step_limit(max_steps)
     checks.vertex_array(graph, out, "out")
     call = checks.bind(graph, fn, (out,) if args is None else args, reduce)
     checks.reducible(call, out.dtype)
@@ -152,11 +154,11 @@ def neighbor_reduce(
         reduce: ``"sum"``, ``"min"`` or ``"max"``.
         over: ``"out"`` gives one value per source ``u``, ``"in"`` one per destination ``v`` (needs in-edges).
         vertices: the vertices to compute (``Frontier``, ids; one value each, in this order), None for all.
-        out: array to fill, ``T[len(vertices)]``, distinct from ``args``; None makes one.
+        out: array to fill, ``T[len(vertices)]``, whose memory no argument shares; None makes one.
         dtype: type of the values if ``out`` is None; default: the type that ``fn`` returns, int64 for integers.
-        scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"unit"``; with ``vertices=None`` also ``"scan"``
-            (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``). On CUDA sums of
-            floats may differ in rounding from run to run, except with ``"vertex"``.
+        scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"bucket"``; with ``vertices=None`` also
+            ``"scan"`` (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``). On
+            CUDA sums of floats may differ in rounding from run to run, except with ``"vertex"``.
 
     Returns:
         ``out``. A vertex without edges has 0 for a sum, else the neutral value: the largest (``min``) or smallest
@@ -166,7 +168,7 @@ def neighbor_reduce(
         As :func:`advance`; ``RequirementError`` also without in-edges.
     """
     checks.name("reduce", reduce, ("sum", "min", "max"))
-    checks.name("scheme", scheme, checks.SCHEMES)
+    checks.name("scheme", scheme, SCHEMES)
     checks.name("over", over, ("out", "in"))
     chosen = None if vertices is None else checks.vertex_ids(graph, vertices, "vertices")
     checks.scheme_of_vertices(scheme, chosen is None, "vertices")

@@ -1,4 +1,4 @@
-"""What the operators share on both devices: a call's typed edge function and values, and the scratch of a graph."""
+"""What the operators share on both devices: a call's typed edge function and values, and the stamps of a graph."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import importlib
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from suricate.devices import Array
+from suricate.devices import Array, Device
 
 if TYPE_CHECKING:
     from suricate.edgefn import TypedFunction
     from suricate.graph import Graph
-    from suricate.structures.workspace import Workspace
 
 REDUCTIONS = ("sum", "min", "max", "or")
 OUT_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))
@@ -49,21 +47,21 @@ def identity_of(reduce: str, dtype: np.dtype) -> Any:
     return dtype.type(limits.max if reduce == "min" else limits.min)
 
 
-class Scratch:
+class Stamps:
     """Per graph: the stamps that keep a frontier free of duplicates.
 
-    ``stamp`` is ``uint32[num_vertices]``. Every step of every operator has a number of its own, so that old stamps
+    ``array`` is ``uint32[num_vertices]``. Every step of every operator has a number of its own, so that old stamps
     never count; they are cleared only when the numbers run out.
     """
 
-    def __init__(self) -> None:
-        self.stamp: Array = None
+    def __init__(self, device: Device) -> None:
+        self.array: Array = device.xp.empty(0, np.uint32)
         self._last = 0
 
     def steps(self, count: int) -> int:
         """Return the first of ``count`` fresh numbers, none of which is 0."""
         if self._last + count > LAST_STEP:
-            self.stamp.fill(0)
+            self.array.fill(0)
             self._last = 0
         first = self._last + 1
         self._last += count
@@ -74,17 +72,11 @@ class Scratch:
         self._last = next_step - 1
 
 
-_scratch: WeakKeyDictionary[Workspace, Scratch] = WeakKeyDictionary()
-
-
-def scratch_of(graph: Graph) -> Scratch:
-    """Return the scratch of ``graph``, its stamps as long as the graph has vertices."""
-    workspace = graph.workspace
-    scratch = _scratch.get(workspace)
-    if scratch is None:
-        scratch = _scratch[workspace] = Scratch()
-    scratch.stamp = workspace.array("operators.stamp", graph.num_vertices, np.uint32)
-    return scratch
+def stamps_of(graph: Graph) -> Stamps:
+    """Return the stamps of ``graph``, as long as the graph has vertices."""
+    stamps = graph.workspace.state(Stamps)
+    stamps.array = graph.workspace.array("operators.stamp", graph.num_vertices, np.uint32)
+    return stamps
 
 
 def driver_of(graph: Graph) -> ModuleType:

@@ -14,25 +14,21 @@ from suricate.errors import (
     DeviceError,
     DTypeError,
     EdgeFunctionError,
+    ParameterError,
     RequirementError,
     ShapeError,
     UnknownNameError,
     VertexRangeError,
     WeightError,
 )
-from suricate.operators.call import OUT_DTYPES, Call
+from suricate.operators.call import MAX_STEPS, OUT_DTYPES, Call
+from suricate.operators.schemes import WHOLE_GRAPH
+from suricate.parameters import integer
 from suricate.structures.frontier import Frontier
 from suricate.types import EdgeList
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
-
-
-SCHEMES = ("auto", "vertex", "unit", "scan", "updated")
-WHOLE_GRAPH = {
-    "scan": "walks the whole graph",
-    "updated": "takes the edges inserted since graph.mark(), of the whole graph",
-}
 
 
 def one(u: int, v: int, x: int) -> int:
@@ -62,13 +58,9 @@ def scheme_of_edges(scheme: str) -> None:
         )
 
 
-def step_limit(max_steps: int | None, highest: int) -> int:
-    """Return the number of steps allowed, at most ``highest``."""
-    if max_steps is None:
-        return highest
-    if max_steps < 0:
-        raise ValueError(f"max_steps is {max_steps}: it cannot be negative")
-    return min(int(max_steps), highest)
+def step_limit(max_steps: int | None) -> int:
+    """Return the number of steps allowed, at most ``MAX_STEPS``."""
+    return MAX_STEPS if max_steps is None else min(integer("max_steps", max_steps, low=0), MAX_STEPS)
 
 
 # -- edge functions and their arguments --------------------------------------------------------------------------------
@@ -77,7 +69,7 @@ def step_limit(max_steps: int | None, highest: int) -> int:
 def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tuple[str, ...] = EDGE) -> Call:
     """Return the call of ``fn`` with ``args``: typed, and every argument checked."""
     if not isinstance(args, tuple):
-        raise TypeError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
+        raise ParameterError(f"args must be a tuple, not a {type(args).__name__}: write args=(x,)")
     arguments: list[Argument] = []
     values: list[Any] = []
     for value in args:
@@ -129,6 +121,8 @@ def vertex_array(graph: Graph, array: Array, label: str) -> None:
 def _target(graph: Graph, array: Array, label: str, length: int) -> None:
     if not _lies_on(graph.device, array):
         raise _misplaced(graph.device, array, label)
+    if isinstance(array, np.ma.MaskedArray):
+        raise DTypeError(f"{label} is a masked array: pass a plain one")
     if not is_flat(array):
         raise ShapeError(f"{label} must be one-dimensional and contiguous, not of shape {array.shape}")
     if array.size != length:
@@ -154,19 +148,36 @@ def result_array(graph: Graph, call: Call, out: Array | None, dtype: Any, length
     """Return ``out``, checked, or a new array of ``dtype`` (default: what the edge function returns)."""
     if out is None:
         natural = call.result if call.result in OUT_DTYPES[2:] else np.dtype(np.int64)
-        wanted = natural if dtype is None else np.dtype(dtype)
-        if wanted not in OUT_DTYPES:
-            raise DTypeError(f"dtype {wanted} cannot be reduced: use one of {', '.join(map(str, OUT_DTYPES))}")
+        wanted = natural if dtype is None else _value_type(dtype)
         reducible(call, wanted)
         return graph.device.xp.empty(length, wanted)
     _target(graph, out, "out", length)
-    if dtype is not None and np.dtype(dtype) != out.dtype:
-        raise DTypeError(f"out has dtype {out.dtype}, but dtype={np.dtype(dtype)} was asked for: give one of the two")
+    if dtype is not None and _value_type(dtype) != out.dtype:
+        raise DTypeError(f"out has dtype {out.dtype}, but dtype={dtype!r} was asked for: give one of the two")
     for value in call.values:
-        if value is out:
-            raise ValueError("out is also an argument of the edge function: other vertices would see half-made results")
+        if isinstance(value, graph.device.xp.ndarray) and _share_memory(graph.device, value, out):
+            raise ParameterError("out must not alias an argument: other vertices would read partial results")
     reducible(call, out.dtype)
     return out
+
+
+def _value_type(dtype: Any) -> np.dtype:
+    """Return ``dtype`` as a NumPy dtype that values can be reduced in."""
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        wanted = None
+    if wanted is None or wanted not in OUT_DTYPES:
+        raise DTypeError(f"dtype {dtype!r} cannot be reduced: use one of {', '.join(map(str, OUT_DTYPES))}")
+    return wanted
+
+
+def _share_memory(device: Device, a: Array, b: Array) -> bool:
+    """Return whether the memory of two contiguous arrays overlaps."""
+    if not device.is_cuda:
+        return np.may_share_memory(a, b)  # compares the bounds, which is exact for contiguous arrays
+    begin, other = a.data.ptr, b.data.ptr
+    return begin < other + b.nbytes and other < begin + a.nbytes
 
 
 # -- vertices and edges ------------------------------------------------------------------------------------------------
@@ -185,8 +196,10 @@ def frontier(graph: Graph, given: Any) -> Frontier:
         return Frontier.from_vertices(graph, given)
     if given.device != graph.device:
         raise DeviceError(f"the frontier is on {given.device}, the graph on {graph.device}")
-    if given.is_all and given.capacity > graph.num_vertices:
-        raise VertexRangeError(f"the frontier has {given.capacity} vertices, the graph {graph.num_vertices}")
+    if given.num_vertices > graph.num_vertices:
+        raise VertexRangeError(
+            f"the frontier is one of {given.num_vertices} vertices, the graph has {graph.num_vertices}"
+        )
     return given
 
 

@@ -27,15 +27,22 @@ class Frontier:
         vertices: ``uint32[capacity]``, distinct ids first; not copied.
         count: how many of ``vertices`` belong to the set: an int, a ``uint32[1]`` array on the device that is read
             only when the host asks, or None for all of them.
+        num_vertices: that of the graph it belongs to: all ids are below it. None: not known; it is worked out once when
+            an operator takes the frontier, which waits for the device.
+
+    ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent frontier on the same device.
     """
 
-    __slots__ = ("_buffer", "_capacity", "_count", "_device_count", "device", "is_all")
+    __slots__ = ("_bound", "_buffer", "_capacity", "_count", "_device_count", "device", "is_all")
 
-    def __init__(self, device: Device, vertices: Array, count: Array | int | None = None) -> None:
+    def __init__(
+        self, device: Device, vertices: Array, count: Array | int | None = None, *, num_vertices: int | None = None
+    ) -> None:
         self.device = device
         self.is_all = False  #: whether this was made by :meth:`all`: operators then need no list of vertices
         self._buffer: Array | None = vertices
         self._capacity = len(vertices)
+        self._bound = num_vertices
         self._count: int | None = None
         self._device_count: Array | None = None
         if count is None:
@@ -48,10 +55,14 @@ class Frontier:
     @classmethod
     def all(cls, graph: Graph) -> Frontier:
         """Return the frontier of all vertices of ``graph``; its array is only made when asked for."""
+        return cls._of_all(graph.device, graph.num_vertices)
+
+    @classmethod
+    def _of_all(cls, device: Device, num_vertices: int) -> Frontier:
         frontier = cls.__new__(cls)
-        frontier.device, frontier.is_all = graph.device, True
+        frontier.device, frontier.is_all = device, True
         frontier._buffer = None
-        frontier._capacity = frontier._count = graph.num_vertices
+        frontier._capacity = frontier._count = frontier._bound = num_vertices
         frontier._device_count = None
         return frontier
 
@@ -75,11 +86,11 @@ class Frontier:
         device = graph.device
         if isinstance(array, np.ndarray):
             distinct = np.unique(checked_ids(array, graph.num_vertices, "vertices"))
-            return cls(device, device.xp.asarray(distinct))
+            return cls(device, device.xp.asarray(distinct), num_vertices=graph.num_vertices)
         if not device.is_cuda:
             raise DeviceError("vertices are on a CUDA device, the graph is on the CPU: pass a NumPy array")
         if not len(array):
-            return cls(device, device.xp.empty(0, np.uint32))
+            return cls(device, device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
         ordered = device.xp.sort(on_device(array, device, "vertices"))
         ends = ordered[:: max(1, len(ordered) - 1)].tolist()  # the least and the greatest, in one read
         if ends[0] < 0 or ends[-1] >= graph.num_vertices:
@@ -87,7 +98,7 @@ class Frontier:
             raise VertexRangeError(range_message("vertices", int((array == wrong).argmax()), wrong, graph.num_vertices))
         is_first = device.xp.ones(len(ordered), bool)
         is_first[1:] = ordered[1:] != ordered[:-1]
-        return cls(device, ordered[is_first].astype(np.uint32))
+        return cls(device, ordered[is_first].astype(np.uint32), num_vertices=graph.num_vertices)
 
     @property
     def capacity(self) -> int:
@@ -103,6 +114,14 @@ class Frontier:
     def at_most(self) -> int:
         """The least upper bound of the number of vertices that is known without a host read."""
         return self._capacity if self._count is None else self._count
+
+    @property
+    def num_vertices(self) -> int:
+        """A number of vertices that all ids are below; waits for the device if it was not given."""
+        if self._bound is None:
+            vertices = self.vertices
+            self._bound = int(vertices.max()) + 1 if len(vertices) else 0
+        return self._bound
 
     @property
     def buffer(self) -> Array:
@@ -125,6 +144,10 @@ class Frontier:
         """The vertices, ``uint32[len(self)]``; reads the count from the device if it is not known yet."""
         return self.buffer[: len(self)]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        vertices = None if self.is_all else self.device.to_numpy(self.vertices).copy()
+        return _restored, (self.device, vertices, self._bound)
+
     def __len__(self) -> int:
         if self._count is None:
             self._count = int(self.device.to_numpy(self._device_count)[0])
@@ -133,3 +156,11 @@ class Frontier:
     def __repr__(self) -> str:
         size = "size still on the device" if self._count is None else f"{self._count} vertices"
         return f"<Frontier: {size}, {self.device}>"
+
+
+def _restored(device: Device, vertices: np.ndarray | None, num_vertices: int | None) -> Frontier:
+    """Return a frontier of ``vertices`` (None: all below ``num_vertices``) on ``device``; for copies and pickles."""
+    if vertices is None:
+        return Frontier._of_all(device, num_vertices or 0)
+    with device.current():
+        return Frontier(device, device.xp.asarray(vertices), num_vertices=num_vertices)

@@ -5,25 +5,39 @@ A level of BFS takes a few microseconds; allocating and clearing its queues ever
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from suricate.devices import Array, Device
 
+State = TypeVar("State")
+
 
 class Workspace:
-    """Named scratch arrays on one device, kept and grown."""
+    """Named scratch arrays of one graph, kept and grown, and the state that operators keep for it.
+
+    It is used under the lock of its graph.
+    """
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self._arrays: dict[tuple[str, Any], Array] = {}
+        self._states: dict[Any, Any] = {}
+
+    def state(self, kind: Callable[[Device], State]) -> State:
+        """Return the one instance of class ``kind`` that belongs to this workspace, made on first use."""
+        held = self._states.get(kind)
+        if held is None:
+            held = self._states[kind] = kind(self.device)
+        return held
 
     def array(self, name: str, size: int, dtype: Any) -> Array:
         """Return the scratch array ``name`` as ``dtype[size]``.
 
         It keeps what was last written to it under this name and dtype, except after growth, which makes it zero.
-        Growth is geometric. Two live uses of one name overlap.
+        Growth is geometric. Not reentrant: a second request for the same name returns the same memory.
         """
         held = self._arrays.get((name, dtype))
         if held is None or len(held) < size:

@@ -85,4 +85,4 @@ def test_more_vertices_than_there_are(data, broken_backends):
 def test_a_suite_has_all_rows(data):
     tasks = scheme_tasks(fixture_of("csr_baseline", data), fixture_of("csr_baseline", data))
     assert len(tasks) == len({(task.workload, task.detail) for task in tasks}) == 2 * (4 + 4 * 3 + 2 * 2)
-    assert {task.scheme for task in tasks} == {"auto", "vertex", "unit", "scan", "updated"}
+    assert {task.scheme for task in tasks} == {"auto", "vertex", "bucket", "scan", "updated"}

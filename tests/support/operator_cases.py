@@ -88,7 +88,7 @@ def make_case(
 def schemes(case: Any, *, whole: bool = True) -> list[str]:
     """Return the schemes that give the plain result on ``case.graph``; on the CPU there is one loop for all of them."""
     can_scan = whole and (not case.graph.device.is_cuda or case.graph.backend == "slabhash")
-    return ["auto", "vertex", "unit", *(["scan"] if can_scan else [])]
+    return ["auto", "vertex", "bucket", *(["scan"] if can_scan else [])]
 
 
 def reduce_at(reduce: str, start: np.ndarray, at: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from suricate.cursors import has_updated_iterator
-from suricate.operators import updated
-from suricate.operators.call import Call, scratch_of
+from suricate.operators import schemes
+from suricate.operators.call import Call, stamps_of
 from suricate.operators.cpu.instances import instance
 from suricate.structures.frontier import Frontier
 from suricate.types import EdgeList, StoreView
@@ -26,12 +25,12 @@ def neighbor_reduce(
     """
     view = graph.view(over)
     source = _source(graph, over, scheme, view)
-    if source == updated.ITERATOR:
+    if source == schemes.ITERATOR:
         module = instance("reduce_updated", view, call, out.dtype, over)
         module.neighbor_reduce(view.data, view.num_vertices, out, *call.values)
         return
-    if source == updated.LISTED:
-        view = updated.inserted_view(graph, over)
+    if source == schemes.LISTED:
+        view = schemes.inserted_view(graph, over)
     module = instance("neighbor_reduce", view, call, out.dtype, over)
     ids = _NO_VERTICES if vertices is None else vertices
     module.neighbor_reduce(view.data, view.num_vertices, ids, vertices is None, out, *call.values)
@@ -39,51 +38,49 @@ def neighbor_reduce(
 
 def advance(graph: Graph, call: Call, frontier: Frontier, out: np.ndarray, scheme: str) -> Frontier:
     """Push once along the out-edges of ``frontier``; return what changed. Loops: as in :func:`neighbor_reduce`."""
-    view, scratch = graph.view("out"), scratch_of(graph)
+    view, stamps = graph.view("out"), stamps_of(graph)
     source = _source(graph, "out", scheme, view)
-    if source == updated.LISTED:
+    if source == schemes.LISTED:
         return advance_edges(graph, call, graph.store("out").updated(), out)
     changed = graph.workspace.array("operators.queue", view.num_vertices, np.uint32)
-    if source == updated.ITERATOR:
+    if source == schemes.ITERATOR:
         module = instance("advance_updated", view, call, out.dtype)
-        count = module.advance(
-            view.data, view.num_vertices, out, scratch.stamp, scratch.steps(1), changed, *call.values
-        )
-        return Frontier(graph.device, changed[:count].copy())
+        count = module.advance(view.data, view.num_vertices, out, stamps.array, stamps.steps(1), changed, *call.values)
+        return _changed(graph, changed, count)
     module = instance("advance", view, call, out.dtype)
     ids = _NO_VERTICES if frontier.is_all else frontier.buffer
     count = module.advance(
-        view.data, view.num_vertices, ids, frontier.is_all, len(frontier), out, scratch.stamp, scratch.steps(1),
+        view.data, view.num_vertices, ids, frontier.is_all, len(frontier), out, stamps.array, stamps.steps(1),
         changed, *call.values,
     )  # fmt: skip
-    return Frontier(graph.device, changed[:count].copy())
+    return _changed(graph, changed, count)
 
 
 def advance_edges(graph: Graph, call: Call, edges: EdgeList, out: np.ndarray) -> Frontier:
     """Apply the edge function to exactly ``edges``; return what changed."""
-    view, scratch = graph.view("out"), scratch_of(graph)
+    view, stamps = graph.view("out"), stamps_of(graph)
     module = instance("advance", view, call, out.dtype)
     changed = graph.workspace.array("operators.queue", view.num_vertices, np.uint32)
     weights = edges.weight if edges.weight is not None else np.broadcast_to(np.int64(1), len(edges.src))
     count = module.advance_edges(
-        view.num_vertices, edges.src, edges.dst, weights, out, scratch.stamp, scratch.steps(1), changed, *call.values
+        view.num_vertices, edges.src, edges.dst, weights, out, stamps.array, stamps.steps(1), changed, *call.values
     )
-    return Frontier(graph.device, changed[:count].copy())
+    return _changed(graph, changed, count)
 
 
 def propagate(graph: Graph, call: Call, frontier: Frontier, out: np.ndarray, max_steps: int) -> int:
     """Push until nothing changes; return the number of steps."""
-    view, scratch = graph.view("out"), scratch_of(graph)
+    view, stamps = graph.view("out"), stamps_of(graph)
     module = instance("advance", view, call, out.dtype)
     ids = _NO_VERTICES if frontier.is_all else frontier.buffer
     queue = graph.workspace.array("operators.queue", view.num_vertices, np.uint32)
     spare = graph.workspace.array("operators.spare", view.num_vertices, np.uint32)
-    first = scratch.steps(max_steps)
+    first = stamps.steps(max_steps)
     steps = module.propagate(
-        view.data, view.num_vertices, ids, frontier.is_all, len(frontier), out, scratch.stamp, first, max_steps,
+        view.data, view.num_vertices, ids, frontier.is_all, len(frontier), out, stamps.array, first, max_steps,
         queue, spare, *call.values,
     )  # fmt: skip
-    scratch.give_back(first + steps)
+    stamps.give_back(first + steps)
     return steps
 
 
@@ -93,7 +90,7 @@ def select(graph: Graph, call: Call, frontier: Frontier) -> Frontier:
     ids = _NO_VERTICES if frontier.is_all else frontier.buffer
     kept = np.empty(len(frontier), np.uint32)
     count = module.select(graph.num_vertices, ids, frontier.is_all, len(frontier), kept, *call.values)
-    return Frontier(graph.device, kept[:count].copy())
+    return _changed(graph, kept, count)
 
 
 def intersect(graph: Graph, call: Call, left: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
@@ -106,8 +103,11 @@ def intersect(graph: Graph, call: Call, left: np.ndarray, right: np.ndarray, out
 _NO_VERTICES = np.empty(0, np.uint32)
 
 
+def _changed(graph: Graph, vertices: np.ndarray, count: int) -> Frontier:
+    """Return the first ``count`` of ``vertices``, copied, as a frontier."""
+    return Frontier(graph.device, vertices[:count].copy(), num_vertices=graph.num_vertices)
+
+
 def _source(graph: Graph, over: str, scheme: str, view: StoreView) -> str:
-    """Return which edges a scheme walks, and how: see ``updated.source_of``."""
-    if scheme != "updated":
-        return updated.EVERYTHING
-    return updated.source_of(graph, over, has_updated_iterator(view.cursor))
+    """Return which edges a scheme walks, and how: see ``schemes.updated_source``."""
+    return schemes.updated_source(graph, over, view) if scheme == "updated" else schemes.EVERYTHING

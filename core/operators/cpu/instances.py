@@ -16,6 +16,7 @@ import os
 import re
 import sys
 import tempfile
+import threading
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +25,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from suricate.files import replacing
 from suricate.operators.call import Call, identity_of
 from suricate.types import StoreView
 
@@ -44,6 +46,7 @@ BINDINGS_IMPORT = re.compile(
 )
 
 _instances: dict[tuple, ModuleType] = {}
+_lock = threading.Lock()  # of adding to _instances: one instance is made once, whichever threads ask
 
 
 def instance(template: str, view: StoreView | None, call: Call, dtype: np.dtype, over: str = "out") -> ModuleType:
@@ -53,19 +56,22 @@ def instance(template: str, view: StoreView | None, call: Call, dtype: np.dtype,
     key = (template, cursor, weighted, call.function.key, len(call.values), call.reduce, dtype, over)
     module = _instances.get(key)
     if module is None:
-        text = _module_text(template, cursor, weighted, call, dtype, over)
-        module = _instances[key] = _load(template, text, cursor)
+        with _lock:
+            module = _instances.get(key)
+            if module is None:
+                text = _module_text(template, view, call, dtype, over)
+                module = _instances[key] = _load(template, text, cursor)
     return module
 
 
-def _module_text(template: str, cursor: str | None, weighted: bool, call: Call, dtype: np.dtype, over: str) -> str:
+def _module_text(template: str, view: StoreView | None, call: Call, dtype: np.dtype, over: str) -> str:
     """Return the source of an instance: what its template imports from ``bindings``, then the template."""
     body = (TEMPLATES / f"{template}.py").read_text()
     found = BINDINGS_IMPORT.search(body)
     assert found is not None, f"{template}.py imports no bindings"
     wanted = {name.strip() for name in (found["names"] or found["lines"]).split(",")} - {""}
     parameters = [f"a{i}" for i in range(len(call.values))]
-    parts = [_cursor_imports(cursor, wanted, weighted), _edge_text(call, parameters, over)]
+    parts = [_cursor_imports(view, wanted), _edge_text(call, parameters, over)]
     if "combine" in wanted:
         parts.append(f"@inner\ndef combine(old, new):\n    return {COMBINE[call.reduce]}")
     if "cast" in wanted:
@@ -78,15 +84,22 @@ def _module_text(template: str, cursor: str | None, weighted: bool, call: Call, 
     return re.sub(r",\s*\*args\b", "".join(f", {name}" for name in parameters), body)
 
 
-def _cursor_imports(cursor: str | None, wanted: set[str], weighted: bool) -> str:
+def _cursor_imports(view: StoreView | None, wanted: set[str]) -> str:
+    """Return what an instance takes from the cursor of ``view``: weight and owner depend on what it can do."""
+    if view is None:
+        return ""
     names = wanted - {"cast", "combine", "edge", "identity"}
-    lines = []
-    if "weight" in names and not weighted:
+    functions = []
+    if "weight" in names and view.weight_dtype is None:
         names.remove("weight")
-        lines.append("@inner\ndef weight(g, slot):\n    return 1")
-    if names:
-        lines.insert(0, f"from {cursor} import {', '.join(sorted(names))}")
-    return "\n\n".join(lines)
+        functions.append("@inner\ndef weight(g, slot):\n    return 1")
+    if "owner" in names:
+        names.remove("owner")
+        per_slot = view.owner_per == "slot"
+        names.add("slot_owner" if per_slot else "segment_owner")
+        found = "slot_owner(g, slot)" if per_slot else "segment_owner(g, c)"
+        functions.append(f"@inner\ndef owner(g, c, slot):\n    return {found}")
+    return "\n\n".join([f"from {view.cursor} import {', '.join(sorted(names))}", *functions])
 
 
 def _edge_text(call: Call, parameters: list[str], over: str) -> str:
@@ -110,7 +123,8 @@ def _load(template: str, text: str, cursor: str | None) -> ModuleType:
     name = f"suricate_{template}_{digest}"
     path = cache_folder() / f"{name}.py"
     if not path.exists():
-        _write(path, text)
+        with replacing(path) as file:  # another process never reads half of it
+            file.write(text.encode())
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -129,13 +143,6 @@ def _source_digest(cursor: str | None) -> str:
     assert file is not None
     sources = sorted(Path(file).parent.glob("*.py"))
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file in one step, so that another process never reads half of it."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False) as part:
-        part.write(text)
-    os.replace(part.name, path)
 
 
 @cache

@@ -4,40 +4,38 @@
 #include "push.cuh"
 #include "segments.cuh"
 
-#define BLOCK 256
-
 // Scheme "vertex": the vertices of a frontier, frontier[0 .. *device_count), or `size` of them if device_count is null; frontier
-// null: all vertices below size. Hubs are left to push_hub_units; a frontier of at most `few` vertices has them from SMALL
+// null: all vertices below size. Heavy ones are left to push_heavy_units; a frontier of at most `few` vertices has them from SMALL
 // neighbours on.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 push_vertices(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size, out_t* out,
-              uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count, uint32_t* hub_vertex, long long* hub_base,
-              unsigned long long* hub_total, uint32_t few PARAMS) {
+              uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count, uint32_t* heavy_vertex, long long* heavy_base,
+              unsigned long long* heavy_total, uint32_t few PARAMS) {
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
     const Changed changed = {stamp, step, queue, count};
-    const Hubs hubs = {hub_vertex, hub_base, hub_total, num_vertices, HUB_SHIFT};
+    const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, HEAVY_SHIFT};
     const uint32_t vertices = device_count ? *device_count : size;
-    push_frontier(g, num_vertices, frontier, vertices, vertices <= few ? SMALL : WIDE, blockIdx.x, gridDim.x, out, hubs, changed,
+    push_frontier(g, num_vertices, frontier, vertices, vertices <= few ? SMALL : WIDE, blockIdx.x, gridDim.x, out, heavy, changed,
                   shared ARGS);
 }
 
-// Scheme "unit", first half: all vertices of a frontier (as above) that have storage are put aside, with one atomic for the
+// Scheme "bucket", first half: all vertices of a frontier (as above) that have storage are listed, with one atomic for the
 // vertices that a block takes at a time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 list_units(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size,
-           uint32_t* hub_vertex, long long* hub_base, unsigned long long* hub_total) {
+           uint32_t* heavy_vertex, long long* heavy_base, unsigned long long* heavy_total) {
     constexpr int WARPS = BLOCK / 32;
     __shared__ unsigned long long before[WARPS];  // first the sum of each warp, then what comes before it
-    const Hubs hubs = {hub_vertex, hub_base, hub_total, num_vertices, UNIT_SHIFT};
+    const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, UNIT_SHIFT};
     const uint32_t vertices = device_count ? *device_count : size, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     for (unsigned long long base = (unsigned long long)blockIdx.x * BLOCK; base < vertices;
          base += (unsigned long long)gridDim.x * BLOCK) {  // the same for the whole block
         const unsigned long long i = base + threadIdx.x;
         const uint32_t u = i >= vertices ? EMPTY : frontier ? frontier[i] : uint32_t(i);
         const uint32_t parts = u < num_vertices ? units(g, u) : 0;
-        const unsigned long long mine = parts ? packed_hub(hubs, parts) : 0;
+        const unsigned long long mine = parts ? packed_entry(heavy, parts) : 0;
         unsigned long long sum = mine;  // over the lanes of the warp up to this one
 #pragma unroll
         for (int step = 1; step < 32; step <<= 1) {
@@ -49,7 +47,7 @@ list_units(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32
         if (threadIdx.x == 0) {
             unsigned long long all = 0;
             for (int k = 0; k < WARPS; ++k) all += before[k];
-            unsigned long long next = all ? atomicAdd(hub_total, all) : 0;
+            unsigned long long next = all ? atomicAdd(heavy_total, all) : 0;
             for (int k = 0; k < WARPS; ++k) {
                 const unsigned long long own = before[k];
                 before[k] = next;
@@ -57,23 +55,23 @@ list_units(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32
             }
         }
         __syncthreads();
-        if (parts) keep_hub(hubs, before[warp] + sum - mine, u);  // it fits, as a frontier has no duplicates
+        if (parts) keep_heavy(heavy, before[warp] + sum - mine, u);  // it fits, as a frontier has no duplicates
         __syncthreads();  // `before` is free again
     }
 }
 
-// The units of the vertices that were put aside, by list_units if `listed` is not 0, else by push_vertices.
+// The units of the listed vertices, listed by list_units if `listed` is not 0, else by push_vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-push_hub_units(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count,
-               uint32_t* hub_vertex, long long* hub_base, unsigned long long* hub_total, int listed PARAMS) {
+push_heavy_units(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count,
+               uint32_t* heavy_vertex, long long* heavy_base, unsigned long long* heavy_total, int listed PARAMS) {
     __shared__ Shared shared;
-    const unsigned long long packed = *hub_total;
+    const unsigned long long packed = *heavy_total;
     if (packed == 0) return;  // the same for the whole grid
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
     const Changed changed = {stamp, step, queue, count};
-    const Hubs hubs = {hub_vertex, hub_base, hub_total, num_vertices, listed ? UNIT_SHIFT : HUB_SHIFT};
-    push_hubs(g, packed, out, hubs, changed, shared ARGS);
+    const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, listed ? UNIT_SHIFT : HEAVY_SHIFT};
+    push_heavy(g, packed, out, heavy, changed, shared ARGS);
 }
 
 // Exactly these edges, a thread each: src, dst uint32[size], weights weight_t[size] (null on unweighted graphs).
@@ -100,10 +98,8 @@ push_all(const View& g, uint32_t num_vertices, out_t* out, const Changed& change
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
-    for_segments<Segments>(g, num_vertices, [&](uint32_t u, long long s) {
-        Segments::visit(g, s, [&](uint32_t v, long long slot) {
-            push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
-        });
+    for_segment_edges<Segments>(g, num_vertices, [&](uint32_t u, uint32_t v, long long slot) {
+        push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
     });
     flush(changed, shared);
 }

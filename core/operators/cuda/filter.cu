@@ -1,8 +1,6 @@
 // filter: the vertices of a frontier for which the predicate `edge_fn(v, ...)` holds.
 #include "operators.cuh"
 
-#define BLOCK 256
-
 // frontier, device_count, size: as in push_vertices of advance.cu. A thread per entry; every block gathers what passes and
 // takes its place in `kept` with one atomic on *kept_count, which is 0 before.
 extern "C" __global__ void __launch_bounds__(BLOCK)

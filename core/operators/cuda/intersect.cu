@@ -1,8 +1,6 @@
 // intersect: one sum per pair of vertices over their common out-neighbours.
 #include "operators.cuh"
 
-#define BLOCK 256
-#define TILE 8
 #define SMALL 256  // up to this many neighbours a tile walks them, above it a warp
 
 // The sum over the common neighbours of u and v, in each of the LANES threads of the calling tile: they walk the smaller
@@ -21,10 +19,10 @@ common(const View& g, uint32_t u, uint32_t v, uint32_t few, uint32_t many, int l
 // narrow for are listed in shared memory and served by the warps of the block. Ids out of range have no neighbours.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 intersect_pairs(View g, uint32_t num_vertices, const uint32_t* left, const uint32_t* right, long long count, out_t* out PARAMS) {
-    constexpr int TILES = BLOCK / TILE, WARPS = BLOCK / 32;
+    constexpr int TILES = BLOCK / PAIR_TILE, WARPS = BLOCK / 32;
     __shared__ uint32_t wide[TILES];
     __shared__ uint32_t wides;
-    const long long base = (long long)blockIdx.x * TILES, i = base + threadIdx.x / TILE;
+    const long long base = (long long)blockIdx.x * TILES, i = base + threadIdx.x / PAIR_TILE;
     if (threadIdx.x == 0) wides = 0;
     __syncthreads();
     if (i < count) {
@@ -32,13 +30,13 @@ intersect_pairs(View g, uint32_t num_vertices, const uint32_t* left, const uint3
         const uint32_t du = u < num_vertices ? degree(g, u) : 0, dv = v < num_vertices ? degree(g, v) : 0;
         const uint32_t smaller = min(du, dv);
         if (smaller > SMALL) {
-            if (threadIdx.x % TILE == 0) wide[atomicAdd(&wides, 1u)] = threadIdx.x / TILE;
+            if (threadIdx.x % PAIR_TILE == 0) wide[atomicAdd(&wides, 1u)] = threadIdx.x / PAIR_TILE;
         } else {
             out_t total = identity();
             if (smaller > 0) {
-                total = common<TILE>(g, u, v, du <= dv ? u : v, du <= dv ? v : u, threadIdx.x % TILE ARGS);
+                total = common<PAIR_TILE>(g, u, v, du <= dv ? u : v, du <= dv ? v : u, threadIdx.x % PAIR_TILE ARGS);
             }
-            if (threadIdx.x % TILE == 0) out[i] = total;
+            if (threadIdx.x % PAIR_TILE == 0) out[i] = total;
         }
     }
     __syncthreads();

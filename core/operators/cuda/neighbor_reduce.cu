@@ -1,9 +1,8 @@
 // neighbor_reduce: one value per vertex from its neighbours. OVER_IN is 1 if the view holds in-edges: its vertex is then the
 // edge function's v. Types: vertices uint32[count] or null for all, out out_t[count].
-#include "hubs.cuh"
+#include "heavy.cuh"
 #include "segments.cuh"
 
-#define BLOCK 256
 #define TILE 4     // lanes for a vertex of the class below
 #define TINY 8     // up to this degree a thread serves a vertex
 #define SMALL 64   // up to this degree a tile does
@@ -39,12 +38,12 @@ __device__ __forceinline__ out_t reduce_run(const View& g, uint32_t u, uint32_t 
 // Scheme "vertex": a block serves `share` vertices, at most BLOCK. Each thread serves its own if the degree is tiny; the
 // others are sorted by degree class into lists in shared memory, which tiles, warps and the whole block work off in turn.
 // `out` is written once, without atomics, and the order of additions depends on the graph alone.
-// Scheme "auto" puts hubs, the vertices of more than `hub` neighbours, aside for reduce_hub_units, as many as there is room
-// for; with any other `hub` is EMPTY, which no degree exceeds.
+// Scheme "auto" lists vertices of more than `limit` neighbours for reduce_heavy_units, as many as the list holds; with any other
+// `limit` is EMPTY, which no degree exceeds.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long long count, uint32_t share, uint32_t hub,
-                out_t* out, uint32_t* hub_entry, long long* hub_base, unsigned long long* hub_total,
-                uint32_t hub_capacity PARAMS) {
+reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long long count, uint32_t share, uint32_t limit,
+                out_t* out, uint32_t* heavy_entry, long long* heavy_base, unsigned long long* heavy_total,
+                uint32_t heavy_capacity PARAMS) {
     constexpr int WARPS = BLOCK / 32;
     __shared__ uint32_t vertex[BLOCK];
     __shared__ out_t result[BLOCK];
@@ -61,13 +60,13 @@ reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long lo
     const uint32_t neighbors = u < num_vertices ? degree(g, u) : 0;
     vertex[me] = u;
     out_t mine = identity();
-    const Hubs hubs = {hub_entry, hub_base, hub_total, hub_capacity, HUB_SHIFT};
-    const bool aside = neighbors > hub && i < EMPTY && has_room(hubs) && add_hub(hubs, uint32_t(i), units(g, u));
-    const bool listed = neighbors > TINY && !aside;
+    const HeavyList heavy = {heavy_entry, heavy_base, heavy_total, heavy_capacity, HEAVY_SHIFT};
+    const bool split = neighbors > limit && i < EMPTY && has_space(heavy) && add_heavy(heavy, uint32_t(i), units(g, u));
+    const bool listed = neighbors > TINY && !split;
     if (listed) {
         const int kind = neighbors <= SMALL ? 0 : neighbors <= WIDE ? 1 : 2;
         list[kind][atomicAdd(&length[kind], 1u)] = uint8_t(me);
-    } else if (neighbors > 0 && !aside) {
+    } else if (neighbors > 0 && !split) {
         mine = reduce_neighbors<1>(g, u, 0 ARGS);
     }
     __syncthreads();
@@ -83,11 +82,11 @@ reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long lo
         if (lane == 0) result[at] = total;
     }
     for (uint32_t j = 0; j < length[2]; ++j) {  // the same for all threads: the barriers below are safe
-        const uint32_t at = list[2][j], hub = vertex[at], parts = units(g, hub);
+        const uint32_t at = list[2][j], huge = vertex[at], parts = units(g, huge);
         out_t total = identity();
         for (uint32_t k = me / UNIT_LANES; k < parts; k += BLOCK / UNIT_LANES) {
-            for_unit<UNIT_LANES>(g, hub, k, me % UNIT_LANES, [&](uint32_t v, long long slot) {
-                total = combine(total, EDGE(hub, v, WEIGHT(g, slot)));
+            for_unit<UNIT_LANES>(g, huge, k, me % UNIT_LANES, [&](uint32_t v, long long slot) {
+                total = combine(total, EDGE(huge, v, WEIGHT(g, slot)));
             });
         }
         __syncwarp();
@@ -104,16 +103,16 @@ reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long lo
     if (serves) out[i] = listed ? result[me] : mine;
 }
 
-// The hubs that reduce_vertices put aside, whose `out` holds the identity: equal runs of their units, with one atomic for each
+// The vertices that reduce_vertices listed, whose `out` holds the identity: equal runs of their units, with one atomic for each
 // run of a vertex.
 extern "C" __global__ void
-reduce_hub_units(View g, const uint32_t* vertices, out_t* out, uint32_t* hub_entry, long long* hub_base,
-                 unsigned long long* hub_total, uint32_t hub_capacity PARAMS) {
-    const unsigned long long packed = *hub_total;
+reduce_heavy_units(View g, const uint32_t* vertices, out_t* out, uint32_t* heavy_entry, long long* heavy_base,
+                 unsigned long long* heavy_total, uint32_t heavy_capacity PARAMS) {
+    const unsigned long long packed = *heavy_total;
     if (packed == 0) return;
-    const Hubs hubs = {hub_entry, hub_base, hub_total, hub_capacity, HUB_SHIFT};
+    const HeavyList heavy = {heavy_entry, heavy_base, heavy_total, heavy_capacity, HEAVY_SHIFT};
     const int lane = threadIdx.x % UNIT_LANES;
-    for_hub_runs(g, packed, hubs, vertices, [&](uint32_t i, uint32_t u, uint32_t first, uint32_t end) {
+    for_heavy_runs(g, packed, heavy, vertices, [&](uint32_t i, uint32_t u, uint32_t first, uint32_t end) {
         const out_t total = reduce_run(g, u, first, end, lane ARGS);
         if (lane == 0 && wins(identity(), total)) atomic_combine(out + i, total);
     });
@@ -155,15 +154,22 @@ reduce_units(View g, const uint32_t* vertices, long long count, const long long*
 }
 
 #if SCAN_LANES > 0
-// One atomic per segment into its owner's value; `out` holds the identity.
+// One atomic per segment into its owner's value, or per edge if segments have many owners; `out` holds the identity.
 template <class Segments>
 __device__ __forceinline__ void reduce_all(const View& g, uint32_t num_vertices, out_t* out PARAMS) {
+#if OWNER_PER_SLOT
+    for_segment_edges<Segments>(g, num_vertices, [&](uint32_t u, uint32_t v, long long slot) {
+        const out_t value = EDGE(u, v, WEIGHT(g, slot));
+        if (wins(identity(), value)) atomic_combine(out + u, value);
+    });
+#else
     for_segments<Segments>(g, num_vertices, [&](uint32_t u, long long s) {
         out_t total = identity();
         Segments::visit(g, s, [&](uint32_t v, long long slot) { total = combine(total, EDGE(u, v, WEIGHT(g, slot))); });
         total = tile_reduce<SCAN_LANES>(total);
         if (threadIdx.x % SCAN_LANES == 0 && wins(identity(), total)) atomic_combine(out + u, total);
     });
+#endif
 }
 
 // Scheme "scan": all edges.

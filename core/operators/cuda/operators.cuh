@@ -1,11 +1,10 @@
 // What all operator kernels share: reductions, atomics, tiles.
 // Defined before it is included: the view's prelude (except for filter), the edge function `edge_fn`, the type `out_t` of the
-// values that are reduced, REDUCE (one of the numbers below), and the arguments of the call: PARAMS (", float* a0, ...") and
+// values that are reduced, REDUCE (SUM, MIN, MAX or OR), and the arguments of the call: PARAMS (", float* a0, ...") and
 // ARGS (", a0, ..."). A tile is a group of LANES threads, a power of two up to 32, aligned in its warp; blocks are 1-D.
 #pragma once
 #include "suricate.cuh"
 
-constexpr int SUM = 0, MIN = 1, MAX = 2, OR = 3;
 constexpr uint32_t ALL_LANES = 0xFFFFFFFFu;
 
 template <class T> struct Limits;

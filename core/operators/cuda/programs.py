@@ -5,21 +5,38 @@ Assembling a program needs no CuPy and no GPU (see :func:`programs`).
 
 from __future__ import annotations
 
-import re
+import threading
 import weakref
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from suricate.cuda.program import Program, c_type
-from suricate.cuda.structs import view_prelude, view_struct
+from suricate.cuda.structs import Struct, enum, view_prelude, view_struct
 from suricate.edgefn import argument_of, compile_function
 from suricate.operators.call import REDUCTIONS, Call
 from suricate.types import StoreView
 
 HERE = Path(__file__).parent
+
+BLOCK = 256  #: threads per block, in all kernels but propagate
+WARPS = BLOCK // 32
+PAIR_TILE = 8  #: threads per pair in intersect_pairs
+PROPAGATE_BLOCK = 512  #: one block per multiprocessor: a barrier gets dearer with every block
+STATE_WORDS = 16  #: of 32 bits: the memory of a propagation's struct ``State``
+PROGRESS = Struct("Progress", {"arrived": "uint32_t", "level": "uint32_t"})  #: what ``State`` begins with
+
+#: what the kernels and the launches agree on, in C++
+COMMON = "\n".join(
+    [
+        enum("", {name.upper(): number for number, name in enumerate(REDUCTIONS)}),
+        enum("", {"BLOCK": BLOCK, "PROPAGATE_BLOCK": PROPAGATE_BLOCK, "PAIR_TILE": PAIR_TILE}),
+        enum("", {"STATE_WORDS": STATE_WORDS}),
+        PROGRESS.declaration,
+    ]
+)
 
 
 class Walk:
@@ -30,8 +47,6 @@ class Walk:
         self.bound = np.uint32(view.num_vertices)  # as kernels take it
         self.header = view.header
         self.prelude = view_prelude(view)
-        self.can_scan = not _defines(view.header, "SCAN_LANES", 0)
-        self.has_updated = _defines(view.header, "HAS_UPDATED", 1)
         self._view = weakref.ref(view)
 
     @cached_property
@@ -56,13 +71,8 @@ def walk_of(view: StoreView) -> Walk:
     return walk
 
 
-@cache
-def _defines(header: Path, macro: str, value: int) -> bool:
-    """Return whether a cursor header says ``#define macro value``, in a line of its own."""
-    return re.search(rf"^\s*#\s*define\s+{macro}\s+{value}\b", header.read_text(), re.MULTILINE) is not None
-
-
 _programs: dict[tuple, Program] = {}
+_lock = threading.Lock()  # of adding to _programs: one program is compiled once, whichever threads ask
 
 
 def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype, over: str = "out") -> Program:
@@ -70,7 +80,8 @@ def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype, ov
     key = (template, walk and walk.prelude, call.function.key, call.reduce, dtype, over)
     program = _programs.get(key)
     if program is None:
-        program = _programs[key] = _program(template, walk, call, dtype, over)
+        with _lock:
+            program = _programs.get(key) or _programs.setdefault(key, _program(template, walk, call, dtype, over))
     return program
 
 
@@ -79,12 +90,12 @@ def _program(template: str, walk: Walk | None, call: Call, dtype: np.dtype, over
     function = call.function
     types = [c_type(argument.dtype) + ("*" if argument.kind == "array" else "") for argument in function.arguments]
     macros = {
-        "REDUCE": REDUCTIONS.index(call.reduce),
+        "REDUCE": call.reduce.upper(),
         "OVER_IN": int(over == "in"),
         "PARAMS": "".join(f", {kind} a{i}" for i, kind in enumerate(types)),
         "ARGS": "".join(f", a{i}" for i in range(len(types))),
     }
-    lines = [f"#define {name} {value}" for name, value in macros.items()]
+    lines = [COMMON, *(f"#define {name} {value}" for name, value in macros.items())]
     lines.append(f"typedef {c_type(dtype)} out_t;")
     if walk is not None:
         lines.append(walk.prelude)

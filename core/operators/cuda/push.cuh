@@ -1,11 +1,11 @@
 // Pushing along out-edges: what advance and propagate share. Vertices are served by degree: a tile of TILE lanes up to SMALL
-// neighbours, a warp above it, and hubs by all tiles of the grid, in a second phase after the first is complete.
+// neighbours, a warp above it, and heavy ones by all tiles of the grid, in a second phase after the first is complete.
 #pragma once
-#include "hubs.cuh"
+#include "heavy.cuh"
 
 #define TILE 4
 #define SMALL 64
-#define WIDE 1024      // a vertex with more neighbours is a hub
+#define WIDE 1024      // a vertex with more neighbours is heavy
 #define MAX_TILES 256  // tiles of a block: blockDim.x / TILE is at most this
 #define GATHERED 4096  // changed vertices gathered in shared memory before they are queued
 
@@ -23,12 +23,12 @@ struct Shared {
     uint32_t filled;     // entries of `gathered`; beyond GATHERED they went to the queue
     uint32_t place;      // where they go in the queue
     uint32_t widths[2];  // entries of `wide`, by parity of the round
-    uint32_t has_hubs;   // a hub was met
+    uint32_t has_heavy;   // a heavy vertex was listed
 };
 
 // Called by one thread before anything else; the block synchronises afterwards.
 __device__ __forceinline__ void reset(Shared& shared) {
-    shared.filled = shared.widths[0] = shared.widths[1] = shared.has_hubs = 0;
+    shared.filled = shared.widths[0] = shared.widths[1] = shared.has_heavy = 0;
 }
 
 // Append to the queue directly, with one atomic for all threads of the warp that happen to be here together.
@@ -75,12 +75,12 @@ __device__ __forceinline__ void flush(const Changed& changed, Shared& shared) {
     __syncthreads();  // `gathered` is free again, and the block sees the queue
 }
 
-// First phase: push from frontier[0 .. count) (null: the vertices below count) except hubs, the vertices of more than `wide`
-// neighbours, which are put aside. The blocks `block` of `blocks` take turns in rounds of as many vertices as they have tiles,
+// First phase: push from frontier[0 .. count) (null: the vertices below count) except heavy ones, of more than `wide`
+// neighbours, which are listed. The blocks `block` of `blocks` take turns in rounds of as many vertices as they have tiles,
 // fewer if there is little to do. All threads of the block call it; it synchronises the block, and ends with everything queued.
 __device__ __forceinline__ void push_frontier(
     const View& g, uint32_t num_vertices, const uint32_t* frontier, uint32_t count, uint32_t wide, uint32_t block,
-    uint32_t blocks, out_t* out, const Hubs& hubs, const Changed& changed, Shared& shared PARAMS) {
+    uint32_t blocks, out_t* out, const HeavyList& heavy, const Changed& changed, Shared& shared PARAMS) {
     constexpr uint32_t PER_WARP = 32 / TILE;
     const uint32_t tile = threadIdx.x / TILE, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const unsigned long long fair = ((unsigned long long)count + blocks - 1) / blocks;
@@ -97,8 +97,8 @@ __device__ __forceinline__ void push_frontier(
                 if (neighbors <= wide) {
                     shared.wide[atomicAdd(&shared.widths[parity], 1u)] = u;
                 } else {
-                    add_hub(hubs, u, units(g, u));  // it fits, as a frontier has no duplicates
-                    shared.has_hubs = 1;
+                    add_heavy(heavy, u, units(g, u));  // it fits, as a frontier has no duplicates
+                    shared.has_heavy = 1;
                 }
             }
         }
@@ -114,11 +114,11 @@ __device__ __forceinline__ void push_frontier(
     flush(changed, shared);
 }
 
-// Second phase: the units of all hubs, in equal runs, by all tiles of the grid. `packed` is the final *hubs.total, not 0. All
+// Second phase: the units of all heavy vertices, in equal runs, by all tiles of the grid. `packed` is the final *heavy.total, not 0. All
 // threads of the grid call it; it synchronises the block, and ends with everything queued.
-__device__ __forceinline__ void push_hubs(
-    const View& g, unsigned long long packed, out_t* out, const Hubs& hubs, const Changed& changed, Shared& shared PARAMS) {
-    for_hub_runs(g, packed, hubs, nullptr, [&](uint32_t, uint32_t u, uint32_t first, uint32_t end) {
+__device__ __forceinline__ void push_heavy(
+    const View& g, unsigned long long packed, out_t* out, const HeavyList& heavy, const Changed& changed, Shared& shared PARAMS) {
+    for_heavy_runs(g, packed, heavy, nullptr, [&](uint32_t, uint32_t u, uint32_t first, uint32_t end) {
         for (uint32_t k = first; k < end; ++k) {
             for_unit<UNIT_LANES>(g, u, k, threadIdx.x % UNIT_LANES, [&](uint32_t v, long long slot) {
                 push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);

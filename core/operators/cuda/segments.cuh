@@ -22,6 +22,19 @@ struct UpdatedSegments {
 };
 #endif
 
+#if OWNER_PER_SLOT
+// Call f(u, v, slot) for each edge (u, v) of the segments, in the thread that serves it.
+template <class Segments, class F>
+__device__ __forceinline__ void for_segment_edges(const View& g, uint32_t num_vertices, F&& f) {
+    const long long all = Segments::count(g), tiles = thread_count() / SCAN_LANES;
+    for (long long i = thread_id() / SCAN_LANES; i < all; i += tiles) {
+        Segments::visit(g, Segments::at(g, i), [&](uint32_t v, long long slot) {
+            const uint32_t u = slot_owner(g, slot);
+            if (u < num_vertices) f(u, v, slot);
+        });
+    }
+}
+#else
 // Call f(u, s) for each segment s, in the threads that serve it, with the vertex u that owns it.
 template <class Segments, class F>
 __device__ __forceinline__ void for_segments(const View& g, uint32_t num_vertices, F&& f) {
@@ -29,7 +42,16 @@ __device__ __forceinline__ void for_segments(const View& g, uint32_t num_vertice
     for (long long i = thread_id() / SCAN_LANES; i < all; i += tiles) {
         const long long s = Segments::at(g, i);
         const uint32_t u = segment_owner(g, s);
-        if (u < num_vertices) f(u, s);  // else it is nobody's
+        if (u < num_vertices) f(u, s);  // else it is free
     }
 }
+
+// Call f(u, v, slot) for each edge (u, v) of the segments, in the thread that serves it.
+template <class Segments, class F>
+__device__ __forceinline__ void for_segment_edges(const View& g, uint32_t num_vertices, F&& f) {
+    for_segments<Segments>(g, num_vertices, [&](uint32_t u, long long s) {
+        Segments::visit(g, s, [&](uint32_t v, long long slot) { f(u, v, slot); });
+    });
+}
+#endif
 #endif

@@ -79,7 +79,7 @@ def test_chosen_vertices_in_their_order(backend, device):
     chosen = np.random.default_rng(5).integers(0, case.n, 700)
     chosen[:12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, case.n - 1, 0]
     expected = np.bincount(case.src, x[case.dst], case.n)[chosen]
-    for scheme in ("auto", "vertex", "unit"):
+    for scheme in ("auto", "vertex", "bucket"):
         result = su.neighbor_reduce(case.graph, product, args=(case.array(x),), vertices=chosen, scheme=scheme)
         np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
     frontier = su.Frontier.from_vertices(case.graph, chosen)

@@ -11,6 +11,7 @@ from suricate.errors import (
     DeviceError,
     DTypeError,
     EdgeFunctionError,
+    ParameterError,
     RequirementError,
     ShapeError,
     SuricateError,
@@ -52,8 +53,9 @@ def test_reductions_and_schemes(graph, out):
     for reduce in ("sum", "or"):
         with pytest.raises(RequirementError, match="monotone"):
             su.propagate(graph, [0], hop, out, reduce=reduce)
-    with pytest.raises(ValueError, match="max_steps"):
-        su.propagate(graph, [0], hop, out, max_steps=-1)
+    for wrong in (-1, 1.5, True, float("nan"), "3"):
+        with pytest.raises(ParameterError, match="max_steps"):
+            su.propagate(graph, [0], hop, out, max_steps=wrong)
     for scheme, says in (("scan", "the whole graph"), ("updated", r"inserted since graph\.mark\(\)")):
         for some in ([0], [], su.Frontier.from_vertices(graph, list(range(N)))):
             with pytest.raises(RequirementError, match=f"'{scheme}'.*{says}.*frontier=None"):
@@ -86,9 +88,35 @@ def test_out(graph, out, device):
         su.advance(graph, [0], lambda u, v, w: 1, xp.zeros(N), args=(), reduce="or")
     with pytest.raises(DTypeError, match="dtype="):
         su.neighbor_reduce(graph, hop, args=(out,), out=xp.zeros(N), dtype=np.float32)
-    with pytest.raises(ValueError, match="half-made"):
-        su.neighbor_reduce(graph, hop, args=(out,), out=out)
+    for dtype in ("foo", object, np.int16, "M8[s]"):
+        with pytest.raises(DTypeError, match="cannot be reduced"):
+            su.neighbor_reduce(graph, hop, args=(out,), dtype=dtype)
     assert device.to_numpy(out).tolist() == [0, 9, 9, 9]
+
+
+def test_out_must_not_share_memory_with_an_argument(graph, device):
+    memory = device.xp.zeros(3 * N, np.int32)
+    for out, argument in (
+        (memory[:N], memory[:N]),
+        (memory[:N], memory[N - 1 : 2 * N - 1]),
+        (memory[N : 2 * N], memory),
+        (memory[N : 2 * N], memory[:N].view(np.uint32)[1:]),
+    ):
+        if len(argument) < N:
+            argument = memory[N - 3 : 2 * N - 3].view(np.uint32)
+        with pytest.raises(ParameterError, match="out must not alias an argument"):
+            su.neighbor_reduce(graph, hop, args=(argument,), out=out)
+    su.neighbor_reduce(graph, hop, args=(memory[:N],), out=memory[N : 2 * N])
+    assert device.to_numpy(memory).tolist() == [0] * N + [1, 1, 1, 0] + [0] * N
+
+
+def test_masked_arrays(graph, out, device):
+    masked = np.ma.masked_array([0, 9, 9, 9], mask=[0, 0, 0, 1], dtype=np.int32)
+    host = su.Graph(N, backend="csr_baseline", device="cpu")
+    with pytest.raises(DTypeError, match="masked"):
+        su.advance(host, [0], hop, masked)
+    with pytest.raises(DTypeError, match="masked"):
+        su.neighbor_reduce(graph, hop, args=(masked,))
 
 
 def test_arrays_that_cannot_be_written():
@@ -107,7 +135,7 @@ def test_arguments(graph, out, device):
         ((xp.zeros((N, 1)),), ShapeError, "one-dimensional"),
         ((xp.zeros(N, np.complex64),), DTypeError, "complex64"),
         (("text",), DTypeError, "text"),
-        ([out], TypeError, "tuple"),
+        ([out], ParameterError, "tuple"),
     ):
         with pytest.raises(error, match=says):
             su.advance(graph, [0], hop, out, args=args)
@@ -131,9 +159,20 @@ def test_frontiers(graph, out, device):
     for call in (su.advance, su.propagate):
         with pytest.raises(DeviceError, match="cuda:7"):
             call(graph, elsewhere, hop, out)
-    larger = su.Frontier.all(su.Graph(N + 1, backend="csr_baseline", device=device))
-    with pytest.raises(VertexRangeError, match="5 vertices"):
-        su.advance(graph, larger, hop, out)
+    large = su.Graph(N + 1, backend="csr_baseline", device=device)
+    for frontier in (
+        su.Frontier.all(large),
+        su.Frontier.from_vertices(large, [0, N]),
+        su.filter(large, None, lambda v: v == 4),
+        su.Frontier(device, device.xp.asarray(np.array([0, N], np.uint32))),
+    ):
+        for call in (su.advance, su.propagate):
+            with pytest.raises(VertexRangeError, match="5 vertices"):
+                call(graph, frontier, hop, out)
+        with pytest.raises(VertexRangeError, match="5 vertices"):
+            su.neighbor_reduce(graph, lambda u, v, w: 1, vertices=frontier)
+        with pytest.raises(VertexRangeError, match="5 vertices"):
+            su.filter(graph, frontier, lambda v: v > 0)
     assert device.to_numpy(out).tolist() == [0, 9, 9, 9]
 
 
@@ -150,7 +189,7 @@ def test_explicit_edges(graph, out, device):
         su.advance(weighted, su.EdgeList([0], [1]), hop, out)
     with pytest.raises(DTypeError, match="float64"):
         su.advance(weighted, su.EdgeList([0], [1], xp.ones(1, np.float64)), hop, out)
-    for scheme in ("scan", "unit", "updated"):
+    for scheme in ("scan", "bucket", "updated"):
         with pytest.raises(RequirementError, match=f"'{scheme}' walks the storage"):
             su.advance(graph, su.EdgeList([0], [1]), hop, out, scheme=scheme)
     assert device.to_numpy(out).tolist() == [0, 9, 9, 9]

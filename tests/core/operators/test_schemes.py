@@ -1,18 +1,20 @@
-"""The schemes of operators: "updated" against NumPy after changes of every sort, and how the others share out work."""
+"""The schemes of operators: "updated" against NumPy after changes of every sort, and how the others split work."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 
 import numpy as np
 import pytest
 from operator_cases import make_case, neutral, reduce_at, schemes
+from packed_cursor import packed_view
 from tutorial_backend import TutorialStore
 
 import suricate as su
 from suricate.bench.machine.syncs import count_syncs
 from suricate.devices import CPU
-from suricate.operators import updated
+from suricate.operators import schemes as choices
 
 N, GROWTH = 300, 60
 HUB = 7
@@ -179,16 +181,16 @@ def test_updated_after_every_change(backend, device, weight_dtype, kind):
 @pytest.mark.parametrize("weight_dtype", [None, "float64"])
 def test_the_list_and_the_iterator_agree(backend, device, weight_dtype, monkeypatch):
     """So do backends whose cursor has an updated-edges iterator, and the fallback for those that have none."""
-    ask = updated.source_of
+    ask = choices.updated_source
 
-    def listed(graph, over, iterates):
-        return ask(graph, over, False)
+    def listed(graph, over, view):
+        return ask(graph, over, dataclasses.replace(view, has_updated=False))
 
     story = Story(backend, device, weight_dtype, in_edges=True)
     for what in changes(story):
         check_all(story, what)
         with monkeypatch.context() as patched:
-            patched.setattr(updated, "source_of", listed)
+            patched.setattr(choices, "updated_source", listed)
             check_all(story, what)
 
 
@@ -256,14 +258,14 @@ def test_auto_never_picks_updated(backend, device):
         np.testing.assert_array_equal(device.to_numpy(degrees), device.to_numpy(story.graph.degrees()))
 
 
-# -- sharing out -------------------------------------------------------------------------------------------------------
+# -- splitting -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("room", "degree"), [(1, 4096), (3, 2000), (100, 2000), (100, 0), (100, 10**6)])
-def test_more_hubs_than_there_is_room_for(backend, device, room, degree, monkeypatch):
-    """Repeats of a hub are shared out as far as there is room, and blocks serve the others."""
-    monkeypatch.setattr("suricate.operators.cuda.driver.SHARED_HUBS", room)
-    monkeypatch.setattr("suricate.operators.cuda.driver.HUB_DEGREE", degree)
+@pytest.mark.parametrize(("most", "degree"), [(1, 4096), (3, 2000), (100, 2000), (100, 0), (100, 10**6)])
+def test_more_heavy_vertices_than_are_split(backend, device, most, degree, monkeypatch):
+    """Repeats of a heavy vertex are split as far as the list goes, and blocks serve the others."""
+    monkeypatch.setattr("suricate.operators.schemes.MAX_SPLIT", most)
+    monkeypatch.setattr("suricate.operators.schemes.HEAVY_DEGREE", degree)
     case = make_case(backend, device)
     x = np.random.default_rng(2).integers(0, 1000, case.n)
     chosen = np.array([0, 1, 0, 5, 0, 0, 2, 0, case.n - 1, 0, 0, 0, 0])
@@ -276,8 +278,8 @@ def test_more_hubs_than_there_is_room_for(backend, device, room, degree, monkeyp
 
 
 @pytest.mark.parametrize("few", [0, 5, 10**6])
-def test_small_frontiers_share_out_more(backend, device, few, monkeypatch):
-    monkeypatch.setattr("suricate.operators.cuda.driver.FEW_VERTICES", few)
+def test_small_frontiers_split_more(backend, device, few, monkeypatch):
+    monkeypatch.setattr("suricate.operators.schemes.FEW_VERTICES", few)
     case = make_case(backend, device, "float32")
     x = np.random.default_rng(2).integers(0, 1000, case.n)
     for start in ([0], [4, 3, 5, 6, 7], list(range(12)), None):
@@ -321,3 +323,39 @@ def test_no_scheme_waits(backend, device):
         action()
         graph.synchronize()
         assert count_syncs(action).total == 0
+
+
+# -- segments with many owners -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight_dtype", [None, "float32"])
+def test_segments_with_many_owners(device, weight_dtype, monkeypatch):
+    """A scan, and a pass over what was inserted, take the owner per slot: segments of 8 slots over up to 8 vertices."""
+    case = make_case("csr_baseline", device, weight_dtype)
+    inserted = np.random.default_rng(3).random(len(case.src)) < 0.1
+    edges = su.EdgeList(
+        case.src.astype(np.uint32),
+        case.dst.astype(np.uint32),
+        None if weight_dtype is None else case.weight.astype(weight_dtype),
+    )
+    view = packed_view(edges, case.n, inserted)
+    if device.is_cuda:
+        moved = (device.xp.asarray(part) if isinstance(part, np.ndarray) else part for part in view.data)
+        view = dataclasses.replace(view, data=type(view.data)(*moved))
+    case.graph.mark()
+    monkeypatch.setattr(case.graph, "view", lambda over="out": view)
+    x = np.random.default_rng(2).integers(0, 100, case.n)
+    args = (case.array(x),)
+    values = x[case.src] * case.weight + case.dst
+    for scheme, chosen in (("scan", np.ones(len(values), bool)), ("auto", None), ("updated", inserted)):
+        chosen = np.ones(len(values), bool) if chosen is None else chosen
+        for reduce in ("sum", "max"):
+            start = np.full(case.n, neutral(reduce, np.dtype(np.float64)))
+            expected = reduce_at(reduce, start, case.src[chosen], values[chosen])
+            found = su.neighbor_reduce(case.graph, value, args=args, reduce=reduce, dtype=np.float64, scheme=scheme)
+            np.testing.assert_array_equal(case.host(found), expected, err_msg=f"{scheme} {reduce}")
+        before = np.full(case.n, 1e9)
+        out = case.array(before.copy())
+        reached = su.advance(case.graph, None, value, out, args=args, scheme=scheme)
+        np.testing.assert_array_equal(case.host(out), reduce_at("min", before, case.dst[chosen], values[chosen]))
+        np.testing.assert_array_equal(np.sort(case.host(reached.vertices)), np.unique(case.dst[chosen]))

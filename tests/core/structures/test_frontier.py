@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -121,3 +123,37 @@ def test_workspace_keeps_dtypes_apart(device):
     assert workspace.array("x", 4, np.float64).dtype == np.float64
     assert device.to_numpy(workspace.array("x", 4, np.dtype("float32"))).tolist() == [1, 1, 1, 1]
     assert workspace.array("x", 0, np.float32).shape == (0,)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_are_independent(device, copied):
+    graph = graph_of(device, 9)
+    some = Frontier.from_vertices(graph, [3, 1])
+    again = copied(some)
+    assert members(again) == [1, 3]
+    assert (again.device, again.num_vertices) == (device, 9)
+    again.vertices[0] = 2
+    assert members(some) == [1, 3]
+    everything = copied(Frontier.all(graph))
+    assert everything.is_all
+    assert len(everything) == 9
+
+
+def test_the_bound_of_ids(device):
+    assert Frontier.from_vertices(graph_of(device, 9), [3, 1]).num_vertices == 9
+    assert Frontier.all(graph_of(device, 9)).num_vertices == 9
+    buffer = device.xp.asarray(np.array([4, 2, 7, 7], np.uint32))
+    assert Frontier(device, buffer, 2).num_vertices == 5
+    assert Frontier(device, buffer, num_vertices=20).num_vertices == 20
+    assert Frontier(device, buffer[:0]).num_vertices == 0
+
+
+def test_workspace_keeps_state(device):
+    class Counts:
+        def __init__(self, device: Device) -> None:
+            self.device = device
+
+    workspace = Workspace(device)
+    assert workspace.state(Counts) is workspace.state(Counts)
+    assert workspace.state(Counts).device == device
+    assert Workspace(device).state(Counts) is not workspace.state(Counts)

@@ -3,8 +3,7 @@
 A vertex is queued once per step: ``stamp[v]`` holds the number of the step that queued it last, so that nothing has to
 be cleared between steps. ``fn`` reads ``out`` while it changes: it may see values of the same step.
 
-The reduction into ``out`` is written out in each loop, in ``cpu_advance_updated`` too: as a function, even an inlined
-one, it makes Numba count references for every edge, and a search takes many times as long.
+The reduction into ``out`` is written out in each loop, in ``advance_updated`` too.
 """
 
 from __future__ import annotations

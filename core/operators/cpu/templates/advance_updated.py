@@ -13,7 +13,7 @@ from suricate.operators.cpu.templates.bindings import (
     end,
     is_fresh,
     key,
-    segment_owner,
+    owner,
     updated_count,
     updated_segment,
     weight,
@@ -25,17 +25,17 @@ from suricate.types import TOMBSTONE
 def advance(g, num_vertices, out, stamp, step, changed, *args):
     """Push along the inserted edges; return how many vertices were written to ``changed``.
 
-    ``stamp`` and ``step`` are those of ``cpu_advance``.
+    ``stamp`` and ``step`` are those of ``advance.py``.
     """
     queued = 0
     for i in range(updated_count(g)):
         c = updated_segment(g, i)
-        u = np.uint32(segment_owner(g, c))
-        if u >= num_vertices:
-            continue  # nobody's segment
         for slot in range(begin(g, c), end(g, c)):
             v = key(g, slot)
             if v < TOMBSTONE and is_fresh(g, slot):
+                u = np.uint32(owner(g, c, slot))
+                if u >= num_vertices:
+                    continue  # the segment is free
                 old = out[v]
                 new = combine(old, cast(edge(u, v, weight(g, slot), *args)))
                 if new != old:

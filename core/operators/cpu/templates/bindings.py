@@ -1,7 +1,7 @@
 """The names that a CPU template takes from its surroundings.
 
-A template (``cpu_*.py``) is an ordinary module: it imports these names and its functions run as they stand, over a
-contiguous view and the edge function below. For any other combination ``suricate.operators.cpu`` writes a module in
+A template of this folder is an ordinary module: it imports these names and its functions run as they stand, over a
+contiguous view and the edge function below. For any other combination ``instances`` writes a module in
 which the import of this file is replaced by the cursor of a backend, the user's edge function and a reduction.
 """
 
@@ -14,7 +14,7 @@ from suricate.jit import inner
 
 __all__ = [
     "begin", "cast", "combine", "degree", "edge", "end", "find", "first", "following", "identity", "is_fresh", "key",
-    "segment_owner", "units", "updated_count", "updated_segment", "weight",
+    "owner", "units", "updated_count", "updated_segment", "weight",
 ]  # fmt: skip
 
 identity = 0.0  #: what a reduction starts from
@@ -33,7 +33,7 @@ def combine(old, new):
     return old + new
 
 
-# A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment in which all is new.
+# A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment of inserted edges.
 
 
 @inner
@@ -49,8 +49,8 @@ def updated_segment(g, i):
 
 
 @inner
-def segment_owner(g, c):
-    """Return the vertex of a segment."""
+def owner(g, c, slot):
+    """Return the source of the edge in a slot of segment ``c``."""
     return np.uint32(c)
 
 

@@ -14,7 +14,7 @@ from suricate.operators.cpu.templates.bindings import (
     identity,
     is_fresh,
     key,
-    segment_owner,
+    owner,
     updated_count,
     updated_segment,
     weight,
@@ -28,12 +28,9 @@ def neighbor_reduce(g, num_vertices, out, *args):
     out[:] = cast(identity)
     for i in range(updated_count(g)):
         c = updated_segment(g, i)
-        u = np.uint32(segment_owner(g, c))
-        if u >= num_vertices:
-            continue  # nobody's segment
-        total = out[u]
         for slot in range(begin(g, c), end(g, c)):
             v = key(g, slot)
             if v < TOMBSTONE and is_fresh(g, slot):
-                total = combine(total, cast(edge(u, v, weight(g, slot), *args)))
-        out[u] = total
+                u = np.uint32(owner(g, c, slot))
+                if u < num_vertices:  # else the segment is free
+                    out[u] = combine(out[u], cast(edge(u, v, weight(g, slot), *args)))

@@ -1,0 +1,99 @@
+"""Schemes: the ways in which an operator walks the edges, and which of them serves a call.
+
+The host knows neither degrees nor, often, how long a frontier is, and never waits to learn it. So ``"auto"`` decides by
+what it does know, and skew is dealt with on the device, within ``"vertex"``: the units of heavy vertices are split
+across the whole grid.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from suricate.errors import RequirementError
+from suricate.types import EdgeList, StoreView
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.structures.frontier import Frontier
+
+SCHEMES = ("auto", "vertex", "bucket", "scan", "updated")
+WHOLE_GRAPH = {  #: schemes that walk segments of the storage, not vertices: why they take no vertices
+    "scan": "walks the whole graph",
+    "updated": "takes the edges inserted since graph.mark(), of the whole graph",
+}
+
+# -- what "auto" decides by, on CUDA -----------------------------------------------------------------------------------
+
+#: advance: a frontier of at most this many vertices, as far as the host knows, goes by "bucket" on backends that can
+#: scan, whose units are small: there vertices with up to 64 neighbours have several. Where most have one unit, listing
+#: all vertices first costs more than it gains, the more the longer the frontier.
+BUCKET_VERTICES = 1 << 16
+
+#: advance: in a frontier of at most this many vertices, all with more than 64 neighbours are split across blocks, not
+#: only those with more than 1,024. With so few vertices a warp for each leaves most of the device idle, and the launch
+#: that splits is there anyway. It wins while the longest walk of a warp takes longer than splitting. 0: never.
+FEW_VERTICES = 2048
+
+#: neighbor_reduce: vertices of more than this many neighbours are split across blocks, not left to one block each. It
+#: costs one more launch, and wins where one heavy vertex takes a block longer than all others take the device.
+HEAVY_DEGREE = 4096
+
+#: neighbor_reduce: at most this many vertices are split; if there are more, they keep the blocks evenly busy as it is.
+MAX_SPLIT = 4096
+
+
+def of_pull(scheme: str, view: StoreView, *, everything: bool) -> str:
+    """Return the scheme by which ``neighbor_reduce`` serves a call on CUDA; ``everything``: all vertices."""
+    if scheme == "auto" and view.can_scan and everything:
+        return "scan"
+    return _allowed(scheme, view)
+
+
+def of_push(scheme: str, view: StoreView, frontier: Frontier) -> str:
+    """Return the scheme by which ``advance`` serves a call on CUDA."""
+    if scheme == "auto" and view.can_scan:
+        if frontier.is_all and frontier.capacity == view.num_vertices:
+            return "scan"
+        if frontier.at_most <= BUCKET_VERTICES:
+            return "bucket"
+    return _allowed(scheme, view)
+
+
+def _allowed(scheme: str, view: StoreView) -> str:
+    if scheme == "scan" and not view.can_scan:
+        raise RequirementError(
+            "scheme 'scan': the storage of this backend does not know its owners; use 'vertex' or 'auto'"
+        )
+    return scheme
+
+
+# -- "updated" ---------------------------------------------------------------------------------------------------------
+
+EVERYTHING, ITERATOR, LISTED = "everything", "iterator", "listed"
+
+
+def updated_source(graph: Graph, over: str, view: StoreView) -> str:
+    """Return where to read the edges inserted since ``mark()``.
+
+    Args:
+        graph: the graph.
+        over: whose edges: of the ``"out"`` or the ``"in"`` store.
+        view: the view of that store.
+
+    Returns:
+        ``EVERYTHING`` (there is no mark, so every edge counts as inserted: an ordinary pass), ``ITERATOR`` (of the
+        cursor) or ``LISTED`` (``Store.updated``).
+    """
+    if not graph.store(over).has_mark:
+        return EVERYTHING
+    return ITERATOR if view.has_updated else LISTED
+
+
+def inserted_view(graph: Graph, over: str) -> StoreView:
+    """Return what was inserted since the mark as a graph of its own, to be walked like any other; waits on CUDA."""
+    from suricate.cursors.contiguous import view_of_edges  # imports Numba, which CUDA does without otherwise
+
+    edges, xp = graph.store(over).updated(), graph.device.xp
+    order = xp.argsort(edges.src, kind="stable")
+    ordered = EdgeList(*(None if part is None else part[order] for part in edges))
+    return view_of_edges(ordered, graph.num_vertices, xp)
