@@ -11,13 +11,16 @@ protocols of the papers: sliding windows (GPMA), and the temporal and random bat
 from __future__ import annotations
 
 import itertools
+import numbers
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from suricate.arrays import sorted_distinct
 from suricate.devices import Device, resolve_device
+from suricate.errors import ParameterError
+from suricate.parameters import flag, integer, real
 from suricate.types import MAX_VERTICES, EdgeList, edge_keys
 
 if TYPE_CHECKING:
@@ -62,11 +65,18 @@ def rmat(
         self_loops: False drops them.
         weights: (low, high), see :data:`Weights`; None: no weights.
         device: where the result lives.
+
+    Raises:
+        ParameterError: an argument is of the wrong type or out of range.
     """
-    rng, count = np.random.default_rng(seed), round(edge_factor * (1 << scale))
-    if not 1 <= scale <= 31 or min(a, b, c, 1 - a - b - c) < 0:
-        raise ValueError("scale goes from 1 to 31; a, b, c and 1 - a - b - c are probabilities")
-    src, dst = _rmat_arcs(scale, count, (a, b, c, 1 - a - b - c), rng)
+    scale = integer("rmat: scale", scale, low=1, high=31)
+    count = round(real("rmat: edge_factor", edge_factor, low=0) * (1 << scale))
+    a, b, c = (_share(f"rmat: {name}", value) for name, value in (("a", a), ("b", b), ("c", c)))
+    if a + b + c > 1 + 1e-12:
+        raise ParameterError(f"rmat: a + b + c must be at most 1, got {a} + {b} + {c}")
+    rng = _generator("rmat", seed)
+    _check_flags("rmat", permute=permute, deduplicate=deduplicate, self_loops=self_loops)
+    src, dst = _rmat_arcs(scale, count, (a, b, c, max(0.0, 1 - a - b - c)), rng)
     if permute:
         ids = rng.permutation(1 << scale).astype(np.uint32)
         src, dst = ids[src], ids[dst]
@@ -155,12 +165,15 @@ def uniform(
         device: where the result lives.
 
     Raises:
-        ValueError: there are not so many distinct arcs.
+        ParameterError: there are not so many distinct arcs; an argument is of the wrong type or out of range.
     """
-    rng = np.random.default_rng(seed)
+    num_vertices = integer("uniform: num_vertices", num_vertices, low=0, high=MAX_VERTICES)
+    num_edges = integer("uniform: num_edges", num_edges, low=0)
+    _check_flags("uniform", deduplicate=deduplicate, self_loops=self_loops)
+    rng = _generator("uniform", seed)
     most = num_vertices * (num_vertices if self_loops else num_vertices - 1)
     if num_edges > most and (deduplicate or most == 0):
-        raise ValueError(f"{num_vertices} vertices have only {most} different arcs, not {num_edges}")
+        raise ParameterError(f"{num_vertices} vertices have only {most} different arcs, not {num_edges}")
     if deduplicate:
         src, dst = _distinct_pairs(num_vertices, num_edges, most, self_loops, rng)
     else:
@@ -208,13 +221,18 @@ def grid(
         weights: (low, high), see :data:`Weights`, the same in both directions; None: no weights.
         seed: of the weights; the structure has nothing random.
         device: where the result lives.
+
+    Raises:
+        ParameterError: an argument is of the wrong type or out of range.
     """
+    width, height = (integer(f"grid: {name}", x, low=1) for name, x in (("width", width), ("height", height)))
     if width * height > MAX_VERTICES:
-        raise ValueError(f"{width} x {height} are more than {MAX_VERTICES} vertices")
+        raise ParameterError(f"grid: {width} x {height} are more than {MAX_VERTICES} vertices")
+    _check_flags("grid", symmetric=symmetric)
     ids = np.arange(width * height, dtype=np.uint32).reshape(height, width)
     src = np.concatenate((ids[:, :-1].ravel(), ids[:-1].ravel()))
     dst = np.concatenate((ids[:, 1:].ravel(), ids[1:].ravel()))
-    weight = _draw_weights(len(src), weights, np.random.default_rng(seed))
+    weight = _draw_weights(len(src), weights, _generator("grid", seed))
     return _finish(*_both_directions(src, dst, weight, symmetric), device)
 
 
@@ -238,19 +256,27 @@ def random_geometric(
         symmetric: have the arcs of both directions; False: from the lower id to the higher. In the order of (src, dst).
         weights: (low, high), see :data:`Weights`, or ``"distance"`` (float32), the same in both directions.
         device: where the result lives.
+
+    Raises:
+        ParameterError: an argument is of the wrong type or out of range.
     """
+    num_vertices = integer("random_geometric: num_vertices", num_vertices, low=0, high=MAX_VERTICES)
+    _check_flags("random_geometric", symmetric=symmetric)
+    if radius is not None and degree is None:
+        distance = real("random_geometric: radius", radius, low=0)
+    elif degree is not None and radius is None:
+        expected = real("random_geometric: degree", degree, low=0)
+        distance = float(np.sqrt(expected / (np.pi * max(num_vertices - 1, 1))))
+    else:
+        raise ParameterError("random_geometric: give either radius or degree")
+    rng = _generator("random_geometric", seed)
     from scipy.spatial import cKDTree
 
-    if (radius is None) == (degree is None):
-        raise ValueError("give either radius or degree")
-    rng = np.random.default_rng(seed)
     points = rng.random((num_vertices, 2))
-    if radius is None:
-        radius = float(np.sqrt((degree or 0) / (np.pi * max(num_vertices - 1, 1))))
-    pairs = cKDTree(points).query_pairs(radius, output_type="ndarray")
+    pairs = cKDTree(points).query_pairs(distance, output_type="ndarray")
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     src, dst = pairs[:, 0].astype(np.uint32), pairs[:, 1].astype(np.uint32)
-    if weights == "distance":
+    if isinstance(weights, str) and weights == "distance":
         weight: np.ndarray | None = np.linalg.norm(points[src] - points[dst], axis=1).astype(np.float32)
     else:
         weight = _draw_weights(len(src), weights, rng)
@@ -269,12 +295,12 @@ def existing_edges(edges: EdgeList, size: int, *, seed: Seed = 0) -> EdgeList:
     """Return ``size`` random ones of ``edges`` (each place at most once, in random order), with their weights.
 
     Raises:
-        ValueError: there are fewer edges.
+        ParameterError: there are fewer edges.
     """
-    count = len(edges.src)
+    count, size = len(edges.src), integer("size", size, low=0)
     if size > count:
-        raise ValueError(f"cannot choose {size} of {count} edges")
-    chosen = np.random.default_rng(seed).choice(count, size, replace=False)
+        raise ParameterError(f"cannot choose {size} of {count} edges")
+    chosen = _generator("existing_edges", seed).choice(count, size, replace=False)
     return EdgeList(*(None if part is None else part[chosen] for part in edges))
 
 
@@ -299,7 +325,9 @@ def mixed(
     """
     from suricate.delta import Batch
 
-    rng, inserts = np.random.default_rng(seed), round(size * insert_fraction)
+    size = integer("mixed: size", size, low=0)
+    inserts = round(size * _share("mixed: insert_fraction", insert_fraction))
+    rng = _generator("mixed", seed)
     delete = existing_edges(EdgeList(edges.src, edges.dst), size - inserts, seed=rng)
     return Batch(insert=uniform_pairs(num_vertices, inserts, seed=rng, weights=weights), delete=delete)
 
@@ -327,8 +355,8 @@ def sliding_window(
     """
     from suricate.delta import Batch
 
-    if not 1 <= slide <= window:
-        raise ValueError("window and slide are numbers of edges: 1 <= slide <= window")
+    window = integer("sliding_window: window", window, low=1)
+    slide = integer("sliding_window: slide", slide, low=1, high=window)
     stream = _in_order(EdgeList(src, dst, weight), time)
     again = _next_occurrence(stream)
     begin, end, count = 0, min(window, len(stream.src)), len(stream.src)
@@ -361,9 +389,11 @@ def temporal_batches(
     """
     from suricate.delta import Batch
 
+    batches = integer("temporal_batches: batches", batches, low=0)
+    share = _share("temporal_batches: initial_fraction", initial_fraction)
     stream = _in_order(EdgeList(src, dst, weight), time)
     count = len(stream.src)
-    first = round(count * initial_fraction)
+    first = round(count * share)
     ends = first + np.arange(batches + 1) * (count - first) // max(batches, 1)
     yield Batch(insert=_part(stream, 0, first))
     for begin, end in itertools.pairwise(ends.tolist()):
@@ -373,13 +403,45 @@ def temporal_batches(
 # -- shared ------------------------------------------------------------------------------------------------------------
 
 
+def _share(label: str, value: float) -> float:
+    """Return a number from 0 to 1."""
+    return real(label, value, low=0, high=1, include_high=True)
+
+
+def _check_flags(generator: str, **flags: bool) -> None:
+    for name, value in flags.items():
+        flag(f"{generator}: {name}", value)
+
+
+def _generator(name: str, seed: Seed) -> np.random.Generator:
+    """Return the random numbers of ``seed``: an integer of at least 0, or a generator, which goes on."""
+    return (
+        seed if isinstance(seed, np.random.Generator) else np.random.default_rng(integer(f"{name}: seed", seed, low=0))
+    )
+
+
 def _draw_weights(count: int, weights: Weights | None, rng: np.random.Generator) -> np.ndarray | None:
     if weights is None:
         return None
-    low, high = weights
+    low, high = _weight_range(weights)
     if isinstance(low, int) and isinstance(high, int):
         return rng.integers(low, high, count, np.int32, endpoint=True)
     return (low + (high - low) * rng.random(count, np.float32)).astype(np.float32)
+
+
+def _weight_range(weights: Any) -> tuple[float, float]:
+    """Return ``weights`` as two integers or two floats, in order."""
+    try:
+        low, high = weights
+    except (TypeError, ValueError):
+        raise ParameterError(f"weights must be (low, high), got {weights!r}") from None
+    if isinstance(low, numbers.Integral) and isinstance(high, numbers.Integral):
+        limits = np.iinfo(np.int32)
+        low = integer("weights: low", low, low=int(limits.min), high=int(limits.max))
+        return low, integer("weights: high", high, low=low, high=int(limits.max))
+    limit = float(np.finfo(np.float32).max)
+    low = real("weights: low", low, low=-limit, high=limit, include_high=True)
+    return low, real("weights: high", high, low=low, high=limit, include_high=True)
 
 
 def _without_loops(src: np.ndarray, dst: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

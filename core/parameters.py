@@ -16,8 +16,8 @@ import numpy as np
 from suricate.errors import ParameterError
 
 
-def integer(label: str, value: Any, *, low: int | None = None) -> int:
-    """Return an integer of at least ``low``; neither a bool nor a float is one."""
+def integer(label: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
+    """Return an integer from ``low`` to ``high``; neither a bool nor a float is one."""
     try:
         number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
@@ -26,19 +26,31 @@ def integer(label: str, value: Any, *, low: int | None = None) -> int:
         raise ParameterError(f"{label} must be an integer, got {value!r}")
     if low is not None and number < low:
         raise ParameterError(f"{label} must be at least {low}, got {value!r}")
+    if high is not None and number > high:
+        raise ParameterError(f"{label} must be at most {high}, got {value!r}")
     return number
 
 
-def real(label: str, value: Any, *, low: float, high: float = math.inf, include_low: bool = True) -> float:
-    """Return a number in ``[low, high)``, or in ``(low, high)``; NaN and infinity never are."""
+def real(
+    label: str,
+    value: Any,
+    *,
+    low: float,
+    high: float = math.inf,
+    include_low: bool = True,
+    include_high: bool = False,
+) -> float:
+    """Return a number from ``low`` to ``high``, each of them included or not; NaN and infinity never are."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise ParameterError(f"{label} must be a number, got {value!r}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not low <= number < high or (number == low and not include_low):
-        raise ParameterError(f"{label} must be in {'[' if include_low else '('}{low:g}, {high:g}), got {value!r}")
+    is_inside = low <= number <= high and (include_low or number > low) and (include_high or number < high)
+    if not is_inside or math.isinf(number):
+        opening, closing = "[" if include_low else "(", "]" if include_high else ")"
+        raise ParameterError(f"{label} must be in {opening}{low:g}, {high:g}{closing}, got {value!r}")
     return number
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suricate import generators
+from suricate.errors import ParameterError
 from suricate.types import EdgeList, edge_keys
 
 
@@ -86,10 +87,60 @@ def test_rmat_is_skewed():
     assert np.count_nonzero(degrees == 0) > 500
 
 
-@pytest.mark.parametrize("arguments", [(0,), (32,), (4, 16, 0.9, 0.2, 0.1), (4, 16, -0.1, 0.5, 0.5)])
-def test_rmat_arguments(arguments):
-    with pytest.raises(ValueError, match="probabilities"):
-        generators.rmat(*arguments)
+NAN = float("nan")
+BAD = [
+    (generators.rmat, {"scale": 0}, "scale must be at least 1"),
+    (generators.rmat, {"scale": 32}, "scale must be at most 31"),
+    (generators.rmat, {"scale": 1.5}, "scale must be an integer"),
+    (generators.rmat, {"scale": True}, "scale must be an integer"),
+    (generators.rmat, {"scale": NAN}, "scale must be an integer"),
+    (generators.rmat, {"scale": 4, "edge_factor": -1}, "edge_factor must be in"),
+    (generators.rmat, {"scale": 4, "edge_factor": NAN}, "edge_factor must be in"),
+    (generators.rmat, {"scale": 4, "edge_factor": "16"}, "edge_factor must be a number"),
+    (generators.rmat, {"scale": 4, "a": 0.9, "b": 0.2, "c": 0.1}, r"a \+ b \+ c must be at most 1"),
+    (generators.rmat, {"scale": 4, "a": -0.1}, "a must be in"),
+    (generators.rmat, {"scale": 4, "b": NAN}, "b must be in"),
+    (generators.rmat, {"scale": 4, "permute": "no"}, "permute must be True or False"),
+    (generators.rmat, {"scale": 4, "seed": -1}, "seed must be at least 0"),
+    (generators.rmat, {"scale": 4, "seed": 0.5}, "seed must be an integer"),
+    (generators.rmat, {"scale": 4, "weights": 3}, r"weights must be \(low, high\)"),
+    (generators.rmat, {"scale": 4, "weights": (5, 1)}, "high must be at least 5"),
+    (generators.rmat, {"scale": 4, "weights": (1, 2**31)}, "high must be at most"),
+    (generators.rmat, {"scale": 4, "weights": (0.0, NAN)}, "high must be in"),
+    (generators.uniform, {"num_vertices": 2.0, "num_edges": 1}, "num_vertices must be an integer"),
+    (generators.uniform, {"num_vertices": -1, "num_edges": 0}, "num_vertices must be at least 0"),
+    (generators.uniform, {"num_vertices": 2**32, "num_edges": 0}, "num_vertices must be at most"),
+    (generators.uniform, {"num_vertices": 4, "num_edges": -2}, "num_edges must be at least 0"),
+    (generators.uniform, {"num_vertices": 4, "num_edges": 2, "self_loops": 1}, "self_loops must be True or False"),
+    (generators.grid, {"width": 0, "height": 0}, "width must be at least 1"),
+    (generators.grid, {"width": 3, "height": 2.5}, "height must be an integer"),
+    (generators.grid, {"width": 2**17, "height": 2**17}, "more than"),
+    (generators.random_geometric, {"num_vertices": 9, "radius": NAN}, "radius must be in"),
+    (generators.random_geometric, {"num_vertices": 9, "degree": -1}, "degree must be in"),
+    (generators.random_geometric, {"num_vertices": 9, "degree": 1, "radius": 1}, "either radius or degree"),
+    (generators.uniform_pairs, {"num_vertices": 9, "size": 1.5}, "must be an integer"),
+]
+
+
+@pytest.mark.parametrize(("generator", "arguments", "says"), BAD)
+def test_bad_arguments(generator, arguments, says):
+    with pytest.raises(ParameterError, match=says):
+        generator(**arguments)
+
+
+def test_bad_batches():
+    edges = generators.uniform(9, 20)
+    for size in (-1, 1.5, 21):
+        with pytest.raises(ParameterError):
+            generators.existing_edges(edges, size)
+    for fraction in (-0.1, 1.1, NAN, True):
+        with pytest.raises(ParameterError, match="insert_fraction"):
+            generators.mixed(edges, 9, 4, insert_fraction=fraction)
+        with pytest.raises(ParameterError, match="initial_fraction"):
+            next(generators.temporal_batches([0], [1], initial_fraction=fraction))
+    for batches in (-1, 2.5):
+        with pytest.raises(ParameterError, match="batches"):
+            next(generators.temporal_batches([0], [1], batches=batches))
 
 
 # -- uniform, grid, geometric ------------------------------------------------------------------------------------------
@@ -243,9 +294,9 @@ def test_temporal_batches_cover_the_stream_in_order(stream, fraction, count, tim
     assert all(batch.delete is None for batch in batches)
 
 
-@pytest.mark.parametrize(("window", "slide"), [(0, 1), (0, 0), (5, 0), (5, 6)])
+@pytest.mark.parametrize(("window", "slide"), [(0, 1), (0, 0), (5, 0), (5, 6), (5, 1.5), (True, 1)])
 def test_window_arguments(window, slide):
-    with pytest.raises(ValueError, match="slide"):
+    with pytest.raises(ParameterError, match="sliding_window: "):
         next(generators.sliding_window([0], [1], window=window, slide=slide))
 
 
