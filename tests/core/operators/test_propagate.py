@@ -145,13 +145,14 @@ def test_steps_by_the_host_give_the_same(device):
     """The fallback for devices without cooperative launches."""
     if not device.is_cuda:
         pytest.skip("CUDA only")
-    from suricate.operators import checks, cuda
+    from suricate.operators import checks
+    from suricate.operators.cuda import driver
 
     case = make_case("slabhash", device, "int32")
     distance = device.xp.full(case.n, np.inf)
     distance[2] = 0
     bound = checks.bind(case.graph, relax, (distance,), "min")
     start = su.Frontier.from_vertices(case.graph, [2])
-    steps = cuda._propagate_by_host(case.graph, bound, start, distance, 10**6)
+    steps = driver._propagate_by_host(case.graph, bound, start, distance, 10**6)
     np.testing.assert_array_equal(case.host(distance), csgraph.dijkstra(matrix(case), indices=2))
     assert steps > PATH / 2
