@@ -14,6 +14,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import threading
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,8 @@ from types import ModuleType
 import numpy as np
 
 from suricate.files import replacing
+
+_lock = threading.Lock()  # of loading modules
 
 
 def load_module(template: str, text: str, cursor: str | None) -> ModuleType:
@@ -36,12 +39,15 @@ def load_module(template: str, text: str, cursor: str | None) -> ModuleType:
     versions = (numba.__version__, np.__version__, sys.version, _source_digest(cursor))
     digest = hashlib.sha256("\0".join((text, *versions)).encode()).hexdigest()[:24]
     name = f"suricate_{template}_{digest}"
-    if name in sys.modules:
-        return sys.modules[name]
     path = cache_folder() / f"{name}.py"
     if not path.exists():
         with replacing(path) as file:
             file.write(text.encode())
+    with _lock:  # another thread may be loading it
+        return sys.modules.get(name) or _imported(name, path)
+
+
+def _imported(name: str, path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

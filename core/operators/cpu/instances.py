@@ -1,31 +1,20 @@
 """Instances of the CPU templates: a Numba module per combination of template, cursor, edge function and reduction.
 
-Numba cannot keep closures on disk, so every instance is written as a Python file of its own: the template in which the
-import of ``bindings`` is replaced by the imports of the backend's cursor, the edge function and the reduction. Its name
-is a digest of all of that, so a file never changes and Numba's own disk cache, which lies beside it, stays valid. The
-folder is ``$SURICATE_CACHE_DIR``, else ``$XDG_CACHE_HOME/suricate``, else ``~/.cache/suricate``; where that cannot be
-written, a temporary folder that lives as long as the process.
+An instance is the template in which the import of ``bindings`` is replaced by the imports of the backend's cursor, the
+edge function and the reduction. It is kept as a file (see ``suricate.generated``).
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.util
-import os
 import re
-import sys
-import tempfile
 import threading
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 
-from suricate.files import replacing
+from suricate.generated import load_module
 from suricate.operators.call import Call, identity_of
 from suricate.types import StoreView
 
@@ -60,7 +49,7 @@ def instance(template: str, view: StoreView | None, call: Call, dtype: np.dtype,
             module = _instances.get(key)
             if module is None:
                 text = _module_text(template, view, call, dtype, over)
-                module = _instances[key] = _load(template, text, cursor)
+                module = _instances[key] = load_module(template, text, cursor)
     return module
 
 
@@ -114,54 +103,3 @@ def _edge_text(call: Call, parameters: list[str], over: str) -> str:
 
 def _literal(value: Any) -> str:
     return f"np.{value.dtype.name}('{value}')" if value.dtype.kind == "f" else f"np.{value.dtype.name}({int(value)})"
-
-
-def _load(template: str, text: str, cursor: str | None) -> ModuleType:
-    """Import the instance with this text, from its file in the cache folder."""
-    versions = (numba.__version__, np.__version__, sys.version, _source_digest(cursor))
-    digest = hashlib.sha256("\0".join((text, *versions)).encode()).hexdigest()[:24]
-    name = f"suricate_{template}_{digest}"
-    path = cache_folder() / f"{name}.py"
-    if not path.exists():
-        with replacing(path) as file:  # another process never reads half of it
-            file.write(text.encode())
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where Numba looks for it when it loads machine code from disk
-    spec.loader.exec_module(module)
-    return module
-
-
-@cache
-def _source_digest(cursor: str | None) -> str:
-    """Return a digest of the package of a cursor module: Numba does not notice changes in what an instance imports."""
-    if cursor is None:
-        return ""
-    file = sys.modules[cursor].__file__ if cursor in sys.modules else importlib.import_module(cursor).__file__
-    assert file is not None
-    sources = sorted(Path(file).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-
-
-@cache
-def cache_folder() -> Path:
-    """Return the folder of the generated modules; it exists and can be written."""
-    named = os.environ.get("SURICATE_CACHE_DIR")
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(named) if named else Path(base) / "suricate"
-    writable = _existing_ancestor(folder)
-    if os.access(writable, os.W_OK | os.X_OK) and writable.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-    return Path(_temporary_folder().name)
-
-
-def _existing_ancestor(folder: Path) -> Path:
-    return next(parent for parent in (folder, *folder.parents) if parent.exists())
-
-
-@cache
-def _temporary_folder() -> tempfile.TemporaryDirectory:
-    return tempfile.TemporaryDirectory(prefix="suricate-")

@@ -20,6 +20,7 @@ TEMPLATES = {"advance.cu", "filter.cu", "intersect.cu", "neighbor_reduce.cu", "p
 SCRIPT = """
 import numpy as np
 import suricate as su
+from suricate.generated import cache_folder
 from suricate.operators.cpu import instances as cpu
 
 def product(u, v, w, x):
@@ -28,7 +29,7 @@ def product(u, v, w, x):
 g = su.Graph(3, backend="csr_baseline", device="cpu")
 g.insert_edges([0, 0, 1], [1, 2, 2])
 print(su.neighbor_reduce(g, product, args=(np.array([1.0, 2.0, 4.0]),)).tolist())
-print(cpu.cache_folder())
+print(cache_folder())
 stats = next(iter(cpu._instances.values())).neighbor_reduce.stats
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
