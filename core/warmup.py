@@ -1,0 +1,121 @@
+"""Compiling ahead what common calls need, so that nobody waits for it (``suricate warmup``).
+
+Kernels are compiled when they are first called and kept on disk. Warming up makes those calls, on tiny graphs: updates
+and queries of a backend, unweighted and weighted, every algorithm kept current, and the readers of text files.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from suricate import plugins
+from suricate.algorithm import Algorithm
+from suricate.devices import Device, resolve_device
+from suricate.graph import Graph
+
+VERTICES, EDGES = 500, 6_000  # enough that vertices outgrow what they begin with
+Step = tuple[str, Callable[[], None]]  #: what it is for, and the calls
+
+
+def warm_up(
+    *, backend: str | None = None, device: str = "auto", report: Callable[[str, float], None] | None = None
+) -> float:
+    """Compile what common calls need on ``device``; return the seconds that it took.
+
+    Args:
+        backend: name of the backend; None: the default one of the device.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
+        report: called after each step with what it was for and the seconds it took.
+
+    Raises:
+        UnknownNameError, DeviceError: there is no such backend or device.
+    """
+    place = resolve_device(device)
+    name = plugins.default_backend(place).name if backend is None else plugins.backend(backend).name
+    began = time.perf_counter()
+    for what, run in _steps(name, place):
+        start = time.perf_counter()
+        run()
+        if report is not None:
+            report(what, time.perf_counter() - start)
+    return time.perf_counter() - began
+
+
+def _steps(backend: str, device: Device) -> Iterator[Step]:
+    for weight_dtype in (None, "float32"):
+        kind = "unweighted" if weight_dtype is None else f"{weight_dtype} weights"
+        yield f"{backend}: updates and queries, {kind}", lambda dtype=weight_dtype: _update(backend, device, dtype)  # type: ignore[misc]
+    for name in plugins.algorithms():
+        algorithm = plugins.algorithm(name)
+        if _needs_no_parameters(algorithm):
+            yield f"{backend}: {name}", lambda algorithm=algorithm: _track(algorithm, backend, device)  # type: ignore[misc]
+    yield "reading edge lists and CSV files", _read
+
+
+def _needs_no_parameters(algorithm: type[Algorithm]) -> bool:
+    parameters = inspect.signature(algorithm).parameters.values()
+    return all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+
+
+def _edges() -> tuple[np.ndarray, np.ndarray]:
+    """Return random edges, a third of them of one vertex."""
+    src, dst = np.random.default_rng(1).integers(0, VERTICES, (2, EDGES)).astype(np.uint32)
+    src[: EDGES // 3] = 0
+    return src, dst
+
+
+def _update(backend: str, device: Device, weight_dtype: str | None) -> None:
+    graph = Graph(VERTICES, backend=backend, device=device, weight_dtype=weight_dtype)
+    for xp in {np, device.xp}:  # arrays of the host, and of the device
+        src, dst = (xp.asarray(ids) for ids in _edges())
+        weight = None if weight_dtype is None else xp.ones(EDGES, weight_dtype)
+        few = graph.insert_edges(src[:100], dst[:100], None if weight is None else weight[:100])
+        many = graph.insert_edges(src, dst, weight)
+        graph.has_edges(src, dst)
+        gone = graph.delete_edges(src[: EDGES // 2], dst[: EDGES // 2])
+        assert few.num_inserted + many.num_inserted >= gone.num_deleted  # counts are worked out when they are read
+    if weight_dtype is not None:
+        graph.edge_weights(src, dst, default=0)
+    graph.degrees()
+    graph.edges()
+    graph.neighbors(0)
+    graph.synchronize()
+
+
+def _track(algorithm: type[Algorithm], backend: str, device: Device) -> None:
+    requires = algorithm.requires
+    graph = Graph(
+        VERTICES,
+        backend=backend,
+        device=device,
+        in_edges=requires.in_edges,
+        directed=not requires.undirected,
+        weight_dtype="float32" if requires.weighted else None,
+    )
+    src, dst = (device.xp.asarray(ids) for ids in _edges())
+    weight = device.xp.ones(EDGES, np.float32) if requires.weighted else None
+    tracker = graph.track(algorithm)
+    graph.insert_edges(src, dst, weight)
+    graph.delete_edges(src[::10], dst[::10])
+    assert tracker.result is not None  # worked out when it is read
+    graph.synchronize()
+
+
+def _read() -> None:
+    from suricate.io import read
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text, relabel in (
+            ("edges.txt", "0 1\n1 2\n", False),
+            ("numbers.csv", "source,target,weight\n10,11,0.5\n11,12,1e3\n", True),
+            ("names.csv", "source,target,weight\nann,bob,0.5\nbob,eve,2\n", True),
+        ):
+            path = Path(folder) / name
+            path.write_text(text)
+            read(path, relabel=relabel)

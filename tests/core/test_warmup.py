@@ -1,0 +1,61 @@
+"""Compiling ahead: what `suricate warmup` has called, later processes load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from suricate.errors import DeviceError, UnknownNameError
+from suricate.warmup import warm_up
+
+SCRIPT = """
+from numba.core import event
+from suricate.warmup import warm_up
+
+class Compiled(event.Listener):
+    names = []
+
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        if function.__module__.startswith("suricate"):
+            self.names.append(f"{function.__module__}.{function.__qualname__}")
+
+    def on_end(self, event):
+        pass
+
+steps = []
+warm_up(backend="csr_baseline", device="cpu", report=lambda what, seconds: steps.append(what))
+print(*steps, sep="\\n")
+event.register("numba:compile", Compiled())
+import numpy as np
+import suricate as su
+g = su.Graph(1_000, backend="csr_baseline", device="cpu")
+reach, ranks = g.track("bfs", source=0), g.track("pagerank")
+src, dst = np.random.default_rng(1).integers(0, 1_000, (2, 2_000))
+g.insert_edges(src, dst)
+g.delete_edges(src[:100], dst[:100])
+g.has_edges(src, dst)
+ranks.result, reach.result
+assert not Compiled.names, Compiled.names
+"""
+
+
+def test_the_first_example_compiles_nothing_after_warming_up(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    steps = done.stdout.splitlines()
+    assert "csr_baseline: updates and queries, unweighted" in steps
+    assert "csr_baseline: bfs" in steps
+    assert "csr_baseline: pagerank" in steps
+    assert steps[-1] == "reading edge lists and CSV files"
+
+
+def test_unknown_names():
+    with pytest.raises(UnknownNameError):
+        warm_up(backend="nothing")
+    with pytest.raises(DeviceError):
+        warm_up(device="tpu")
