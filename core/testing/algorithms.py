@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
@@ -16,11 +18,22 @@ from suricate.algorithm import Algorithm
 from suricate.errors import RequirementError
 from suricate.plugins import backends
 from suricate.store import Store
+from suricate.testing import changes
+from suricate.testing.changes import CHANGE_KINDS, CHANGES, Changer, Script
 from suricate.testing.draws import device_params, run_examples
-from suricate.types import EdgeList
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+
+Params = Mapping[str, Any]
+
+NAN = float("nan")
+WRONG_VALUES: dict[type, tuple[Any, ...]] = {  #: of parameters, by the type of their default
+    int: (1.5, "1", True, None, NAN, [1]),
+    float: ("1", True, None, NAN, [0.5]),
+    bool: ("no", 2, None),
+    str: (5, "no such value", None),
+}
 
 
 class Variant(NamedTuple):
@@ -44,19 +57,12 @@ VARIANTS = (
     Variant(in_edges=True, weight_dtype="int32"),
 )
 
-CHANGE_KINDS = ("insert", "delete", "mixed", "insert_vertices", "replace", "delete_vertices", "nothing")
-
-CHANGES = st.lists(
-    st.tuples(
-        st.sampled_from([*CHANGE_KINDS, "insert", "delete"]), st.sampled_from((1, 3, 20)), st.integers(0, 2**32 - 1)
-    ),
-    min_size=1,
-    max_size=5,
-)
-
 
 class AlgorithmConformance:
     """The test of an algorithm; a subclass named ``Test...`` sets ``algorithm`` and defines :meth:`oracle`.
+
+    Where the subclass defines neither :meth:`oracle` nor :meth:`verify`, results are compared with the
+    ``reference()`` of the algorithm, if it brings one.
 
     Attributes:
         algorithm: the class under test.
@@ -71,7 +77,7 @@ class AlgorithmConformance:
     """
 
     algorithm: ClassVar[type[Algorithm]]
-    params: ClassVar[Sequence[Mapping[str, Any]]] = ({},)
+    params: ClassVar[Sequence[Params]] = ({},)
     backends: ClassVar[Sequence[str | type[Store]] | None] = None
     devices: ClassVar[Sequence[str]] = ("cpu", "cuda")
     weights: ClassVar[Sequence[float]] = (1, 2, 3, 7)
@@ -132,43 +138,16 @@ class AlgorithmConformance:
             pytest.skip(f"{backend.name} does not run on {device_kind}")
         return Graph(self.num_vertices, backend=backend, device=device_kind, **variant._asdict())
 
-    def draw(self, graph: Graph, rng: np.random.Generator, count: int) -> tuple[np.ndarray, ...]:
-        """Return ``count`` random edges to insert, ``(src, dst)`` or ``(src, dst, weight)``."""
-        edges = tuple(rng.integers(0, graph.num_vertices, count) for _ in range(2))
-        if graph.weight_dtype is None:
-            return edges
-        return (*edges, rng.choice(np.array(self.weights), count).astype(graph.weight_dtype))
+    def changer(self, graph: Graph, seed: int) -> Changer:
+        """Return what changes ``graph``, always in the same way for a seed."""
+        return Changer(graph, self.weights, seed)
 
-    def some(self, graph: Graph, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return up to ``count`` random edges of the graph, ``(src, dst)``."""
-        src, dst, _ = self.arcs(graph)
-        at = rng.integers(0, len(src), count if len(src) else 0)
-        return src[at], dst[at]
+    def brings_oracle(self) -> bool:
+        """Return whether the subclass defines :meth:`oracle` or :meth:`verify`."""
+        base, kit = AlgorithmConformance, type(self)
+        return kit.oracle is not base.oracle or kit.verify is not base.verify
 
-    def arcs(self, graph: Graph) -> EdgeList:
-        """Return the arcs of the graph in host arrays."""
-        parts = graph.store("out").edges()
-        return EdgeList(*(None if part is None else graph.device.to_numpy(part) for part in parts))
-
-    def change(self, graph: Graph, kind: str, count: int, seed: int) -> None:
-        """Change the graph in one call."""
-        from suricate.delta import Batch
-
-        rng = np.random.default_rng(seed)
-        if kind == "insert_vertices":
-            graph.insert_vertices(count)
-            return
-        if kind == "delete_vertices":
-            graph.delete_vertices(np.unique(rng.integers(0, graph.num_vertices, min(count, 3))))
-            return
-        insert = self.draw(graph, rng, count) if kind in ("insert", "mixed") else None
-        if kind == "replace":
-            src, dst = self.some(graph, rng, count)
-            insert = (src, dst, *self.draw(graph, rng, len(src))[2:])
-        delete = self.some(graph, rng, count) if kind in ("delete", "mixed") else None
-        graph.apply(Batch(insert=insert, delete=delete))
-
-    def judge(self, result: Any, graph: Graph, params: Mapping[str, Any]) -> None:
+    def judge(self, result: Any, graph: Graph, params: Params) -> None:
         """Verify a result against the arcs of ``graph``."""
         xp = graph.device.xp
         parts = result if isinstance(result, tuple) else (result,)
@@ -176,18 +155,55 @@ class AlgorithmConformance:
             assert not hasattr(part, "dtype") or isinstance(part, (xp.ndarray, np.generic)), "result on another device"
         host = [graph.device.to_numpy(part) if isinstance(part, xp.ndarray) else part for part in parts]
         form = getattr(type(result), "_make", tuple)  # a NamedTuple stays one
-        self.verify(
-            form(host) if isinstance(result, tuple) else host[0], graph.num_vertices, *self.arcs(graph), **params
-        )
+        answer = form(host) if isinstance(result, tuple) else host[0]
+        arcs = self.changer(graph, 0).arcs()
+        if self.brings_oracle() or not self.algorithm.has_reference():
+            self.verify(answer, graph.num_vertices, *arcs, **params)
+            return
+        right = self.algorithm.reference(*arcs, graph.num_vertices, graph.directed, **params)
+        wrong = self.algorithm.mismatch(answer, right, **params)
+        assert wrong is None, wrong
 
-    # -- tests ---------------------------------------------------------------------------------------------------------
+    def refuses(self, graph: Graph, **params: Any) -> bool:
+        """Return whether a parameter that takes the place of a right one is refused."""
+        try:
+            graph.track(self.algorithm, **{**self.params[0], **params})
+        except (TypeError, ValueError):
+            return True
+        return False
+
+    def overwrite(self, result: Any, graph: Graph) -> None:
+        """Write to every array of a result; those that are read-only are left alone."""
+        for part in result if isinstance(result, tuple) else (result,):
+            if isinstance(part, graph.device.xp.ndarray):
+                with suppress(ValueError):  # read-only
+                    part[...] = part[::-1] + part.dtype.type(1)
+
+    def follow(self, script: Script, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
+        """Track the algorithm through a script of changes, and compare after each."""
+        graph = self.build(backend, device_kind, variant)
+        changer = self.changer(graph, 50)
+        graph.insert_edges(*changer.draw(3 * self.num_vertices))
+        tracker = graph.track(self.algorithm, **params)
+        for _ in script(changer):
+            self.judge(tracker.result, graph, params)
+
+    def a_graph(self) -> Graph:
+        """Return a graph on the CPU that has what the algorithm needs; skips the test if there is none."""
+        able = [cls for cls in self.backend_classes() if "cpu" in cls.devices]
+        kinds = [variant for variant in VARIANTS if self.lacks(variant) is None]
+        if not able or not kinds:
+            pytest.skip("no backend runs on the CPU, or no kind of graph has what the algorithm needs")
+        return self.build(able[0], "cpu", kinds[0])
+
+    # -- the class -----------------------------------------------------------------------------------------------------
 
     def test_is_named(self) -> None:
         """The algorithm is an Algorithm with a name and a docstring, and every parameter has a keyword."""
         assert issubclass(self.algorithm, Algorithm)
         assert isinstance(self.algorithm.name, str)
-        assert self.algorithm.name
-        assert self.algorithm.__doc__
+        assert self.algorithm.name, "it has no name"
+        assert self.algorithm.__doc__, "it has no docstring"
         for p in list(inspect.signature(self.algorithm).parameters.values()):
             assert p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY), f"{p} cannot be given as a keyword"
 
@@ -199,39 +215,98 @@ class AlgorithmConformance:
         with pytest.raises(RequirementError, match="build"):
             self.build(able[0], "cpu", refused).track(self.algorithm, **self.params[0])
 
-    def test_compute(self, backend: type[Store], device_kind: str, variant: Variant, params: Mapping[str, Any]) -> None:
+    def test_parameters(self) -> None:
+        """Values of another type than the default's are refused: no 1.5 for 1, no text for a number, no NaN."""
+        graph = self.a_graph()
+        for name, parameter in inspect.signature(self.algorithm).parameters.items():
+            for value in WRONG_VALUES.get(type(parameter.default), ()):
+                assert self.refuses(graph, **{name: value}), f"{name}={value!r} was accepted"
+        assert self.refuses(graph, no_such_parameter=1), "an unknown parameter was accepted"
+
+    def test_reference(self, variant: Variant, params: Params) -> None:
+        """What the algorithm brings as its ``reference()`` is right."""
+        if not self.algorithm.has_reference() or not self.brings_oracle():
+            pytest.skip("there are no two answers to compare")
+        graph = self.a_graph()
+        graph = self.build(type(graph.store("out")), "cpu", variant)
+        for count in (0, self.num_vertices, 6 * self.num_vertices):
+            graph.insert_edges(*self.changer(graph, count).draw(count))
+            arcs = self.changer(graph, 0).arcs()
+            answer = self.algorithm.reference(*arcs, graph.num_vertices, graph.directed, **params)
+            self.verify(answer, graph.num_vertices, *arcs, **params)
+
+    # -- results -------------------------------------------------------------------------------------------------------
+
+    def test_compute(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
         """From scratch: a graph without edges, a sparse one, a dense one; the graph is left alone."""
         for count in (0, self.num_vertices, self.num_vertices**2):
             graph = self.build(backend, device_kind, variant)
-            graph.insert_edges(*self.draw(graph, np.random.default_rng(count), count))
+            graph.insert_edges(*self.changer(graph, count).draw(count))
             self.algorithm.demand(graph)
             version, instance = graph.version, self.algorithm(**params)
             instance.compute(graph)
             self.judge(instance.result, graph, params)
             assert graph.version == version, "compute() changed the graph"
 
-    def test_every_change(
-        self, backend: type[Store], device_kind: str, variant: Variant, params: Mapping[str, Any]
+    def test_results_belong_to_the_caller(
+        self, backend: type[Store], device_kind: str, variant: Variant, params: Params
     ) -> None:
+        """Writing to a result, of the algorithm or its tracker, changes neither later reads nor later updates."""
+        graph = self.build(backend, device_kind, variant)
+        changer = self.changer(graph, 51)
+        graph.insert_edges(*changer.draw(3 * self.num_vertices))
+        instance = self.algorithm(**params)
+        instance.compute(graph)
+        self.overwrite(instance.result, graph)
+        self.judge(instance.result, graph, params)
+        tracker = graph.track(self.algorithm, **params)
+        for _ in range(2):
+            self.overwrite(tracker.result, graph)
+            self.judge(tracker.result, graph, params)
+            changer.change("mixed", 20)
+            self.judge(tracker.result, graph, params)
+
+    def test_every_change(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
         """After changes of every kind a tracker gives what the oracle gives."""
         graph = self.build(backend, device_kind, variant)
         tracker = graph.track(self.algorithm, **params)
         for seed, kind in enumerate(CHANGE_KINDS * 2):
-            self.change(graph, kind, 20, seed)
+            self.changer(graph, seed).change(kind, 20)
             self.judge(tracker.result, graph, params)
 
-    def test_update(self, backend: type[Store], device_kind: str, variant: Variant, params: Mapping[str, Any]) -> None:
-        """So after random sequences of them; a failure is reported with the shortest sequence that shows it."""
+    def test_self_loops(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
+        """So after self-loops of all vertices came and went."""
+        self.follow(changes.self_loops, backend, device_kind, variant, params)
+
+    def test_deleted_vertices(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
+        """So after vertices, those that parameters name among them, were isolated, deleted and given out again."""
+        named = [value for value in params.values() if isinstance(value, int) and 0 < value < self.num_vertices]
+        chosen = list(dict.fromkeys([*named, 0, self.num_vertices // 2]))
+        script = partial(changes.deleted_vertices, chosen=chosen)
+        self.follow(script, backend, device_kind, variant, params)
+
+    def test_mixed_batches(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
+        """So after batches that delete and insert, the same edges among them."""
+        self.follow(changes.mixed_batches, backend, device_kind, variant, params)
+
+    def test_replaced_weights(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
+        """So after weights of present edges were replaced."""
+        if variant.weight_dtype is None:
+            pytest.skip("no weights")
+        self.follow(changes.replaced_weights, backend, device_kind, variant, params)
+
+    def test_update(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
+        """So after random sequences of changes; a failure is reported with the shortest sequence that shows it."""
         count = min(10, settings().max_examples) if self.examples is None else self.examples
         self.build(backend, device_kind, variant)  # skips here, not inside an example
 
-        def body(density: int, changes: list[tuple[str, int, int]]) -> None:
+        def body(density: int, steps: list[tuple[str, int, int]]) -> None:
             graph = self.build(backend, device_kind, variant)
-            graph.insert_edges(*self.draw(graph, np.random.default_rng(density), density * self.num_vertices))
+            graph.insert_edges(*self.changer(graph, density).draw(density * self.num_vertices))
             tracker = graph.track(self.algorithm, **params)
-            for step in changes:
-                self.change(graph, *step)
+            for kind, size, seed in steps:
+                self.changer(graph, seed).change(kind, size)
                 self.judge(tracker.result, graph, params)
             self.judge(graph.compute(self.algorithm, **params), graph, params)
 
-        run_examples(body, count, density=st.integers(0, 4), changes=CHANGES)
+        run_examples(body, count, density=st.integers(0, 4), steps=CHANGES)

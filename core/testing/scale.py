@@ -37,6 +37,9 @@ def ids_beyond_16_bits(model: ModelledStore) -> None:
     model.insert(src[half[::2]], dst[half[::2]], weights_for(model, rng, len(half[::2])))
     model.delete_vertices(ids[1::3])
     model.verify(rng)
+    model.resize(2 * MANY_VERTICES)
+    model.insert(ids, ids + np.uint32(MANY_VERTICES), weights_for(model, rng, len(ids)))
+    model.verify(rng)
 
 
 def batch_sizes(model: ModelledStore) -> None:
@@ -52,10 +55,10 @@ def batch_sizes(model: ModelledStore) -> None:
 
 
 def large_batch(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``count`` edges of ``MANY_VERTICES`` vertices: a quarter duplicates, half out of 300 hubs (uint32)."""
+    """Return ``count`` edges of ``MANY_VERTICES`` vertices: a quarter duplicates, half out of 12 hubs (uint32)."""
     distinct = count - count // 4
     src, dst = (rng.integers(0, MANY_VERTICES, distinct) for _ in range(2))
-    src[::2] = src[::2] % 300 * 233
+    src[::2] = src[::2] % 12 * 5833
     at = rng.permutation(np.concatenate([np.arange(distinct), rng.integers(0, distinct, count - distinct)]))
     return src[at].astype(np.uint32), dst[at].astype(np.uint32)
 
@@ -72,7 +75,7 @@ def large_batches(model: ModelledStore) -> None:
     model.delete(*(part[:40_000] for part in other))
     model.verify(rng)
     model.insert(*other, weights_for(model, rng, 70_000))
-    model.delete_vertices(np.arange(0, MANY_VERTICES, 466, dtype=np.uint32))
+    model.delete_vertices(np.arange(0, MANY_VERTICES, 307, dtype=np.uint32))
     model.verify(rng)
     model.delete(*other)
     model.verify(rng)
