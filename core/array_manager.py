@@ -136,7 +136,9 @@ class ArrayManager:
     def _allocate(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
         xp = self.device.xp
         lengths = {name: 0 if name in self._absent else length for name in self._dtypes[group]}
-        with out_of_memory(self.backend):
+        try:
             if fill is None:
                 return {name: xp.empty(lengths[name], dtype) for name, dtype in self._dtypes[group].items()}
             return {name: xp.full(lengths[name], fill, dtype) for name, dtype in self._dtypes[group].items()}
+        except MemoryError as error:
+            raise CapacityError(f"{self.backend}: out of memory ({error})") from error

@@ -49,6 +49,7 @@ class BatchStore(Store):
         super().__init__(num_vertices, device=device, weight_dtype=dtype, memory_limit=memory_limit)
         self.counters = Counters(device, self.num_counters)
         self.log: InsertLog | None = None
+        self._shared = _building_blocks(device)
 
     # -- what a backend brings -----------------------------------------------------------------------------------------
 
@@ -74,7 +75,7 @@ class BatchStore(Store):
         batch = self.new_batch(keys, order, guard)
         fallbacks.locate(self.view(), self.device, batch)
         if kind != LOOKUP:
-            self._kernels().rank(batch, kind)
+            self._shared.rank(batch, kind)
         return batch
 
     @abstractmethod
@@ -110,7 +111,7 @@ class BatchStore(Store):
                 self.log.reserve(batch.most, self)
             reservation = self.reserve_insertion(batch) if batch.most else None
         bits, before = bit_pattern(weight, src), bit_pattern(outcome.weight, src)
-        self._kernels().report_insertion(batch, self.pool["weight"], bits, outcome.status, before)
+        self._shared.report_insertion(batch, self.pool["weight"], bits, outcome.status, before)
         if batch.most:
             self.apply_insertion(batch, reservation, bits)
             self.queued(batch.most, 0)
@@ -127,7 +128,7 @@ class BatchStore(Store):
             batch = self._located(src, dst, guard, PRESENT)
             reservation = self.reserve_deletion(batch) if batch.most else None
         before = bit_pattern(outcome.weight, src)
-        self._kernels().report_deletion(batch, self.pool["weight"], outcome.status, before)
+        self._shared.report_deletion(batch, self.pool["weight"], outcome.status, before)
         if batch.most:
             self.apply_deletion(batch, reservation)
             self.queued(0, batch.most)
@@ -140,13 +141,18 @@ class BatchStore(Store):
         weight = None if self.weight_dtype is None else xp.zeros(size, self.weight_dtype)
         if size:
             batch = self._located(src, dst, None, LOOKUP)
-            self._kernels().answer(batch, self.pool["weight"], found, bit_pattern(weight, src))
+            self._shared.answer(batch, self.pool["weight"], found, bit_pattern(weight, src))
         return found, weight
 
     def queued(self, inserted: int, deleted: int) -> None:
-        """Note that at most so many edges were inserted and deleted by what has just been queued."""
-        self.counters.charge(inserted, deleted)
-        self.counters.post(self.counters_array())
+        """Note that at most so many edges were inserted and deleted by what has just been queued on CUDA."""
+        if self.device.is_cuda:
+            self.counters.charge(inserted, deleted)
+            self.counters.post(self.counters_array())
+
+    def poll(self) -> None:
+        """Bring :attr:`counters` up to date as far as that needs no waiting."""
+        self.counters.poll(self.counters_array())
 
     def known(self) -> np.ndarray:
         """Return the exact counters; on CUDA waits for the device."""
@@ -165,7 +171,7 @@ class BatchStore(Store):
         return LocatedBatch(keys, order, xp.empty(size, np.uint8), xp.empty(size, np.int64), size, rank, guard)
 
     def _located(self, src: Array, dst: Array, guard: Array | None, kind: int) -> LocatedBatch:
-        self.counters.poll(self.counters_array())
+        self.poll()
         keys, order = sort_batch(self.device, src, dst, self.num_vertices)
         return self.locate(keys, order, guard, kind)
 
@@ -178,14 +184,6 @@ class BatchStore(Store):
         fresh = xp.empty if self.device.is_cuda else xp.zeros  # the kernels write every status
         weight = None if self.weight_dtype is None else fresh(size, self.weight_dtype)
         return Outcome(fresh(size, np.uint8), weight)
-
-    def _kernels(self) -> Any:
-        """Return the building blocks for the device of the store."""
-        if self.device.is_cuda:
-            from suricate.primitives import cuda as kernels
-        else:
-            from suricate.primitives import cpu as kernels  # type: ignore[no-redef]
-        return kernels
 
     # -- memory, marks, copies -----------------------------------------------------------------------------------------
 
@@ -244,6 +242,15 @@ class BatchStore(Store):
         if self.log is not None:
             other.log = InsertLog(other.pool, logged)
         return other
+
+
+def _building_blocks(device: Device) -> Any:
+    """Return the module of the building blocks for a device."""
+    if device.is_cuda:
+        from suricate.primitives import cuda as kernels
+    else:
+        from suricate.primitives import cpu as kernels  # type: ignore[no-redef]
+    return kernels
 
 
 class InsertLog:

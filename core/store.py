@@ -154,7 +154,10 @@ class Store(ABC):
         self.delete(edges.src, edges.dst)
 
     def resize(self, num_vertices: int) -> None:
-        """Grow to ``num_vertices``; the new vertices have no edges. Edges are not copied."""
+        """Grow to ``num_vertices``; the new vertices have no edges. Edges are not copied.
+
+        Also shrinks back to fewer, if the vertices beyond have no edges.
+        """
         self.num_vertices = num_vertices
 
     def mark(self) -> None:

@@ -52,7 +52,8 @@ class CsrPool(ArrayManager):
         offsets = self._allocate("offsets", num_vertices + 1)["offsets"]
         if self._swaps and len(self["spare_dst"]) >= edges:
             return Graph(offsets, self["spare_dst"], self["spare_weight"])
-        self._free_spare()
+        if len(self["spare_dst"]):
+            self._free_spare()
         arrays = self._allocate("edges", edges)
         return Graph(offsets, arrays["dst"], arrays["weight"])
 
@@ -83,12 +84,12 @@ class CsrPool(ArrayManager):
             self._reallocate(edges, edges)
 
     def resize_vertices(self, num_vertices: int, edges: int) -> None:
-        """Grow to more vertices, which have no edges; ``edges`` is a bound of those stored."""
+        """Grow to more vertices, or back to fewer if those beyond have no edges; ``edges``: a bound of those stored."""
         self._admit_graph(num_vertices, edges)
-        held = len(self["offsets"])
+        kept = min(num_vertices + 1, len(self["offsets"]))
         offsets = self._allocate("offsets", num_vertices + 1)["offsets"]
-        offsets[:held] = self["offsets"]
-        offsets[held:] = self["offsets"][-1:]
+        offsets[:kept] = self["offsets"][:kept]
+        offsets[kept:] = self["offsets"][-1:]
         self.attach({"offsets": offsets})
 
     def _reallocate(self, length: int, keep: int) -> None:

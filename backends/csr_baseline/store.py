@@ -109,13 +109,13 @@ class CsrStore(BatchStore):
         return int(self.known()[0])
 
     def edge_bound(self) -> int:
-        """Return an upper bound of the number of edges (exact on the CPU); waits only when it got loose."""
-        self.counters.poll(self.counters_array())
+        """Return an upper bound of the number of edges, exact on the CPU, as last polled; waits if it is loose."""
         bound = ledger.edge_bound(int(self.counters.values[0]), int(self.counters.unseen[0]))
         return self.num_edges if bound is None else bound
 
     def delete_vertices(self, vertices: Array) -> None:
         """See :meth:`suricate.store.Store.delete_vertices`; one rebuild."""
+        self.poll()
         xp, bound, old = self.device.xp, self.edge_bound(), self.pool.graph
         with out_of_memory(self.name):
             target = self.pool.target(bound)
@@ -130,6 +130,7 @@ class CsrStore(BatchStore):
 
     def resize(self, num_vertices: int) -> None:
         """See :meth:`suricate.store.Store.resize`; copies the offsets."""
+        self.poll()
         self.pool.resize_vertices(num_vertices, self.edge_bound())
         self.num_vertices = num_vertices
 
@@ -150,6 +151,7 @@ class CsrStore(BatchStore):
 
     def check(self) -> None:
         """Verify every invariant of the layout on the CPU; raises ``CheckFailed``."""
+        self.poll()
         check.check(self.pool, self.num_vertices, self.edge_bound())
 
 

@@ -44,12 +44,19 @@ class HornetPool(ArrayManager):
         self.attach(self._empty_index(num_vertices))
         self.attach(self._allocate("counters", COUNTERS, 0))
         self.attach(self._allocate("stack limits", CLASSES + 1, 0))
-        self.stack_limits = np.zeros(CLASSES + 1, np.int64)  #: the host's copy of ``stack_begin``
+        self.set_stack_limits(np.zeros(CLASSES + 1, np.int64))
+
+    def set_stack_limits(self, limits: np.ndarray) -> None:
+        """Set the host's copy of ``stack_begin``."""
+        self.stack_limits, self.stack_sizes = limits, np.diff(limits)
 
     @property
     def graph(self) -> Graph:
         """The arrays that kernels work on."""
-        return Graph(*(self[name] for name in Graph._fields))
+        a = self._arrays
+        return Graph(
+            a["begin"], a["end"], a["klass"], a["dst"], a["weight"], a["counters"], a["stacks"], a["stack_begin"]
+        )  # fmt: skip
 
     @property
     def stored(self) -> EdgeList:
@@ -72,12 +79,12 @@ class HornetPool(ArrayManager):
 
     def holds(self, demand: Demand) -> bool:
         """Return whether pool and stacks are large enough for what is demanded."""
-        return demand.slots <= len(self["dst"]) and bool(np.all(demand.blocks <= np.diff(self.stack_limits)))
+        return demand.slots <= len(self["dst"]) and bool((demand.blocks <= self.stack_sizes).all())
 
     def ensure_stacks(self, blocks: np.ndarray) -> None:
         """Make space for ``blocks`` free blocks per class (int64[CLASSES]); raises ``CapacityError``."""
-        held = np.diff(self.stack_limits)
-        if np.all(blocks <= held):
+        held = self.stack_sizes
+        if (blocks <= held).all():
             return
         sizes = np.where(blocks <= held, held, np.maximum(blocks, held + held // 2))
         try:
@@ -89,16 +96,16 @@ class HornetPool(ArrayManager):
 
     def fit_all_blocks(self, blocks: np.ndarray) -> None:
         """Give every stack space for all ``blocks`` of its class, from the memory that is kept back for it."""
-        held = np.diff(self.stack_limits)
-        if np.any(blocks > held):
+        held = self.stack_sizes
+        if (blocks > held).any():
             self._lay_out_stacks(blocks, np.minimum(held, blocks))
 
     def resize_vertices(self, num_vertices: int) -> None:
-        """Grow to more vertices, which have no edges; raises ``CapacityError``."""
+        """Grow to more vertices, or back to fewer if those beyond have no edges; raises ``CapacityError``."""
         self.admit(INDEX_BYTES * num_vertices)
-        index, held = self._empty_index(num_vertices), len(self["begin"])
+        index, kept = self._empty_index(num_vertices), min(num_vertices, len(self["begin"]))
         for name, array in index.items():
-            array[:held] = self[name]
+            array[:kept] = self[name][:kept]
         self.attach(index)
 
     def compact(self) -> None:
@@ -133,7 +140,7 @@ class HornetPool(ArrayManager):
     def copy_from(self, other: ArrayManager, lengths: Mapping[str, int]) -> None:
         """See :meth:`ArrayManager.copy_from`; the pressures are kept on CUDA only."""
         super().copy_from(other, lengths)
-        self.stack_limits = self.device.to_numpy(self["stack_begin"]).copy()
+        self.set_stack_limits(self.device.to_numpy(self["stack_begin"]).copy())
         counters = self.device.to_numpy(self["counters"]).copy()
         counters[GROW:] = 0
         degrees = self.device.to_numpy(self["end"]) - self.device.to_numpy(self["begin"])
@@ -172,4 +179,4 @@ class HornetPool(ArrayManager):
             old, new, size = self.stack_limits[k], limits[k], held[k]
             stacks[new : new + size] = self["stacks"][old : old + size]
         self.attach({"stacks": stacks, "stack_begin": stack_begin})
-        self.stack_limits = limits
+        self.set_stack_limits(limits)

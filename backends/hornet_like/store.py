@@ -77,7 +77,7 @@ class HornetStore(BatchStore):
         """See :meth:`BatchStore.reserve_edges`."""
         known = self.counters.values
         if self.device.is_cuda:
-            self.counters.poll(self.counters_array())
+            self.poll()
             if self.pool.holds(ledger.worst_demand(known, self.counters.unseen, num_edges, 0, self.num_vertices)):
                 return
         known = self.known()
@@ -120,9 +120,7 @@ class HornetStore(BatchStore):
                 return
             except CapacityError:
                 pass
-        self.pool.ensure(
-            ledger.exact_demand(self.known(), plan.need(), inserted + deleted, self.num_vertices),
-        )
+        self.pool.ensure(ledger.exact_demand(self.known(), plan.need(), inserted + deleted, self.num_vertices))
 
     def _edge_bound(self) -> int:
         """Return an upper bound of the number of edges, from the counters as last polled."""
@@ -144,7 +142,7 @@ class HornetStore(BatchStore):
         count = len(vertices)
         if not count:
             return
-        self.counters.poll(self.counters_array())
+        self.poll()
         known, unseen = self.counters.values, self.counters.unseen
         with out_of_memory(self.name):
             try:
