@@ -264,11 +264,11 @@ class InsertLog:
 
     def __init__(self, pool: ArrayManager, count: int = 0) -> None:
         self._pool, self._device = pool, pool.device
-        if not count:
-            pool.attach({"log": pool["log"][:0].copy()})
         self._count = pool.device.xp.full(1, count, np.int64)
         self._seen = Counters(pool.device, 1)
         self._seen.read(self._count)
+        if not count:
+            pool.attach({"log": pool["log"][:0].copy()})  # frees that of the mark before
 
     def count(self) -> int:
         """Return the number of keys; on CUDA waits for the device."""
@@ -280,7 +280,6 @@ class InsertLog:
         if int(self._seen.values[0] + self._seen.unseen[0]) + most <= len(self._pool["log"]):
             return
         if self.count() > store.num_edges:
-            self._pool.admit(self.SCRATCH * self.count())
             self._drop_repeats(store)
         held = self.count()
         ahead = 8 if self._device.is_cuda else 1  # so that the bound seldom has to be made exact, which waits
@@ -304,9 +303,9 @@ class InsertLog:
         self._count[0] = held + len(new)
 
     def compact(self, store: BatchStore) -> None:
-        """Drop repeats and edges that are gone, and free what is not used."""
-        self._drop_repeats(store)
-        with suppress(CapacityError):  # no memory for the copy
+        """Drop repeats and edges that are gone, and free what is not used, as far as memory allows."""
+        with suppress(CapacityError):
+            self._drop_repeats(store)
             self._pool.resize("log", self.count(), self.count())
 
     def edges(self, store: BatchStore) -> EdgeList:
@@ -317,6 +316,7 @@ class InsertLog:
         return EdgeList(src[found], dst[found], None if weight is None else weight[found])
 
     def _drop_repeats(self, store: BatchStore) -> None:
+        self._pool.admit(self.SCRATCH * self.count())
         edges = self.edges(store)
         kept = len(edges.src)
         self._pool["log"][:kept] = edge_keys(edges.src, edges.dst)

@@ -28,6 +28,8 @@ from suricate.errors import CapacityError
 from suricate.primitives import copy_segments, out_of_memory, power_class
 from suricate.types import EdgeList
 
+COMPACT_BYTES = 64  #: scratch memory of a vertex while the blocks are repacked, its new index included
+
 
 class HornetPool(ArrayManager):
     """The arrays of a store.
@@ -115,6 +117,7 @@ class HornetPool(ArrayManager):
         changed. On CUDA waits for the device.
         """
         xp, device = self.device.xp, self.device
+        self.admit(COMPACT_BYTES * len(self["begin"]))
         degrees = self["end"] - self["begin"]
         klass = xp.maximum(power_class(degrees, xp), np.uint8(MIN_CLASS))
         klass[degrees == 0] = NONE
@@ -132,6 +135,7 @@ class HornetPool(ArrayManager):
         counters = self._with_pressures(counters, device.to_numpy(degrees), device.to_numpy(klass))
         on_device = xp.asarray(counters)
         self.ensure_stacks(counts)
+        self.admit(COMPACT_BYTES * len(klass) + int(firsts[-1]) * self.entry_bytes("blocks"))
         blocks = self._new_blocks(int(firsts[-1]))
         packed = EdgeList(blocks["dst"][:0], blocks["dst"], blocks["weight"])
         copy_segments(device, offsets, self["begin"], begin, int(offsets[-1]), self.stored, packed)
