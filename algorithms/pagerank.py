@@ -94,8 +94,7 @@ class PageRank(Algorithm):
                 "pagerank: weighted=True needs edge weights: build the graph with Graph(..., weight_dtype='float32')"
             )
         n = graph.num_vertices
-        if self._ranks is None:
-            _check_fit(self.personalization, n)
+        _check_fit(self.personalization, n, grown=self._ranks is not None)
         self._set_jumps(graph)
         self._ranks = graph.device.xp.full(n, 1 / max(n, 1), self.dtype)
         self._iterate(graph)
@@ -249,11 +248,14 @@ def _checked_personalization(values: Any) -> dict[int, float] | np.ndarray:
     return checked
 
 
-def _check_fit(values: dict[int, float] | np.ndarray | None, num_vertices: int) -> None:
-    """Raise unless the personalisation names vertices of the graph, or has an entry for each of them."""
+def _check_fit(values: dict[int, float] | np.ndarray | None, num_vertices: int, *, grown: bool) -> None:
+    """Raise unless the personalisation names vertices of the graph, or has an entry for each of them.
+
+    A graph that may have ``grown`` since may have more vertices than there are entries.
+    """
     if isinstance(values, dict) and max(values) >= num_vertices:
         raise VertexRangeError(f"pagerank: personalization: vertex {max(values)} is not in [0, {num_vertices})")
-    if isinstance(values, np.ndarray) and len(values) != num_vertices:
+    if isinstance(values, np.ndarray) and (len(values) > num_vertices or (len(values) < num_vertices and not grown)):
         raise ShapeError(f"pagerank: personalization has {len(values)} entries, the graph {num_vertices} vertices")
 
 

@@ -148,6 +148,13 @@ def test_impossible_parameters(params: dict[str, Any], message: str) -> None:
     assert str(caught.value).startswith("pagerank: ")
 
 
+def test_an_instance_that_is_used_for_a_smaller_graph() -> None:
+    algorithm = PageRank(personalization=[1, 1, 1])
+    algorithm.compute(su.Graph(3, device="cpu"))
+    with pytest.raises(ShapeError, match="personalization has 3 entries, the graph 2 vertices"):
+        algorithm.compute(su.Graph(2, device="cpu"))
+
+
 def test_parameters_that_do_not_fit_the_graph(device: su.devices.Device) -> None:
     graph = su.Graph(3, device=str(device))
     with pytest.raises(ShapeError, match="personalization has 2 entries, the graph 3 vertices"):
