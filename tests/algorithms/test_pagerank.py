@@ -88,6 +88,15 @@ def test_weighted_ranks_are_kept_current(in_edges: bool) -> None:
     assert np.abs(tracker.result - networkx_ranks(graph, personalization={2: 1, 20: 3})).sum() < 1e-11
 
 
+@pytest.mark.parametrize("in_edges", [False, True])
+@pytest.mark.parametrize("weight_dtype", ["float32", "float64", "int32", "uint32"])
+def test_single_precision_ranks(device: su.devices.Device, weight_dtype: str, in_edges: bool) -> None:
+    graph = random_graph(3, weight_dtype, in_edges=in_edges)
+    ranks = graph.to(str(device)).compute("pagerank", dtype="float32")
+    assert ranks.dtype == np.float32
+    assert np.abs(device.to_numpy(ranks) - networkx_ranks(graph)).sum() < 1e-4
+
+
 def test_vertices_that_come_later_are_not_jumped_to() -> None:
     graph = random_graph(1, None)
     tracker = graph.track("pagerank", personalization=np.ones(30), **PRECISE)
