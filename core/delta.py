@@ -255,11 +255,11 @@ def _once(xp: Any, change: Change) -> tuple[EdgeList, Array, Array | None]:
     if not mirrored:
         return change.edges, status, old
     n = len(src) // 2
-    late = (src[:n] == dst[:n]) & (status[n:] != 0)
+    second = (src[:n] == dst[:n]) & (status[n:] != 0)
     edges = EdgeList(src[:n], dst[:n], None if weight is None else weight[:n])
     if old is not None:
-        old = xp.where(late, bits(old[n:]), bits(old[:n])).view(old.dtype)
-    return edges, xp.where(late, status[n:], status[:n]), old
+        old = xp.where(second, bits(old[n:]), bits(old[:n])).view(old.dtype)
+    return edges, xp.where(second, status[n:], status[:n]), old
 
 
 def _removed(xp: Any, change: Change) -> EdgeList:

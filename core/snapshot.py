@@ -7,6 +7,7 @@ A pickled graph is the same, as bytes.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import struct
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 FORMAT = "suricate graph"
 FORMAT_VERSION = 1
 PICKLED = Path("<pickled graph>")  #: stands for the file in messages
+MAX_IDLE = 1 << 20  #: vertices beyond four per edge whose degrees are counted before the graph is made
 #: what reading a damaged archive may raise
 DAMAGE = (ValueError, LookupError, TypeError, ArithmeticError, EOFError, RuntimeError, MemoryError, struct.error,
           zipfile.BadZipFile, zlib.error)  # fmt: skip
@@ -60,7 +62,8 @@ class Header:
         _demand("self_loops", self.self_loops, isinstance(self.self_loops, str) and self.self_loops in LOOPS)
         _demand("backend", self.backend, isinstance(self.backend, str))
         _demand("options", self.options, isinstance(self.options, dict))
-        _demand("graph_version", self.graph_version, type(self.graph_version) is int and self.graph_version >= 0)
+        _demand("graph_version", self.graph_version, type(self.graph_version) is int)
+        _demand("graph_version", self.graph_version, 0 <= self.graph_version < 1 << 63)
 
 
 def _demand(name: str, value: Any, holds: bool) -> None:
@@ -141,8 +144,10 @@ def _read(file: IO[bytes], path: Path) -> tuple[Header, dict[str, np.ndarray]]:
         if fields.pop("format") != FORMAT:
             raise ValueError("of another format")
         version = fields.pop("version")
-        _demand("version", version, type(version) is int)
-    except DAMAGE as error:
+        _demand("version", version, type(version) is int and version > 0)
+    except (*DAMAGE, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # that is a position before the file
+            raise
         reason = f"this is no snapshot of a graph, or a damaged one ({_one_line(error)})"
         raise FileFormatError(path, None, reason) from error
     if version > FORMAT_VERSION:
@@ -166,7 +171,7 @@ def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> 
             raise FileFormatError(path, None, f"the snapshot lacks {name!r}")
         if arrays[name].ndim != 1 or arrays[name].dtype != dtype:
             raise FileFormatError(path, None, "the arrays of the snapshot do not fit together")
-    if len({len(arrays[name]) for name in expected if name != "deleted"}) > 1:
+    if len({len(arrays[name]) for name in expected if name != "deleted"}) > 1 or not arrays.keys() <= expected.keys():
         raise FileFormatError(path, None, "the arrays of the snapshot do not fit together")
     n = header.num_vertices
     if any(len(arrays[name]) and int(arrays[name].max()) >= n for name in ("src", "dst", "deleted")):
@@ -232,8 +237,10 @@ def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.nd
 
 
 def _hints(header: Header, src: np.ndarray, dst: np.ndarray) -> dict[str, Any]:
-    """Return the degrees that the graph will have."""
+    """Return the degrees that the graph will have; nothing where most vertices have no edges."""
     n = header.num_vertices
+    if n > MAX_IDLE + 4 * len(src):
+        return {}
     out, into = np.bincount(src, minlength=n), np.bincount(dst, minlength=n)
     if not header.directed:
         return {"degree_hints": out + into - np.bincount(src[src == dst], minlength=n)}

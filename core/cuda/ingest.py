@@ -363,7 +363,7 @@ class Ingest:
         if bad:
             found = self._status.get().view(STATUS.dtype)
             block = 2 if found["key"][2] else self._calls & 1
-            self._error = error_of(found[block], self._weight_dtype, late=self._deferred)
+            self._error = error_of(found[block], self._weight_dtype, deferred=self._deferred)
             self._status.fill(0)
             self._notes[0] = 0
 
@@ -390,13 +390,13 @@ class Ingest:
         return False
 
 
-def error_of(found: np.void, weight_dtype: np.dtype | None, *, late: bool) -> SuricateError:
+def error_of(found: np.void, weight_dtype: np.dtype | None, *, deferred: bool) -> SuricateError:
     """Return the exception for one block of the status."""
     entry = ~int(found["key"]) & (1 << 64) - 1
     index, prefix = (entry & (1 << KEY_PART) - 1) >> KEY_INDEX, PARTS[entry >> KEY_PART]
     reason = entry & REASON_BITS & ~UNSIGNED_VALUE
     value = found["value"]
-    note = f' (checks="deferred": of a batch given at version {int(found["version"])})' if late else ""
+    note = f' (checks="deferred": of a batch given at version {int(found["version"])})' if deferred else ""
     if reason == BAD_WEIGHT:
         assert weight_dtype is not None
         return WeightError(weight_message(f"{prefix}weight[{index}]", value.view(np.float64), weight_dtype) + note)

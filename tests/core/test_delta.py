@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ import suricate as su
 from suricate.delta import Delta, both_directions
 from suricate.devices import CPU
 from suricate.errors import ShapeError, UnknownNameError, WeightError
-from suricate.types import NEW, REPLACED, UNCHANGED, Change, EdgeList, Outcome
+from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, Change, EdgeList, Outcome
 
 
 def pairs(edges, host=np.asarray):
@@ -156,3 +159,27 @@ def test_a_delta_outlives_later_changes(backend, device):
     assert pairs(first.inserted, device.to_numpy) == [(0, 1), (1, 2)]
     assert device.to_numpy(second.replaced_old).tolist() == [1, 2]
     assert sorted(device.to_numpy(third.deleted.weight).tolist()) == [3, 4]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_weights_are_compared_bit_for_bit(dtype):
+    """What is deleted and comes back with other bits is replaced: signed zeros and subnormal numbers as well."""
+    src, dst = np.arange(5, dtype=np.uint32), np.arange(1, 6, dtype=np.uint32)
+    old, new = np.array([0.0, -0.0, 1e-45, 1e-40, 3], dtype), np.array([-0.0, -0.0, 3e-45, 1e-40, 3], dtype)
+    gone = Change(EdgeList(src, dst), Outcome(np.full(5, REMOVED, np.uint8), old), mirrored=False)
+    came = Change(EdgeList(src, dst, new), Outcome(np.full(5, NEW, np.uint8), np.zeros(5, dtype)), mirrored=False)
+    delta = Delta(CPU, True, np.dtype(dtype), (9, 9), removed=gone, added=came)
+    assert (delta.num_inserted, delta.num_deleted) == (0, 0)
+    assert pairs(delta.replaced) == [(0, 1), (2, 3)]
+    assert delta.replaced.weight.tobytes() == new[[0, 2]].tobytes()
+    assert delta.replaced_old.tobytes() == old[[0, 2]].tobytes()
+
+
+def test_a_delta_holds_no_graph(backend, device):
+    graph = su.Graph(4, backend=backend, device=device)
+    delta = graph.insert_edges([0], [1])
+    gone = weakref.ref(graph.store())
+    del graph
+    gc.collect()
+    assert gone() is None
+    assert delta.num_inserted == 1

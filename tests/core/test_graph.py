@@ -421,20 +421,20 @@ def test_ids_of_deleted_vertices_stay_valid(make):
 
 
 def tight(base):
-    """Return ``base`` with two ways to run out of memory, chosen per store: told by ``reserve``, or met on the way."""
+    """Return ``base`` with two ways to run out of memory, chosen per store: in ``reserve``, or later."""
 
     class Tight(base):
         fail_reserve = fail_insert = False
 
         def reserve(self, num_edges):
             if self.fail_reserve:
-                raise CapacityError("no room")
+                raise CapacityError("no memory")
             super().reserve(num_edges)
 
         def insert(self, src, dst, weight=None, *, guard=None):
             if self.fail_insert:
                 self.fail_insert = False  # taking back what was done must still go
-                raise CapacityError("no room")
+                raise CapacityError("no memory")
             return super().insert(src, dst, weight, guard=guard)
 
     return Tight
@@ -454,7 +454,7 @@ def test_running_out_of_memory_changes_nothing(backend_class, device, kind, way)
         changes.append(lambda: graph.insert_edges([0, 3, 0], [4, 4, 1], two))
     for change in changes if way == "fail_insert" or last is not graph.store("out") else changes[:1]:
         setattr(last, way, True)
-        with pytest.raises(MemoryError, match="no room"):
+        with pytest.raises(MemoryError, match="no memory"):
             change()
         setattr(last, way, False)
         graph.check()

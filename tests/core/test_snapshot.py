@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import numpy as np
@@ -159,3 +160,87 @@ def test_an_backend_that_is_not_installed_is_named(tmp_path, graph):
     with pytest.raises(FileFormatError, match="no backend 'other' is installed"):
         su.Graph.load(path, device="cpu")
     assert su.Graph.load(path, device="cpu", backend="csr_baseline").num_edges == 49
+
+
+DAMAGED = {
+    "num_vertices": (-1, 1.5, "50", True, 10**30, 2**32 - 1, None),
+    "directed": ("yes", 1, None),
+    "weight_dtype": ("foo", "float64", 4),
+    "in_edges": ("no", None),
+    "self_loops": ("foo", [], None),
+    "backend": (None, "", ["slabhash"], "other"),
+    "options": (None, [1], {"foo": 1}, {"load_factor": "high"}, {"load_factor": -3}, {"memory_limit": 1}),
+    "graph_version": (-1, 2**64, "new"),
+    "version": (0, "1", None),
+    "format": (None, 1),
+    "unknown": (1,),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in DAMAGED.items() for value in values])
+def test_damaged_headers(tmp_path, name, value):
+    path = tmp_path / "g"
+    made = su.Graph(50, backend="slabhash", device="cpu")
+    made.insert_edges(np.arange(49), np.arange(1, 50))
+    made.save(path)
+    rewrite(path, {name: value})
+    with pytest.raises(FileFormatError) as caught:
+        su.Graph.load(path, device="cpu")
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_at_random(tmp_path):
+    path = tmp_path / "g"
+    made = su.Graph(50, device="cpu", weight_dtype="float32", in_edges=True)
+    made.insert_edges(np.arange(49), np.arange(1, 50), 2)
+    made.save(path)
+    whole, rng = path.read_bytes(), np.random.default_rng(1)
+    for _ in range(300):
+        data = bytearray(whole)
+        for at in rng.integers(0, len(data), rng.integers(1, 6)).tolist():
+            data[at] = int(rng.integers(256))
+        path.write_bytes(data)
+        with contextlib.suppress(FileFormatError):  # a bit that nothing checks may have changed
+            su.Graph.load(path, device="cpu").check()
+
+
+def test_an_archive_that_points_before_its_file(tmp_path, graph, monkeypatch):
+    def seek(*args, **options):
+        raise OSError(22, "Invalid argument")
+
+    graph.save(tmp_path / "g")
+    monkeypatch.setattr(np, "load", seek)
+    with pytest.raises(FileFormatError, match="damaged"):
+        su.Graph.load(tmp_path / "g", device="cpu")
+
+
+@pytest.mark.parametrize("weights", [[1, np.nan], [np.inf, 1]])
+def test_weights_that_no_graph_has(tmp_path, weights):
+    made = su.Graph(5, device="cpu", weight_dtype="float32")
+    made.insert_edges([0, 1], [1, 2], 1)
+    made.save(tmp_path / "g")
+    rewrite(tmp_path / "g", weight=np.array(weights, np.float32))
+    with pytest.raises(FileFormatError, match="damaged"):
+        su.Graph.load(tmp_path / "g", device="cpu")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_version_and_every_bit_of_the_weights_are_kept(tmp_path, backend, device, kind):
+    graph = su.Graph(9, backend=backend, device=device, **KINDS[kind])
+    for vertex in range(5):
+        graph.insert_edges([vertex], [vertex + 1], None if graph.weight_dtype is None else vertex)
+    graph.delete_vertices([4])
+    graph.save(tmp_path / "g")
+    loaded = su.Graph.load(tmp_path / "g", device=device)
+    assert loaded.version == graph.version == 6
+    loaded.insert_edges([1], [3], None if graph.weight_dtype is None else 1)
+    assert loaded.version == 7
+
+
+def test_subnormal_weights_and_signed_zeros(tmp_path, backend, device):
+    graph = su.Graph(5, backend=backend, device=device, weight_dtype="float32")
+    graph.insert_edges([0, 1, 2], [1, 2, 3], [1e-40, -0.0, 0.0])
+    graph.save(tmp_path / "g")
+    loaded = su.Graph.load(tmp_path / "g", device=device)
+    weights = device.to_numpy(loaded.edge_weights([0, 1, 2], [1, 2, 3]))
+    assert weights.tobytes() == np.array([1e-40, -0.0, 0.0], np.float32).tobytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import suricate as su
 from suricate.devices import CPU
 from suricate.errors import SuricateError
-from suricate.locks import graph_lock
+from suricate.locks import CudaLock, graph_lock
 
 N, SECONDS = 400, 1.0
 
@@ -170,6 +171,83 @@ def test_a_free_lock_costs_below_a_microsecond():
         return time.perf_counter() - begun
 
     assert min(once() for _ in range(20)) < 1e-3
+
+
+class FakeStream:
+    """A stream of a fake CuPy; counts the waits."""
+
+    def __init__(self, ptr, events):
+        self.ptr, self.events = ptr, events
+
+    def synchronize(self):
+        self.events.append(f"stream {self.ptr}")
+
+
+@pytest.fixture
+def cuda_lock(monkeypatch):
+    """Return a ``CudaLock``, the list of its waits, and a function that enters it in a new thread with a stream."""
+    events, mine = [], threading.local()
+    monkeypatch.setattr("suricate.locks.wait_for", lambda device: events.append("device"))
+    monkeypatch.setattr("suricate.locks.cuda_device_count", lambda: 1)
+    current = SimpleNamespace(get_current_stream=lambda: FakeStream(getattr(mine, "ptr", 0), events))
+    lock = CudaLock(SimpleNamespace(xp=SimpleNamespace(cuda=current)))
+
+    def enter(ptr=0):
+        def work():
+            mine.ptr = ptr
+            with lock, lock:
+                pass
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    return lock, events, enter
+
+
+def test_one_thread_never_waits(cuda_lock):
+    lock, events, _ = cuda_lock
+    for _ in range(3):
+        with lock, lock:
+            pass
+    assert not events
+
+
+def test_threads_on_the_default_stream_wait_once(cuda_lock):
+    lock, events, enter = cuda_lock
+    with lock:
+        pass
+    enter()  # what the first thread has queued, and where, is not known
+    assert events == ["device"]
+    enter()
+    with lock:
+        pass
+    assert events == ["device"]
+
+
+def test_threads_with_streams_wait_for_each_other(cuda_lock):
+    lock, events, enter = cuda_lock
+    enter(5)
+    enter(6)
+    assert events == ["device", "stream 6"]
+    with lock:
+        pass
+    assert events == ["device", "stream 6", "device"]
+
+
+def test_a_failed_wait_leaves_the_lock_free(cuda_lock, monkeypatch):
+    lock, _, enter = cuda_lock
+    enter()
+
+    def broken(device):
+        raise RuntimeError("the device is lost")
+
+    monkeypatch.setattr("suricate.locks.wait_for", broken)
+    with pytest.raises(RuntimeError, match="lost"), lock:
+        pass
+    assert lock._depth == 0
+    monkeypatch.undo()
+    assert lock._acquire(blocking=False)
 
 
 @pytest.mark.gpu

@@ -169,3 +169,56 @@ def test_with_trackers_a_deferred_graph_checks_at_once():
     assert graph.version == 0
     graph.insert_edges(cupy.array([1]), cupy.array([2]))
     assert np.array_equal(tracker.result, degrees(graph))
+
+
+class Everything(su.Algorithm):
+    """Keeps arrays in every kind of container, and hands its own out."""
+
+    name = "everything"
+
+    def compute(self, graph):
+        self.state = graph.device.xp.zeros(graph.num_vertices)
+        self.parts = su.EdgeList(self.state, self.state + 1)
+
+    @property
+    def result(self):
+        return {"array": self.state, "named": self.parts, "list": [self.state, 3], "text": "unchanged"}
+
+
+def write(array):
+    """Change an array that may be read-only."""
+    try:
+        array[:] = 77
+    except ValueError:
+        assert isinstance(array, np.ndarray)
+        assert not array.flags.writeable
+
+
+def test_changing_a_result_changes_nothing_else(device):
+    graph = su.Graph(4, device=device)
+    tracker = graph.track(Everything)
+    result = tracker.result
+    assert isinstance(result["named"], su.EdgeList)
+    for array in (result["array"], *result["named"][:2], result["list"][0]):
+        write(array)
+    result["list"].append(4)
+    assert device.to_numpy(tracker.algorithm.state).tolist() == [0] * 4
+    assert device.to_numpy(tracker.result["named"].dst).tolist() == [1] * 4
+    assert (len(tracker.result["list"]), tracker.result["text"]) == (2, "unchanged")
+
+
+@pytest.mark.parametrize("algorithm", ["bfs", "pagerank"])
+def test_results_of_the_built_in_algorithms_are_protected(device, algorithm):
+    graph = su.Graph(6, device=device, in_edges=True)
+    graph.insert_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    tracker = graph.track(algorithm)
+    arrays = tracker.result if isinstance(tracker.result, tuple) else (tracker.result,)
+    before = [device.to_numpy(array).copy() for array in arrays if hasattr(array, "dtype")]
+    for array in arrays:
+        if hasattr(array, "dtype") and array.ndim:
+            write(array)
+    again = tracker.result if isinstance(tracker.result, tuple) else (tracker.result,)
+    after = [device.to_numpy(array) for array in again if hasattr(array, "dtype")]
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+    graph.insert_edges([4], [5])
+    assert not tracker.stale

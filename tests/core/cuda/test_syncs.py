@@ -24,7 +24,7 @@ def batches(xp, count, weighted):
 
 
 def settled_graph(backend, checks, weighted, **options):
-    """Return a graph in its steady state: compiled, with room, and queries and updates behind it."""
+    """Return a graph in its steady state: compiled, with memory reserved, and queries and updates behind it."""
     graph = su.Graph(
         VERTICES,
         backend=backend,
