@@ -7,7 +7,7 @@ A layout declares groups of arrays that have the same length and grow together. 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -84,7 +84,18 @@ class ArrayManager:
     def new(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
         """Return new arrays for a group, which :meth:`attach` puts in place; raises ``CapacityError``."""
         self.admit(length * self.entry_bytes(group))
-        return self._allocate(group, length, fill)
+        return self.allocate(group, length, fill)
+
+    def allocate(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
+        """Return new arrays for a group without asking the limit: from memory that is admitted or kept back."""
+        xp = self.device.xp
+        lengths = {name: 0 if name in self._absent else length for name in self._dtypes[group]}
+        try:
+            if fill is None:
+                return {name: xp.empty(lengths[name], dtype) for name, dtype in self._dtypes[group].items()}
+            return {name: xp.full(lengths[name], fill, dtype) for name, dtype in self._dtypes[group].items()}
+        except MemoryError as error:
+            raise CapacityError(f"{self.backend}: out of memory ({error})") from error
 
     def attach(self, arrays: Mapping[str, Array]) -> None:
         """Let arrays take the place of those of the same names."""
@@ -110,7 +121,7 @@ class ArrayManager:
         except CapacityError:
             self.resize(group, length, keep)
 
-    def copy_from(self, other: ArrayManager, lengths: Mapping[str, int]) -> None:
+    def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
         """Copy the arrays of another manager, which may be on another device; raises ``CapacityError``.
 
         ``lengths`` says how many entries of a group are copied; all of one that it does not name.
@@ -132,13 +143,3 @@ class ArrayManager:
             group: (used.get(group, self.length(group)) * size, self.length(group) * size)
             for group, size in ((group, self.entry_bytes(group)) for group in self.layout)
         }
-
-    def _allocate(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
-        xp = self.device.xp
-        lengths = {name: 0 if name in self._absent else length for name in self._dtypes[group]}
-        try:
-            if fill is None:
-                return {name: xp.empty(lengths[name], dtype) for name, dtype in self._dtypes[group].items()}
-            return {name: xp.full(lengths[name], fill, dtype) for name, dtype in self._dtypes[group].items()}
-        except MemoryError as error:
-            raise CapacityError(f"{self.backend}: out of memory ({error})") from error

@@ -45,18 +45,28 @@ class BatchStore(Store):
         degree_hints: Array | None = None,
         memory_limit: int | None = None,
     ) -> None:
-        dtype = None if weight_dtype is None else np.dtype(weight_dtype)
-        super().__init__(num_vertices, device=device, weight_dtype=dtype, memory_limit=memory_limit)
+        super().__init__(
+            num_vertices,
+            device=device,
+            weight_dtype=weight_dtype,
+            degree_hints=degree_hints,
+            memory_limit=memory_limit,
+        )
+        self.pool: ArrayManager = self.make_pool()
+        self.kernels: Any = self.make_kernels()
         self.counters = Counters(device, self.num_counters)
         self.log: InsertLog | None = None
         self._shared = _building_blocks(device)
 
     # -- what a backend brings -----------------------------------------------------------------------------------------
 
-    @property
     @abstractmethod
-    def pool(self) -> ArrayManager:
-        """The arrays; they exist before ``BatchStore.__init__`` is called."""
+    def make_pool(self) -> ArrayManager:
+        """Return the arrays of an empty store; raises ``CapacityError``."""
+
+    def make_kernels(self) -> Any:
+        """Return what the backend calls on its device (each has a protocol of its own), if anything."""
+        return None
 
     @abstractmethod
     def counters_array(self) -> Array:
@@ -190,11 +200,13 @@ class BatchStore(Store):
     @property
     def memory_limit(self) -> int | None:
         """Upper bound in bytes of what the store has allocated at any time, or None."""
-        return self.pool.limit
+        return self._memory_limit
 
     @memory_limit.setter
     def memory_limit(self, limit: int | None) -> None:
-        self.pool.limit = limit
+        self._memory_limit = limit
+        if hasattr(self, "pool"):  # else the pool is about to be made
+            self.pool.limit = limit
 
     def admit(self, size: int) -> None:
         """See :meth:`suricate.store.Store.admit`."""

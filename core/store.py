@@ -34,10 +34,25 @@ from suricate import fallbacks
 from suricate.arrays import move
 from suricate.devices import CPU, Array, Device
 from suricate.errors import BackendError, CapacityError, DeviceError
-from suricate.types import NEW, REMOVED, REPLACED, Adjacency, EdgeList, Outcome, StoreView, edge_keys
+from suricate.parameters import dtype as checked_dtype
+from suricate.parameters import integer
+from suricate.types import (
+    MAX_VERTICES,
+    NEW,
+    REMOVED,
+    REPLACED,
+    WEIGHT_DTYPES,
+    Adjacency,
+    EdgeList,
+    Outcome,
+    StoreView,
+    edge_keys,
+)
 
 if TYPE_CHECKING:
     from suricate.cuda.ingest import UnvalidatedBatch
+
+WEIGHTS = tuple(dtype.name for dtype in WEIGHT_DTYPES)
 
 
 class Store(ABC):
@@ -51,6 +66,10 @@ class Store(ABC):
         memory_limit: upper bound in bytes on what the store has allocated at any time, or None (see above).
 
     Backend options are further keyword arguments of the subclass.
+
+    Raises:
+        ParameterError: an argument of the wrong type or out of range.
+        CapacityError: not even an empty store fits into ``memory_limit``.
     """
 
     name: ClassVar[str]
@@ -76,10 +95,13 @@ class Store(ABC):
         degree_hints: Array | None = None,
         memory_limit: int | None = None,
     ) -> None:
-        self.num_vertices = num_vertices
+        label = self.name
+        self.num_vertices = integer(f"{label}: num_vertices", num_vertices, low=0, high=MAX_VERTICES)
         self.device = device
-        self.weight_dtype = weight_dtype
-        self.memory_limit = memory_limit
+        self.weight_dtype = (
+            None if weight_dtype is None else checked_dtype(f"{label}: weight_dtype", weight_dtype, WEIGHTS)
+        )
+        self.memory_limit = None if memory_limit is None else integer(f"{label}: memory_limit", memory_limit, low=0)
         self._marked: Array | None = None  # keys of the edges at the mark, of the generic mark()
 
     # -- required ------------------------------------------------------------------------------------------------------

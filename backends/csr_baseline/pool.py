@@ -24,7 +24,7 @@ class CsrPool(ArrayManager):
         super().__init__(backend, device, weight_dtype, limit, LAYOUT)
         self._swaps = False  # whether the arrays that a rebuild leaves are kept for the next one
         self._admit_graph(num_vertices, 0)
-        self.attach(self._allocate("offsets", num_vertices + 1, 0))
+        self.attach(self.allocate("offsets", num_vertices + 1, 0))
 
     @property
     def graph(self) -> Graph:
@@ -49,12 +49,12 @@ class CsrPool(ArrayManager):
         """Return arrays for a rebuilt graph of so many edges; raises ``CapacityError``."""
         num_vertices = len(self["offsets"]) - 1
         self._admit_graph(num_vertices, edges)
-        offsets = self._allocate("offsets", num_vertices + 1)["offsets"]
+        offsets = self.allocate("offsets", num_vertices + 1)["offsets"]
         if self._swaps and len(self["spare_dst"]) >= edges:
             return Graph(offsets, self["spare_dst"], self["spare_weight"])
         if len(self["spare_dst"]):
             self._free_spare()
-        arrays = self._allocate("edges", edges)
+        arrays = self.allocate("edges", edges)
         return Graph(offsets, arrays["dst"], arrays["weight"])
 
     def replace(self, graph: Graph) -> None:
@@ -72,7 +72,7 @@ class CsrPool(ArrayManager):
         self._free_spare()
         if length > len(self["dst"]):
             self._reallocate(length, edges)
-        spare = self._allocate("spare", len(self["dst"]))
+        spare = self.allocate("spare", len(self["dst"]))
         self.attach(spare)
         self._swaps = True
 
@@ -87,16 +87,16 @@ class CsrPool(ArrayManager):
         """Grow to more vertices, or back to fewer if those beyond have no edges; ``edges``: a bound of those stored."""
         self._admit_graph(num_vertices, edges)
         kept = min(num_vertices + 1, len(self["offsets"]))
-        offsets = self._allocate("offsets", num_vertices + 1)["offsets"]
+        offsets = self.allocate("offsets", num_vertices + 1)["offsets"]
         offsets[:kept] = self["offsets"][:kept]
         offsets[kept:] = self["offsets"][-1:]
         self.attach({"offsets": offsets})
 
     def _reallocate(self, length: int, keep: int) -> None:
-        arrays = self._allocate("edges", length)
+        arrays = self.allocate("edges", length)
         for name, array in arrays.items():
             array[:keep] = self[name][:keep]
         self.attach(arrays)
 
     def _free_spare(self) -> None:
-        self.attach(self._allocate("spare", 0))
+        self.attach(self.allocate("spare", 0))

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-
 from suricate.backends.csr_baseline import check, ledger
 from suricate.backends.csr_baseline.kernels import CsrKernels
 from suricate.backends.csr_baseline.layout import Graph
 from suricate.backends.csr_baseline.pool import CsrPool
 from suricate.batch_store import BatchStore
-from suricate.devices import CPU, Array, Device
+from suricate.devices import Array
 from suricate.errors import CapacityError
 from suricate.primitives import copy_segments, out_of_memory
 from suricate.primitives.located import LocatedBatch
@@ -37,24 +35,22 @@ class CsrStore(BatchStore):
     name: ClassVar[str] = "csr_baseline"
     num_counters: ClassVar[int] = 1
 
-    def __init__(
-        self,
-        num_vertices: int,
-        *,
-        device: Device = CPU,
-        weight_dtype: np.dtype | None = None,
-        degree_hints: Array | None = None,
-        memory_limit: int | None = None,
-    ) -> None:
-        dtype = None if weight_dtype is None else np.dtype(weight_dtype)
-        self._pool = CsrPool(self.name, num_vertices, device, dtype, memory_limit)
-        super().__init__(num_vertices, device=device, weight_dtype=dtype, memory_limit=memory_limit)
-        self._csr = kernels_for(device)
+    pool: CsrPool
+    kernels: CsrKernels
 
-    @property
-    def pool(self) -> CsrPool:
-        """The arrays."""
-        return self._pool
+    def make_pool(self) -> CsrPool:
+        """See :meth:`BatchStore.make_pool`."""
+        return CsrPool(self.name, self.num_vertices, self.device, self.weight_dtype, self.memory_limit)
+
+    def make_kernels(self) -> CsrKernels:
+        """See :meth:`BatchStore.make_kernels`."""
+        if self.device.is_cuda:
+            from suricate.backends.csr_baseline import cuda
+
+            return cuda
+        from suricate.backends.csr_baseline import cpu
+
+        return cpu
 
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
@@ -69,7 +65,7 @@ class CsrStore(BatchStore):
     def locate(self, keys: Array, order: Array, guard: Array | None, kind: int) -> LocatedBatch:
         """See :meth:`BatchStore.locate`; slots are places in the order of all edges."""
         batch = self.new_batch(keys, order, guard)
-        self._csr.locate(self.pool.graph, batch, kind)
+        self.kernels.locate(self.pool.graph, batch, kind)
         return batch
 
     def reserve_edges(self, num_edges: int) -> None:
@@ -87,18 +83,18 @@ class CsrStore(BatchStore):
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Rebuild, weight: Array) -> None:
         """See :meth:`BatchStore.apply_insertion`."""
-        self._csr.insert(self.pool.graph, reservation.target, batch, weight, reservation.bound)
+        self.kernels.insert(self.pool.graph, reservation.target, batch, weight, reservation.bound)
         self.pool.replace(reservation.target)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Rebuild:
         """See :meth:`BatchStore.reserve_deletion`."""
         bound = self.edge_bound()
-        return Rebuild(self.pool.graph if self._csr.DELETES_IN_PLACE else self.pool.target(bound), bound)
+        return Rebuild(self.pool.graph if self.kernels.DELETES_IN_PLACE else self.pool.target(bound), bound)
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Rebuild) -> None:
         """See :meth:`BatchStore.apply_deletion`."""
-        self._csr.delete(self.pool.graph, reservation.target, batch, reservation.bound)
-        if not self._csr.DELETES_IN_PLACE:
+        self.kernels.delete(self.pool.graph, reservation.target, batch, reservation.bound)
+        if not self.kernels.DELETES_IN_PLACE:
             self.pool.replace(reservation.target)
 
     # -- the rest ------------------------------------------------------------------------------------------------------
@@ -153,14 +149,3 @@ class CsrStore(BatchStore):
         """Verify every invariant of the layout on the CPU; raises ``CheckFailed``."""
         self.poll()
         check.check(self.pool, self.num_vertices, self.edge_bound())
-
-
-def kernels_for(device: Device) -> CsrKernels:
-    """Return the kernels of a device."""
-    if device.is_cuda:
-        from suricate.backends.csr_baseline import cuda
-
-        return cuda
-    from suricate.backends.csr_baseline import cpu
-
-    return cpu

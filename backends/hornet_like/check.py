@@ -23,11 +23,8 @@ from suricate.errors import require
 from suricate.primitives.counters import Counters
 
 
-def check(pool: HornetPool, num_vertices: int, tight: bool, known: Counters) -> None:
-    """Verify the arrays of a store, and that the host's bounds hold; raises ``CheckFailed``.
-
-    ``tight`` says that no block was left too large for want of memory.
-    """
+def check(pool: HornetPool, num_vertices: int, known: Counters) -> None:
+    """Verify the arrays of a store, and that what the host knows bounds them; raises ``CheckFailed``."""
     g = Graph(*(pool.device.to_numpy(part) for part in pool.graph))
     degree, counters = g.end - g.begin, g.counters
     require(len(g.begin) == len(g.end) == len(g.klass) == num_vertices, "there is one index entry per vertex")
@@ -41,7 +38,7 @@ def check(pool: HornetPool, num_vertices: int, tight: bool, known: Counters) -> 
     require(bool(np.all((k >= MIN_CLASS) & (k < CLASSES))), "every class is one of the size classes")
     require(bool(np.all(d <= (np.int64(1) << k))), "every adjacency fits its block")
     well_filled = (k == MIN_CLASS) | (4 * d > (np.int64(1) << k))
-    require(not tight or bool(np.all(well_filled)), "no block is three quarters empty")
+    require(not pool.tight or bool(np.all(well_filled)), "no block is three quarters empty")
     check_blocks(g, g.begin[owns], k, pool.stack_limits)
     require(int(counters[EDGES]) == int(d.sum()), "the counter of edges is exact")
     check_edges(g, degree, num_vertices)

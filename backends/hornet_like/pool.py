@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 
@@ -44,9 +45,10 @@ class HornetPool(ArrayManager):
         super().__init__(backend, device, weight_dtype, limit, LAYOUT)
         self.admit(INDEX_BYTES * num_vertices + 8 * (COUNTERS + CLASSES + 1))
         self.attach(self._empty_index(num_vertices))
-        self.attach(self._allocate("counters", COUNTERS, 0))
-        self.attach(self._allocate("stack limits", CLASSES + 1, 0))
+        self.attach(self.allocate("counters", COUNTERS, 0))
+        self.attach(self.allocate("stack limits", CLASSES + 1, 0))
         self.set_stack_limits(np.zeros(CLASSES + 1, np.int64))
+        self.tight = True  #: whether no block was left too large for want of memory
 
     def set_stack_limits(self, limits: np.ndarray) -> None:
         """Set the host's copy of ``stack_begin``."""
@@ -140,10 +142,12 @@ class HornetPool(ArrayManager):
         packed = EdgeList(blocks["dst"][:0], blocks["dst"], blocks["weight"])
         copy_segments(device, offsets, self["begin"], begin, int(offsets[-1]), self.stored, packed)
         self.attach({**index, **blocks, "counters": on_device})
+        self.tight = True
 
-    def copy_from(self, other: ArrayManager, lengths: Mapping[str, int]) -> None:
+    def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
         """See :meth:`ArrayManager.copy_from`; the pressures are kept on CUDA only."""
         super().copy_from(other, lengths)
+        self.tight = other.tight
         self.set_stack_limits(self.device.to_numpy(self["stack_begin"]).copy())
         counters = self.device.to_numpy(self["counters"]).copy()
         counters[GROW:] = 0
@@ -158,7 +162,7 @@ class HornetPool(ArrayManager):
         return counters
 
     def _empty_index(self, num_vertices: int) -> dict[str, Array]:
-        index = self._allocate("index", num_vertices, 0)
+        index = self.allocate("index", num_vertices, 0)
         index["klass"][:] = NONE
         return index
 
@@ -172,7 +176,7 @@ class HornetPool(ArrayManager):
         if slots > MAX_SLOTS:
             raise CapacityError(f"{self.backend} addresses {MAX_SLOTS} slots, {slots} are needed")
         self.admit(slots * self.entry_bytes("blocks") + max(0, slots - self.kept_back()))
-        return self._allocate("blocks", slots)
+        return self.allocate("blocks", slots)
 
     def _lay_out_stacks(self, sizes: np.ndarray, held: np.ndarray) -> None:
         """Give the stack of each class ``sizes`` places and copy the first ``held`` entries of the old ones."""

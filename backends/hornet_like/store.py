@@ -7,16 +7,14 @@ GPUs", HPEC 2018.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, ClassVar, Self
-
-import numpy as np
+from typing import Any, ClassVar
 
 from suricate.backends.hornet_like import check, ledger
 from suricate.backends.hornet_like.kernels import HornetKernels
 from suricate.backends.hornet_like.layout import BLOCKS, COUNTERS, EDGES, FREE, GROW, USED
 from suricate.backends.hornet_like.pool import HornetPool
 from suricate.batch_store import BatchStore
-from suricate.devices import CPU, Array, Device
+from suricate.devices import Array
 from suricate.errors import CapacityError
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import LocatedBatch
@@ -32,25 +30,22 @@ class HornetStore(BatchStore):
     name: ClassVar[str] = "hornet_like"
     num_counters: ClassVar[int] = COUNTERS
 
-    def __init__(
-        self,
-        num_vertices: int,
-        *,
-        device: Device = CPU,
-        weight_dtype: np.dtype | None = None,
-        degree_hints: Array | None = None,
-        memory_limit: int | None = None,
-    ) -> None:
-        dtype = None if weight_dtype is None else np.dtype(weight_dtype)
-        self._pool = HornetPool(self.name, num_vertices, device, dtype, memory_limit)
-        super().__init__(num_vertices, device=device, weight_dtype=dtype, memory_limit=memory_limit)
-        self._hornet = kernels_for(device)
-        self.tight = True  #: whether no block was left too large for want of memory
+    pool: HornetPool
+    kernels: HornetKernels
 
-    @property
-    def pool(self) -> HornetPool:
-        """The arrays."""
-        return self._pool
+    def make_pool(self) -> HornetPool:
+        """See :meth:`BatchStore.make_pool`."""
+        return HornetPool(self.name, self.num_vertices, self.device, self.weight_dtype, self.memory_limit)
+
+    def make_kernels(self) -> HornetKernels:
+        """See :meth:`BatchStore.make_kernels`."""
+        if self.device.is_cuda:
+            from suricate.backends.hornet_like import cuda
+
+            return cuda
+        from suricate.backends.hornet_like import cpu
+
+        return cpu
 
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
@@ -70,7 +65,7 @@ class HornetStore(BatchStore):
     def locate(self, keys: Array, order: Array, guard: Array | None, kind: int) -> LocatedBatch:
         """See :meth:`BatchStore.locate`."""
         batch = self.new_batch(keys, order, guard)
-        self._hornet.locate(self.pool.graph, batch, kind, self._edge_bound())
+        self.kernels.locate(self.pool.graph, batch, kind, self._edge_bound())
         return batch
 
     def reserve_edges(self, num_edges: int) -> None:
@@ -87,29 +82,29 @@ class HornetStore(BatchStore):
 
     def reserve_insertion(self, batch: LocatedBatch) -> Any:
         """See :meth:`BatchStore.reserve_insertion`; returns the plan of the migrations."""
-        plan = self._hornet.plan_insertion(self.pool.graph, batch, self._edge_bound())
+        plan = self.kernels.plan_insertion(self.pool.graph, batch, self._edge_bound())
         self._reserve(plan, batch.most, 0)
         return plan
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Any, weight: Array) -> None:
         """See :meth:`BatchStore.apply_insertion`."""
-        self._hornet.insert(self.pool.graph, batch, reservation, weight)
+        self.kernels.insert(self.pool.graph, batch, reservation, weight)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Any:
         """See :meth:`BatchStore.reserve_deletion`; without memory to migrate down, blocks stay as large as they are."""
         graph, edges = self.pool.graph, self._edge_bound()
-        plan = self._hornet.plan_deletion(graph, batch, edges, may_shrink=True)
+        plan = self.kernels.plan_deletion(graph, batch, edges, may_shrink=True)
         try:
             self._reserve(plan, 0, batch.most)
         except CapacityError:
-            plan = self._hornet.plan_deletion(graph, batch, edges, may_shrink=False)
+            plan = self.kernels.plan_deletion(graph, batch, edges, may_shrink=False)
             self.pool.fit_all_blocks(self.known()[BLOCKS:FREE])
-            self.tight = False
+            self.pool.tight = False
         return plan
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Any) -> None:
         """See :meth:`BatchStore.apply_deletion`."""
-        self._hornet.delete(self.pool.graph, batch, reservation)
+        self.kernels.delete(self.pool.graph, batch, reservation)
 
     def _reserve(self, plan: Any, inserted: int, deleted: int) -> None:
         """Reserve for a planned batch: by the host's bounds or, if memory is short, by what is really needed."""
@@ -149,7 +144,7 @@ class HornetStore(BatchStore):
                 self.pool.ensure_stacks(ledger.stack_bounds(known, unseen, count, self.num_vertices))
             except CapacityError:
                 self.pool.fit_all_blocks(self.known()[BLOCKS:FREE])
-        self._hornet.free_vertices(self.pool.graph, vertices)
+        self.kernels.free_vertices(self.pool.graph, vertices)
         self.queued(0, count)
 
     def resize(self, num_vertices: int) -> None:
@@ -162,7 +157,6 @@ class HornetStore(BatchStore):
         super().compact()
         with suppress(CapacityError), out_of_memory(self.name):
             self.pool.compact()
-            self.tight = True
         self.known()
 
     def view(self) -> StoreView:
@@ -172,23 +166,6 @@ class HornetStore(BatchStore):
         begin, end, _, dst, weight, *_ = self.pool.graph
         return contiguous_view(begin, end, dst, None if self.weight_dtype is None else weight.view(self.weight_dtype))
 
-    def copy_to(self, device: Device) -> Self:
-        """See :meth:`BatchStore.copy_to`: the same blocks at the same places."""
-        other = super().copy_to(device)
-        other.tight = self.tight
-        return other
-
     def check(self) -> None:
         """Verify every invariant of the layout on the CPU; raises ``CheckFailed``."""
-        check.check(self.pool, self.num_vertices, self.tight, self.counters)
-
-
-def kernels_for(device: Device) -> HornetKernels:
-    """Return the kernels of a device."""
-    if device.is_cuda:
-        from suricate.backends.hornet_like import cuda
-
-        return cuda
-    from suricate.backends.hornet_like import cpu
-
-    return cpu
+        check.check(self.pool, self.num_vertices, self.counters)

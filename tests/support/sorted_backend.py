@@ -1,0 +1,113 @@
+"""A backend on ``BatchStore``, for both devices: all edges in one ascending array of keys, the weights beside it.
+
+It shows how little a layout needs above its cursor (``sorted_cursor``): the arrays, what a change reserves, and how it
+is carried out. Batches are sorted, located by the cursor, reported and logged by the base class; queries, adjacencies,
+copies, marks and memory come with it. Its updates are written in ``xp`` (NumPy or CuPy) and wait for the device.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from suricate.array_manager import WEIGHT, ArrayManager, Layout
+from suricate.batch_store import BatchStore
+from suricate.devices import Array
+from suricate.primitives.located import ABSENT, PRESENT, LocatedBatch
+from suricate.types import StoreView
+
+LAYOUT: Layout = {"edges": {"keys": np.uint64, "weight": WEIGHT}}
+
+
+class SortedPool(ArrayManager):
+    """The arrays; memory for a deletion is kept back: its new arrays, and the selection of the old ones."""
+
+    def kept_back(self) -> int:
+        """See :meth:`ArrayManager.kept_back`."""
+        return 2 * (self["keys"].nbytes + self["weight"].nbytes)
+
+
+class Merge(NamedTuple):
+    """New arrays, where the new edges go in them (or which old ones stay), and which entries of the batch go in."""
+
+    arrays: dict[str, Array]
+    stays: Array
+    entries: Array
+
+
+class SortedStore(BatchStore):
+    """One ascending array of edge keys, merged anew by every batch."""
+
+    name: ClassVar[str] = "sorted"
+    num_counters: ClassVar[int] = 1
+
+    def make_pool(self) -> SortedPool:
+        """See :meth:`BatchStore.make_pool`."""
+        return SortedPool(self.name, self.device, self.weight_dtype, self.memory_limit, LAYOUT)
+
+    def counters_array(self) -> Array:
+        """Return the number of edges."""
+        return self.device.xp.full(1, self.num_edges, np.int64)
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges."""
+        return len(self.pool["keys"])
+
+    def used(self) -> dict[str, int]:
+        """See :meth:`BatchStore.used`."""
+        return {}
+
+    def view(self) -> StoreView:
+        """Return the arrays, and the cursor that searches them."""
+        from sorted_cursor import SortedView
+
+        keys, weight = self.pool["keys"], self.pool["weight"]
+        typed = weight if self.weight_dtype is None else weight.view(self.weight_dtype)
+        return StoreView(
+            data=SortedView(keys, typed, len(keys)),
+            cursor="sorted_cursor",
+            header=Path(__file__).with_name("sorted_cursor.cuh"),
+            num_vertices=self.num_vertices,
+            weight_dtype=self.weight_dtype,
+            ascending=True,
+            find="sorted",
+        )
+
+    def reserve_edges(self, num_edges: int) -> None:
+        """See :meth:`BatchStore.reserve_edges`: every batch allocates, so this only asks whether it could."""
+        self.pool.admit(3 * num_edges * self.pool.entry_bytes("edges"))
+
+    def reserve_insertion(self, batch: LocatedBatch) -> Merge:
+        """See :meth:`BatchStore.reserve_insertion`; waits for the device."""
+        xp, count = self.device.xp, batch.count()
+        self.reserve_edges(count)
+        entries = xp.flatnonzero(batch.kind == ABSENT)
+        stays = xp.ones(self.num_edges + count, bool)
+        stays[xp.searchsorted(self.pool["keys"], batch.keys[entries]) + xp.arange(count)] = False
+        return Merge(self.pool.allocate("edges", self.num_edges + count), stays, entries)
+
+    def apply_insertion(self, batch: LocatedBatch, reservation: Merge, weight: Array) -> None:
+        """See :meth:`BatchStore.apply_insertion`."""
+        arrays, stays, entries = reservation
+        fresh = {"keys": batch.keys[entries], "weight": weight[batch.order[entries]] if len(weight) else weight}
+        for name, array in arrays.items():
+            if len(array):
+                array[stays], array[~stays] = self.pool[name], fresh[name]
+        self.pool.attach(arrays)
+
+    def reserve_deletion(self, batch: LocatedBatch) -> Merge:
+        """See :meth:`BatchStore.reserve_deletion`; waits for the device."""
+        entries = batch.slot[batch.kind == PRESENT]
+        stays = self.device.xp.ones(self.num_edges, bool)
+        stays[entries] = False
+        return Merge(self.pool.allocate("edges", self.num_edges - batch.count()), stays, entries)
+
+    def apply_deletion(self, batch: LocatedBatch, reservation: Merge) -> None:
+        """See :meth:`BatchStore.apply_deletion`."""
+        for name, array in reservation.arrays.items():
+            if len(array):
+                array[:] = self.pool[name][reservation.stays]
+        self.pool.attach(reservation.arrays)
