@@ -1,33 +1,14 @@
-"""The habits of the repository: checks before a commit and on the forge, words of the glossary."""
+"""The habits of the repository: what runs before a commit and on the forge is what `make lint` and `.ci/run` do."""
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from suricate import plugins
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-LAYERS = ("core", "backends", "algorithms", "bench")
-INSTEAD = {  # word -> what the glossary says (docs/glossary.md)
-    "aside": "cached, or deferred",
-    "bed": "fixture",
-    "engine": "backend",
-    "grant": "reservation",
-    "late": "deferred",
-    "met": "existing",
-    "mirror": "symmetric arcs, or pinned counters",
-    "rebucket": "rehash",
-    "room": "capacity, growth factor, or resident blocks",
-    "settle": "epilogue, or raise pending errors",
-    "stage": "scenario",
-    "vain": "denied, or unused",
-}
-FORMS = {form: word for word in INSTEAD for form in (word, f"{word}s", f"{word}d")}
 
 
 def pins(text: str) -> dict[str, str]:
@@ -57,32 +38,3 @@ def test_the_bug_form_offers_every_backend_that_comes_along() -> None:
     for plugin in plugins.installed():
         if plugin.source == "suricate" and "suricate_backends" in plugin.hooks:
             assert plugin.name in offered
-
-
-# -- sources -----------------------------------------------------------------------------------------------------------
-
-
-def sources(*endings: str) -> list[Path]:
-    """The files of the package with these endings."""
-    return sorted(file for layer in LAYERS for ending in endings for file in (CHECKOUT / layer).rglob(f"*{ending}"))
-
-
-def relative(file: Path) -> str:
-    return str(file.relative_to(CHECKOUT))
-
-
-def test_every_package_is_in_the_wheel() -> None:
-    listed = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    folders = {file.parent.relative_to(CHECKOUT) for file in sources(".py")}
-    names = {".".join(folder.parts).replace("core", "suricate", 1) for folder in folders}
-    assert sorted(listed) == sorted(name if name.startswith("suricate") else f"suricate.{name}" for name in names)
-
-
-@pytest.mark.parametrize("file", sources(".py"), ids=relative)
-def test_messages_use_the_words_of_the_glossary(file: Path) -> None:
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Raise):
-            for part in ast.walk(node):
-                if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                    for word in re.findall(r"[a-z]+", part.value.lower()):
-                        assert word not in FORMS, f"{relative(file)}:{node.lineno}: say {INSTEAD[FORMS[word]]}"

@@ -26,7 +26,7 @@ from suricate.testing.model import ModelledStore
 BATCH_BYTES = 64  # per edge of a batch, besides the limit
 SLACK = 32 << 10  # bytes of Python objects
 NUM_VERTICES = 2000
-LIMIT = 1 << 20
+LIMIT = 1 << 19
 
 Batch = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 Build = Callable[[int | None], ModelledStore]  # memory limit -> an empty store of NUM_VERTICES vertices
@@ -101,7 +101,7 @@ def operations_at_the_limit(build: Build) -> None:
         model.mark,
         lambda: fill(model, rng, 500, most=limit // 4),
         model.compact,
-        lambda: below_limit(model.copy_to(model.device).store),
+        lambda: copy_at_the_limit(model, rng),
         lambda: model.delete_vertices(np.arange(0, NUM_VERTICES, 3, dtype=np.uint32)),
         lambda: fill(model, rng, 500, most=limit // 4),
     ):
@@ -109,6 +109,13 @@ def operations_at_the_limit(build: Build) -> None:
             operation()
         model.verify(rng)
         below_limit(store)
+
+
+def copy_at_the_limit(model: ModelledStore, rng: np.random.Generator) -> None:
+    """A copy of a store that is at its limit is equal, and has the same limit."""
+    copy = model.copy_to(model.device)
+    copy.verify(rng)
+    below_limit(copy.store)
 
 
 def reserve_keeps_its_promise(build: Build) -> None:
@@ -163,7 +170,7 @@ class Step(NamedTuple):
     run: Callable[[], object]
 
 
-INSERTED, AFTER_MARK, AFTER_RESERVE = 30, 10, 10  #: batches of :func:`steps`
+INSERTED, AFTER_MARK, AFTER_RESERVE = 20, 5, 5  #: batches of :func:`steps`
 STEP_EDGES = 500
 
 

@@ -128,8 +128,8 @@ class ModelledStore:
             assert got == wanted, f"copy_to(): {name} is {got}, it was {wanted}"
         assert copy.store.device == device, f"copy_to({device}) returned a store on {copy.store.device}"
         assert copy.store.options() == self.store.options(), "copy_to() changed the options"
-        copy.table = self.table.copy()
-        copy.mark()
+        copy.table, copy.at_mark = self.table.copy(), self.at_mark
+        copy.deleted_since_mark = self.deleted_since_mark
         return copy
 
     # -- what is compared ----------------------------------------------------------------------------------------------

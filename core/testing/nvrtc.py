@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from suricate.cuda.program import Program
-from suricate.operators.cuda import programs as operators
+from suricate.cuda.structs import view_prelude
 from suricate.store import Store
+from suricate.types import StoreView
 
 
 class CompileError(RuntimeError):
@@ -41,7 +42,10 @@ def library() -> ctypes.CDLL:
 
 
 def compile_program(program: Program, arch: str) -> None:
-    """Compile ``program`` for ``arch`` (``"sm_80"``) to machine code; raises ``CompileError`` with the log."""
+    """Compile ``program``; raises ``CompileError`` with the log.
+
+    ``arch`` is ``"sm_80"`` for machine code, or ``"compute_80"`` for PTX, which takes half the time.
+    """
     nvrtc = library()
     handle = ctypes.c_void_p()
     text = program.text.encode()
@@ -72,6 +76,6 @@ def own_programs(store: Store) -> list[Program]:
     return []
 
 
-def cursor_programs(store: Store) -> list[Program]:
-    """Return one program of every operator over the store's view: together they call all functions of its header."""
-    return list({program.source: program for program in operators.programs(store.view())}.values())
+def cursor_program(view: StoreView) -> Program:
+    """Return a program that calls every function of the cursor header of ``view``."""
+    return Program(Path(__file__).with_name("cursor_probe.cu"), view_prelude(view), include=(view.header.parent,))

@@ -14,7 +14,7 @@ MANY_VERTICES = 70_000  #: more than 16 bits can tell apart
 FEW_VERTICES = 3000
 
 BATCH_SIZES = (255, 256, 257, 301, 511, 513, 1023, 1024, 1025, 2049, 4097)
-FULL_CHECKS = (63, 64, 65, 96, 127, 128, 129, 160, 191, 192, 193, 200, 255, 256, 257, 258)  # degrees
+FULL_CHECKS = (64, 96, 128, 129, 192, 200, 256, 257)  # degrees
 
 
 def weights_for(model: ModelledStore, rng: np.random.Generator, count: int) -> np.ndarray | None:

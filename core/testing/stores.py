@@ -317,6 +317,10 @@ class StoreConformance:
         assert store.num_edges == 0, "edges are left after all were deleted"
         assert allocated[-1] <= max(allocated[:3]), f"memory() goes up: {allocated}"
 
+    def test_repeated_batches_after_mark(self, device_kind: str, weight_dtype: str | None) -> None:
+        """Nor does remembering what was inserted since ``mark()``."""
+        memory.repeated_batches(self.limited(device_kind, weight_dtype))
+
     def test_memory_goes_with_the_store(self, device_kind: str) -> None:
         """A store that nobody holds is gone at once, with its memory, without a collection of garbage."""
         store = self.build(300, device_kind)
@@ -336,6 +340,11 @@ class StoreConformance:
             if collecting:
                 gc.enable()
 
+    def test_memory_is_what_is_held(self, weight_dtype: str | None) -> None:
+        """After every operation ``memory()`` says what is allocated, as far as ``tracemalloc`` sees it (CPU)."""
+        self.skip_unless_traced()
+        memory.memory_is_what_is_held(lambda: self.build(memory.NUM_VERTICES, "cpu", weight_dtype))
+
     def test_memory_limit(self, device_kind: str, weight_dtype: str | None) -> None:
         """At the memory limit a batch fails as a whole: the store keeps what it had, and can go on."""
         self.skip_unless_limited()
@@ -354,7 +363,7 @@ class StoreConformance:
     # -- CUDA sources --------------------------------------------------------------------------------------------------
 
     def test_cuda_sources_compile(self, weight_dtype: str | None) -> None:
-        """NVRTC compiles the backend's CUDA programs, and every operator over its cursor header; no GPU is needed."""
+        """NVRTC compiles the backend's CUDA programs, and calls of all functions of its cursor; no GPU is needed."""
         if "cuda" not in self.backend.devices:
             pytest.skip(f"{self.backend.name} does not run on CUDA")
         if weight_dtype not in self.weight_dtypes[:2]:
@@ -362,5 +371,5 @@ class StoreConformance:
         if nvrtc.no_nvrtc():
             pytest.skip(str(nvrtc.no_nvrtc()))
         store = self.build(4, "cpu" if "cpu" in self.backend.devices else "cuda", weight_dtype)
-        for program in (*self.cuda_programs(store), *nvrtc.cursor_programs(store)):
-            nvrtc.compile_program(program, "sm_80")
+        for program in (*self.cuda_programs(store), nvrtc.cursor_program(store.view())):
+            nvrtc.compile_program(program, "compute_80")

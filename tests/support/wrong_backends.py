@@ -341,6 +341,14 @@ class CopySharesArrays(SoundStore):
         return other
 
 
+@caught_by(TOUR, OTHERS_AT_LIMIT)
+class CopyLosesTheMark(SoundStore):
+    def copy_to(self, device):
+        other = super().copy_to(device)
+        other._at_mark = None
+        return other
+
+
 @caught_by(OTHERS_AT_LIMIT, TOUR)
 class CopyForgetsTheLimit(SoundStore):
     def copy_to(self, device):
@@ -352,19 +360,37 @@ class CopyForgetsTheLimit(SoundStore):
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 
+@caught_by("test_memory_is_what_is_held")
+class HidesItsKeys(SoundStore):
+    def memory(self):
+        return {name: size for name, size in super().memory().items() if name != "keys"}
+
+
 @caught_by(TOUR, RANDOM)
 class UsesMoreThanItHas(SoundStore):
     def memory(self):
         return {name: (used + 1, allocated) for name, (used, allocated) in super().memory().items()}
 
 
-@caught_by("test_reuses_memory")
+@caught_by("test_reuses_memory", "test_memory_is_what_is_held")
 class NeverGivesMemoryBack(SoundStore):
     most = 0
 
     def memory(self):
         self.most = max(self.most + 1, self._keys.nbytes)
         return {**super().memory(), "keys": (self._keys.nbytes, 2 * self.most)}
+
+
+@caught_by("test_repeated_batches_after_mark")
+class LogsEveryBatch(SoundStore):
+    def insert(self, src, dst, weight=None, *, guard=None):
+        if self.has_mark:
+            self._log = [*getattr(self, "_log", []), src.copy(), dst.copy()]
+        return super().insert(src, dst, weight, guard=guard)
+
+    def memory(self):
+        size = sum(part.nbytes for part in getattr(self, "_log", []))
+        return {**super().memory(), "log": (size, size)}
 
 
 @caught_by(LIMIT, OTHERS_AT_LIMIT)
