@@ -60,6 +60,10 @@ class ParameterError(SuricateError, ValueError, TypeError):
     """A parameter of an algorithm is unknown, missing, of the wrong type or out of range."""
 
 
+class MissingLibraryError(SuricateError, ImportError):
+    """A library that is needed is not installed; the message names the extra that brings it."""
+
+
 class PluginError(SuricateError, RuntimeError):
     """A plugin failed to load or to answer a hook; the message names it."""
 

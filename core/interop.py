@@ -15,15 +15,11 @@ import numpy as np
 from suricate.arrays import as_array, as_ids, range_message
 from suricate.delta import both_directions
 from suricate.devices import Array
-from suricate.errors import DTypeError, ShapeError, SuricateError, VertexRangeError
+from suricate.errors import DTypeError, MissingLibraryError, ShapeError, VertexRangeError
 from suricate.types import MAX_VERTICES, Adjacency
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
-
-
-class MissingLibraryError(SuricateError, ImportError):
-    """A library that is needed for this conversion is not installed."""
 
 
 def from_coo(

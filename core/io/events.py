@@ -21,12 +21,14 @@ import numpy as np
 
 from suricate.errors import FileFormatError
 from suricate.io import files
-from suricate.io.formats import Layout, Line, lines_of
-from suricate.types import EdgeList, edge_keys
+from suricate.io.formats import MOST_EDGES, Layout, Line, declared_count, lines_of
+from suricate.io.times import LOOKS_LIKE_TIME
+from suricate.io.tokenizer import Tokenizer
+from suricate.types import MAX_VERTICES, EdgeList, edge_keys
 
 if TYPE_CHECKING:
     from suricate.delta import Batch
-    from suricate.io.tokenizer import Rows, Tokenizer
+    from suricate.io.lines import Rows
 
 INSERT, DELETE, REWEIGHT = (ord(letter) for letter in "+-=")  #: values of ``EventStep.op``
 
@@ -145,8 +147,6 @@ def read_events(path: str | os.PathLike[str], *, progress: files.Progress | None
         OSError: the file is missing or cannot be read.
         FileFormatError: the file is malformed, or ends inside a step; has the number of the line.
     """
-    from suricate.io.tokenizer import Tokenizer
-
     with files.ByteSource(path, progress) as source:
         chunks = source.chunks()
         head = b""
@@ -155,7 +155,8 @@ def read_events(path: str | os.PathLike[str], *, progress: files.Progress | None
             if _INSERTION.search(chunk):
                 break
         layout, marker = _layout(source.path, head)
-        reader = _StepReader(Tokenizer(source.path, layout), layout, marker)
+        chunks, small = files.rest_of(chunks, head)
+        reader = _StepReader(Tokenizer(source.path, layout, small=small), layout, marker)
         for chunk in itertools.chain([head], chunks):
             reader.feed(chunk)
         return reader.finish(source.path)
@@ -169,10 +170,13 @@ def _layout(path: Path, head: bytes) -> tuple[Layout, re.Pattern[bytes]]:
         raise FileFormatError(path, first.number, "no event: a line must start with I or D, or with +, - or =")
     if first.text[:1] in b"ID":
         fields = ["src", "dst"] if len(first.text.split()) == 3 else ["src", "dst", "time"]
-        return Layout("events", {"I": fields, "D": fields}, comments=b"#"), _WINDOW
+        iso = len(fields) == 3 and LOOKS_LIKE_TIME.fullmatch(first.text.split()[-1]) is not None
+        return Layout("events", {"I": fields, "D": fields}, comments=b"#", iso_times=iso), _WINDOW
     insertion = _INSERTION.search(head)
-    edge = ["src", "dst", "weight"] if insertion and len(insertion[0].split()) > 3 else ["src", "dst"]
-    return Layout("events", {"+": edge, "-": ["src", "dst"], "=": ["src", "dst", "weight"]}, comments=b"#"), _SNAPSHOT
+    records = {"+": ["src", "dst"], "-": ["src", "dst"]}
+    if insertion is None or len(insertion[0].split()) > 3:
+        records = {"+": ["src", "dst", "weight"], "-": ["src", "dst"], "=": ["src", "dst", "weight"]}
+    return Layout("events", records, comments=b"#"), _SNAPSHOT
 
 
 class _StepReader:
@@ -198,7 +202,10 @@ class _StepReader:
                 self._close(self._label)
                 self._label = mark[1].decode("utf-8", "replace")
             else:
-                self._close(mark[1].decode("utf-8", "replace"), int(mark[2]), int(mark[3]))
+                line = self._lines + 1
+                vertices = declared_count(self._tokenizer.path, line, mark[2], "vertices", MAX_VERTICES)
+                edges = declared_count(self._tokenizer.path, line, mark[3], "edges", MOST_EDGES)
+                self._close(mark[1].decode("utf-8", "replace"), vertices, edges)
             self._lines += 1
             at = mark.end()
         self._parse(chunk[at:])

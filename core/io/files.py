@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -14,10 +15,12 @@ from suricate.errors import FileFormatError
 from suricate.files import replacing
 
 CHUNK = 1 << 20  #: bytes that are read, decompressed and parsed at a time
+SMALL = CHUNK  #: a file of so many bytes (uncompressed) is read without compiled code
 MAX_LINE = 1 << 20  #: a longer line means that the file is not an edge list
 
 Progress = Callable[[int, int], object]  #: called with (bytes of the file consumed, bytes of the file)
 
+_START = 8  # bytes that tell compression and binary formats
 _MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
 
 
@@ -64,7 +67,8 @@ def split_suffix(path: Path) -> tuple[str, str]:
 class ByteSource:
     """The uncompressed bytes of a file, in order; compression (gzip, xz, bzip2) is recognised by the first bytes.
 
-    ``lines`` counts the complete lines handed out by :meth:`chunks`; memory stays bounded whatever the file's size.
+    ``start`` holds the first bytes of the file, ``compression`` the extension of its compression or ``""``. ``lines``
+    counts the complete lines handed out by :meth:`chunks`. Memory stays bounded whatever the size of the file.
 
     Raises:
         OSError: the file is missing or cannot be read.
@@ -75,10 +79,12 @@ class ByteSource:
         self.path = Path(path)
         self.lines = 0
         self._progress = progress
+        self._consumed = 0
         self._raw: IO[bytes] = open(self.path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
         try:
             self._size = os.fstat(self._raw.fileno()).st_size
-            self._kind = self._compression()
+            self.start = self._ahead = self._read_start()
+            self.compression = self._find_compression()
         except BaseException:
             self._raw.close()
             raise
@@ -89,42 +95,57 @@ class ByteSource:
     def __exit__(self, *_: object) -> None:
         self._raw.close()
 
-    def _compression(self) -> str:
-        magic = self._raw.read(6)
-        self._raw.seek(0)
-        kind = next((kind for kind, start in _MAGIC.items() if magic.startswith(start)), "")
-        promised = split_suffix(self.path)[1]
-        if promised and promised != kind:
-            raise FileFormatError(self.path, 1, f"the name ends in {promised}, but the file is not of that format")
+    def _read_start(self) -> bytes:
+        start = b""
+        while len(start) < _START and (more := self._raw.read(_START - len(start))):
+            start += more
+        return start
+
+    def _find_compression(self) -> str:
+        kind = next((kind for kind, magic in _MAGIC.items() if self.start.startswith(magic)), "")
+        by_name = split_suffix(self.path)[1]
+        if by_name and by_name != kind:
+            raise FileFormatError(self.path, 1, f"the name ends in {by_name}, but the file is not of that format")
         return kind
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the uncompressed bytes in pieces of at most :data:`CHUNK` bytes."""
-        for piece in self._inflated() if self._kind else iter(lambda: self._raw.read(CHUNK), b""):
+        for piece in self._inflated() if self.compression else iter(self._read, b""):
             yield piece
             self._report()
         self._report()
 
+    def _read(self) -> bytes:
+        """Return the next bytes of the file; the file may be a pipe, so what was read of its start is kept."""
+        piece, self._ahead = self._ahead + self._raw.read(CHUNK - len(self._ahead)), b""
+        self._consumed += len(piece)
+        return piece
+
+    def report_end(self) -> None:
+        """Report that all of the file is consumed (for readers that do not use :meth:`pieces`)."""
+        self._consumed = self._size
+        self._report()
+
     def _report(self) -> None:
         if self._progress is not None:
-            self._progress(self._raw.tell(), self._size)
+            self._progress(self._consumed, self._size)
 
     def _inflated(self) -> Iterator[bytes]:
-        stream, data = _decompressor(self._kind), b""
+        stream, data = _decompressor(self.compression), b""
         while True:
             if stream.eof:  # another member may follow, or zeros that pad a tape block
-                data = (stream.unused_data or self._raw.read(CHUNK)).lstrip(b"\0")
+                data = (stream.unused_data or self._read()).lstrip(b"\0")
                 if not data:
                     return
-                stream = _decompressor(self._kind)
+                stream = _decompressor(self.compression)
             elif stream.needs_input and not data:
-                data = self._raw.read(CHUNK)
+                data = self._read()
                 if not data:
-                    raise FileFormatError(self.path, self.lines + 1, f"the {self._kind[1:]} data ends too early")
+                    raise FileFormatError(self.path, self.lines + 1, f"the {self.compression[1:]} data ends too early")
             try:
                 piece = stream.decompress(data, CHUNK)
             except Exception as error:  # zlib.error, lzma.LZMAError, OSError: lzma must not be imported to name it
-                reason = f"the {self._kind[1:]} data is damaged ({error})"
+                reason = f"the {self.compression[1:]} data is damaged ({error})"
                 raise FileFormatError(self.path, self.lines + 1, reason) from error
             data = b""
             if piece:
@@ -150,6 +171,12 @@ class ByteSource:
                 )
         if carry:
             yield carry
+
+
+def rest_of(chunks: Iterator[bytes], head: bytes) -> tuple[Iterator[bytes], bool]:
+    """Return the chunks after ``head``, the bytes read so far, and whether the file is small (see :data:`SMALL`)."""
+    ahead = next(chunks, b"")
+    return itertools.chain([ahead], chunks) if ahead else chunks, not ahead and len(head) <= SMALL
 
 
 def sha256(path: Path) -> str:

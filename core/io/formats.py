@@ -12,12 +12,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from suricate.errors import FileFormatError, UnknownNameError
+from suricate.errors import FileFormatError, ParameterError, UnknownNameError
 from suricate.io.files import split_suffix
+from suricate.io.options import Columns, ReadOptions
+from suricate.io.times import LOOKS_LIKE_TIME
+from suricate.types import MAX_VERTICES
 
-FORMATS = ("snap", "temporal", "mtx", "gr", "csv")  #: formats of :func:`suricate.read` and :func:`suricate.write`
+TABLE_FORMATS = ("parquet", "arrow")  #: formats of columns with types; the others are text
+#: formats of :func:`suricate.read` and :func:`suricate.write`
+FORMATS = ("snap", "temporal", "mtx", "gr", "csv", *TABLE_FORMATS)
 
-BY_SUFFIX = {".mtx": "mtx", ".gr": "gr", ".csv": "csv", ".tsv": "csv"}
+BY_SUFFIX = {
+    ".mtx": "mtx", ".gr": "gr", ".csv": "csv", ".tsv": "csv",
+    ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+}  # fmt: skip
 TEXT_SUFFIXES = ("", ".txt", ".el", ".edges", ".edgelist", ".snap", ".dat")  #: written as plain text
 _ROLES = ("src", "dst", "weight", "time")
 _COLUMN_NAMES = {
@@ -26,13 +34,12 @@ _COLUMN_NAMES = {
     "weight": ("weight", "w", "wgt", "value", "rating"),
     "time": ("time", "timestamp", "t", "unixtime", "unixts"),
 }
-_UNIX_TIME = 10**8  # a third column of integers from here on is a time, not a weight
+_TIME_DIGITS = 9  # a third column of integers with so many digits is a time, not a weight
+MOST_EDGES = 2**63 - 1
 _ANY_COMMENT, _TEXT_COMMENT, _CSV_COMMENT, _MTX_COMMENT, _GR_COMMENT = r"[#%]|c(\s|$)", "[#%]", "#", "%", r"c(\s|$)"
 _NO_COMMENT = r"\Z"
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-
-#: the column of a role, by its name in the header or its position from 0
-Columns = Mapping[str, str | int]
+_TABLE_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+_NUMBER = re.compile(rb"[+-]?(\d++(\.\d*+)?+|\.\d++)([eE][+-]?\d++)?")
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Layout:
         comments: first bytes of lines to skip.
         delimiter: what separates columns; None: blanks and tabs.
         first_id: the least id of the file; ids are counted from 0 after reading.
-        text_ids: ids are text, not numbers.
+        text_ids: ids are text, not numbers. iso_times: times are text in ISO 8601, not numbers.
         header_bytes, header_lines: length of the header, which is not for the tokenizer.
         counts_line: line of the header that declares the counts.
         num_vertices: (sources, destinations) declared by the header, or None if it binds nothing.
@@ -61,6 +68,7 @@ class Layout:
     delimiter: str | None = None
     first_id: int = 0
     text_ids: bool = False
+    iso_times: bool = False
     header_bytes: int = 0
     header_lines: int = 0
     counts_line: int = 0
@@ -133,7 +141,12 @@ def _looks_temporal(path: Path, head: bytes, body: list[bytes]) -> bool:
     if named:
         return "time" in named
     third = [row[2] for row in rows if len(row) == 3]
-    return "temporal" in path.name or all(token.isdigit() and int(token) >= _UNIX_TIME for token in third)
+    return "temporal" in path.name or all(map(_is_time, third))
+
+
+def _is_time(token: bytes) -> bool:
+    """Return whether a third column is a time, not a weight: Unix time of some size, or ISO 8601."""
+    return LOOKS_LIKE_TIME.fullmatch(token) is not None or (token.isdigit() and len(token.lstrip(b"0")) >= _TIME_DIGITS)
 
 
 def _named_columns(head: bytes) -> list[str]:
@@ -148,19 +161,17 @@ def _named_columns(head: bytes) -> list[str]:
     return roles
 
 
-def make_layout(
-    path: Path,
-    head: bytes,
-    format: str | None,
-    *,
-    columns: Columns | None,
-    delimiter: str | None,
-    first_id: int | None,
-    text_ids: bool | None,
-) -> Layout:
-    """Return the layout of the file that starts with ``head``.
+def table_format(path: Path, start: bytes, format: str | None) -> str | None:
+    """Return the format of a Parquet or Arrow file by name, extension or first bytes; None if it is a text file."""
+    if format is None:
+        format = BY_SUFFIX.get(split_suffix(path)[0])
+    if format is None:
+        format = next((name for magic, name in _TABLE_MAGIC.items() if start.startswith(magic)), None)
+    return format if format in TABLE_FORMATS else None
 
-    ``text_ids`` None means: if the ids of the first line are not numbers. The other arguments are those of ``read``.
+
+def make_layout(path: Path, head: bytes, format: str | None, options: ReadOptions) -> Layout:
+    """Return the layout of the text file that starts with ``head``.
 
     Raises:
         FileFormatError: the header is malformed. UnknownNameError: there is no such format or column.
@@ -168,26 +179,28 @@ def make_layout(
     format = detect(path, head) if format is None else format
     if format not in FORMATS:
         raise UnknownNameError(f"unknown format {format!r}: there are {', '.join(FORMATS)}")
+    columns, delimiter = options.columns, options.delimiter
     if format in ("mtx", "gr"):
-        if columns is not None or delimiter is not None or first_id not in (None, 1):
-            raise ValueError(f"format {format!r} fixes its columns, its delimiter and first_id=1")
+        if columns is not None or delimiter is not None or options.first_id not in (None, 1):
+            raise ParameterError(f"format {format!r} fixes its columns, its delimiter and first_id=1")
         return _mtx_layout(path, head) if format == "mtx" else _gr_layout(path, head)
     if format == "csv":
         layout = _csv_layout(path, head, columns, delimiter)
     else:
         layout = _text_layout(path, head, format, columns)
-    return replace(
-        layout, first_id=first_id or 0, text_ids=_ids_are_text(layout, head) if text_ids is None else text_ids
-    )
+    tokens = _first_tokens(layout, head)
+    text_ids = options.relabel == "text"
+    if options.relabel is True:
+        text_ids = not all(re.fullmatch(rb"-?\d+", tokens[role]) for role in ("src", "dst") if role in tokens)
+    iso_times = LOOKS_LIKE_TIME.fullmatch(tokens.get("time", b"")) is not None
+    return replace(layout, first_id=options.first_id or 0, text_ids=text_ids, iso_times=iso_times)
 
 
-def _ids_are_text(layout: Layout, head: bytes) -> bool:
+def _first_tokens(layout: Layout, head: bytes) -> dict[str, bytes]:
+    """Return the columns of the first line, by role."""
     line = next(_body(head[layout.header_bytes :], _TEXT_COMMENT if layout.comments else _NO_COMMENT), None)
-    if line is None:
-        return False
-    tokens = split_columns(line.text, layout.delimiter)
-    places = [place for place, name in enumerate(layout.fields) if name in ("src", "dst") and place < len(tokens)]
-    return not all(re.fullmatch(rb"-?\d+", tokens[place]) for place in places)
+    tokens = [] if line is None else split_columns(line.text, layout.delimiter)
+    return dict(zip(layout.fields, tokens, strict=False))
 
 
 def split_columns(line: bytes, delimiter: str | None) -> list[bytes]:
@@ -200,8 +213,12 @@ def split_columns(line: bytes, delimiter: str | None) -> list[bytes]:
     return [token.strip().removeprefix(b'"').removesuffix(b'"') for token in tokens]
 
 
-def _place_columns(path: Path, count: int, names: Sequence[str] | None, columns: Columns, line: int) -> list[str]:
-    """Return the field of each of ``count`` columns; ``columns`` tells the place of the roles by name or position."""
+def place_columns(path: Path, names: Sequence[str] | None, count: int, columns: Columns, line: int | None) -> list[str]:
+    """Return the field of each of ``count`` columns; ``columns`` tells the place of the roles by name or position.
+
+    Raises:
+        UnknownNameError: there is no such role or name. FileFormatError: no such position, or no source or destination.
+    """
     fields = ["-"] * count
     for role, place in columns.items():
         if role not in _ROLES:
@@ -212,7 +229,9 @@ def _place_columns(path: Path, count: int, names: Sequence[str] | None, columns:
                 raise UnknownNameError(f"{path} has no column {place!r}: {known}")
             place = names.index(place)
         if not 0 <= place < count:
-            raise FileFormatError(path, line, f"there is no column {place} for {role}: the line has {count}")
+            raise FileFormatError(path, line, f"there is no column {place} for {role}: there are {count}")
+        if fields[place] != "-":
+            raise FileFormatError(path, line, f"column {place} cannot be both {fields[place]} and {role}")
         fields[place] = role
     missing = [role for role in ("src", "dst") if role not in fields]
     if missing:
@@ -220,12 +239,23 @@ def _place_columns(path: Path, count: int, names: Sequence[str] | None, columns:
     return fields
 
 
+def usual_columns(names: Sequence[str]) -> dict[str, str | int]:
+    """Return the places of the roles that have a usual name (``"source"``, ``"timestamp"``), in any case."""
+    columns: dict[str, str | int] = {}
+    lower = [name.lower() for name in names]
+    for role in _ROLES:
+        known = next((name for name in _COLUMN_NAMES[role] if name in lower), None)
+        if known is not None:
+            columns[role] = lower.index(known)
+    return columns
+
+
 def _text_layout(path: Path, head: bytes, format: str, columns: Columns | None) -> Layout:
     first = next(_body(head, _TEXT_COMMENT), None)
     count = len(first.text.split()) if first else 2
     number = first.number if first else 1
     if columns is not None:
-        fields = _place_columns(path, count, None, columns, number)
+        fields = place_columns(path, None, count, columns, number)
     elif format == "temporal":
         fields = ["src", "dst", "weight", "time"] if count == 4 else ["src", "dst", "time"]
     else:
@@ -236,8 +266,9 @@ def _text_layout(path: Path, head: bytes, format: str, columns: Columns | None) 
         line.text.lower() for line, _ in zip(lines_of(head), range(16), strict=False) if line.text[:1] in b"#%"
     )
     nodes = re.search(rb"nodes:?\s*(\d+)", comments)
+    least = declared_count(path, number, nodes[1], "vertices", MAX_VERTICES) if nodes else 0
     directed = False if b"undirected" in comments else True if b"directed" in comments else None
-    return Layout(format, {"": fields}, comments=b"#%", directed=directed, least_vertices=int(nodes[1]) if nodes else 0)
+    return Layout(format, {"": fields}, comments=b"#%", directed=directed, least_vertices=least)
 
 
 def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str | None) -> Layout:
@@ -249,21 +280,28 @@ def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str
         delimiter = max(counts, key=lambda sign: counts[sign])
         delimiter = delimiter if counts[delimiter] else None
     tokens = split_columns(header.text, delimiter)
-    if all(_NUMBER.fullmatch(token) for token in tokens):  # no header: the columns come in the usual order
+    if all(_NUMBER.fullmatch(token) or LOOKS_LIKE_TIME.fullmatch(token) for token in tokens):  # no header
         skipped = _start_of(head, header.number)
-        usual = columns or {role: place for place, role in enumerate(_ROLES[: len(tokens)])}
-        fields = _place_columns(path, len(tokens), None, usual, header.number)
+        roles = ("src", "dst", "time") if LOOKS_LIKE_TIME.fullmatch(tokens[-1]) and len(tokens) == 3 else _ROLES
+        usual = columns or {role: place for place, role in enumerate(roles[: len(tokens)])}
+        fields = place_columns(path, None, len(tokens), usual, header.number)
         return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=skipped, header_lines=header.number - 1)
     names = [token.decode("utf-8", "replace") for token in tokens]
-    if columns is None:
-        columns = {}
-        lower = [name.lower() for name in names]
-        for role in _ROLES:
-            known = next((name for name in _COLUMN_NAMES[role] if name in lower), None)
-            if known is not None:
-                columns[role] = lower.index(known)
-    fields = _place_columns(path, len(names), names, columns, header.number)
+    columns = usual_columns(names) if columns is None else columns
+    fields = place_columns(path, names, len(names), columns, header.number)
     return Layout("csv", {"": fields}, delimiter=delimiter, header_bytes=header.end, header_lines=header.number)
+
+
+def declared_count(path: Path, line: int, digits: bytes, what: str, most: int) -> int:
+    """Return a count that a file declares.
+
+    Raises:
+        FileFormatError: it is more than ``most``; such a count can have thousands of digits, which ``int`` refuses.
+    """
+    digits = digits.lstrip(b"0") or b"0"
+    if len(digits) > len(str(most)) or int(digits) > most:
+        raise FileFormatError(path, line, f"{digits[:40].decode()} {what} are declared: at most {most} are possible")
+    return int(digits)
 
 
 def _start_of(head: bytes, number: int) -> int:
@@ -289,7 +327,8 @@ def _mtx_layout(path: Path, head: bytes) -> Layout:
     tokens = sizes.text.split()
     if len(tokens) != 3 or not all(token.isdigit() for token in tokens):
         raise FileFormatError(path, sizes.number, "expected 'ROWS COLUMNS ENTRIES'")
-    rows, cols, entries = map(int, tokens)
+    rows, cols = (declared_count(path, sizes.number, token, "vertices", MAX_VERTICES) for token in tokens[:2])
+    entries = declared_count(path, sizes.number, tokens[2], "entries", MOST_EDGES)
     return Layout(
         "mtx",
         {"": ["src", "dst"] if values == "pattern" else ["src", "dst", "weight"]},
@@ -313,7 +352,8 @@ def _gr_layout(path: Path, head: bytes) -> Layout:
     match = re.fullmatch(rb"p\s+sp\s+(\d+)\s+(\d+)", problem.text)
     if match is None:
         raise FileFormatError(path, problem.number, "expected 'p sp VERTICES ARCS' ahead of the arcs")
-    vertices, arcs = int(match[1]), int(match[2])
+    vertices = declared_count(path, problem.number, match[1], "vertices", MAX_VERTICES)
+    arcs = declared_count(path, problem.number, match[2], "arcs", MOST_EDGES)
     return Layout(
         "gr",
         {"a": ["src", "dst", "weight"]},

@@ -1,65 +1,26 @@
-"""From columns to bytes: the lines of a chunk of edges, written by one Numba loop."""
+"""From columns to bytes: the lines of a chunk of edges."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
-
-_ZERO, _TEN, _LF = np.uint8(ord("0")), np.uint64(10), np.uint8(10)
 
 
-@njit(cache=True, nogil=True)
-def write_whole(out, at, value):
-    """Write an int64 in decimal at ``out[at:]``; return the position after it."""
-    rest = np.uint64(value)
-    if value < 0:
-        out[at] = np.uint8(45)
-        at += 1
-        rest = ~rest + np.uint64(1)
-    digits = 1
-    power = _TEN
-    while digits < 19 and rest >= power:
-        power *= _TEN
-        digits += 1
-    for place in range(at + digits - 1, at - 1, -1):
-        out[place] = _ZERO + np.uint8(rest % _TEN)
-        rest //= _TEN
-    return at + digits
+def format_chunk(prefix: bytes, separator: bytes, columns: list[np.ndarray], *, small: bool) -> bytes:
+    """Return one line per row of ``columns`` (arrays of integers below 2**63 or of bytes, dtype ``S``).
 
-
-@njit(cache=True, nogil=True)
-def format_lines(prefix, separator, is_text, wholes, texts, out):
-    """Write one line per row to ``out`` (uint8, large enough); return the number of bytes.
-
-    Args:
-        prefix: uint8[k], in front of every line. ``separator``: uint8, between columns.
-        is_text: bool[columns], where a column comes from.
-        wholes: int64[columns, rows]. ``texts``: uint8[columns, rows, width], a text ends at a zero byte or the width.
+    ``small``: without compiled code; for a file of some ten thousand lines at most.
     """
-    at = 0
-    for row in range(wholes.shape[1]):
-        for byte in prefix:
-            out[at] = byte
-            at += 1
-        for column in range(len(is_text)):
-            if column > 0:
-                out[at] = separator
-                at += 1
-            if is_text[column]:
-                for byte in texts[column, row]:
-                    if byte == 0:
-                        break
-                    out[at] = byte
-                    at += 1
-            else:
-                at = write_whole(out, at, wholes[column, row])
-        out[at] = _LF
-        at += 1
-    return at
+    return (_format_small if small else _format_large)(prefix, separator, columns)
 
 
-def format_chunk(prefix: bytes, separator: bytes, columns: list[np.ndarray]) -> bytes:
-    """Return one line per row of ``columns`` (arrays of integers below 2**63 or of bytes, dtype ``S``)."""
+def _format_small(prefix: bytes, separator: bytes, columns: list[np.ndarray]) -> bytes:
+    texts = [col.tolist() if col.dtype.kind == "S" else [b"%d" % value for value in col.tolist()] for col in columns]
+    return b"".join(prefix + separator.join(row) + b"\n" for row in zip(*texts, strict=True))
+
+
+def _format_large(prefix: bytes, separator: bytes, columns: list[np.ndarray]) -> bytes:
+    from suricate.io.format_loops import format_lines
+
     is_text = np.array([column.dtype.kind == "S" for column in columns])
     rows, width = (
         len(columns[0]),

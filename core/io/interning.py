@@ -1,13 +1,13 @@
-"""Arbitrary ids to 0..n-1 in order of first appearance: open-addressing hash tables in Numba."""
+"""Arbitrary ids to 0..n-1 in order of first appearance: open-addressing hash tables in Numba, for large files."""
 
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from suricate.io.labels import Interned, decoded, shifted
+from suricate.jit import inner, kernel
 from suricate.types import EMPTY, MAX_VERTICES
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -16,14 +16,14 @@ _FREE = np.uint32(EMPTY)
 _SHIFT, _LENGTH = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def mix(key):
     """Spread a 64-bit key over all bits."""
     key = (key ^ (key >> np.uint64(30))) * _GOLDEN
     return key ^ (key >> np.uint64(29))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def insert_hashes(hashes, count, table):
     """Fill an empty ``table`` (uint32, a power of two) with the ids 0..count-1."""
     mask = np.uint64(len(table) - 1)
@@ -34,7 +34,7 @@ def insert_hashes(hashes, count, table):
         table[at] = index
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def intern_numbers(keys, begin, ids, table, labels, count):
     """Map ``keys[begin:]`` (uint64) to ``ids`` (uint32); stop when ``labels`` is full; return (position, count)."""
     mask = np.uint64(len(table) - 1)
@@ -53,7 +53,7 @@ def intern_numbers(keys, begin, ids, table, labels, count):
     return len(keys), count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def intern_texts(data, spans, begin, ids, table, hashes, ends, names, count):
     """Map the texts ``spans[begin:]`` of ``data`` (``start << 32 | length``) to ``ids``; return (position, count).
 
@@ -82,18 +82,12 @@ def intern_texts(data, spans, begin, ids, table, hashes, ends, names, count):
                 return index, count
             table[slot] = count
             hashes[count] = code
-            names[ends[count] : ends[count] + length] = data[start : start + length]
+            for at in range(length):  # a slice assignment takes a second to compile
+                names[ends[count] + at] = data[start + at]
             ends[count + 1] = ends[count] + length
             count += 1
         ids[index] = table[slot]
     return len(spans), count
-
-
-class Interned(NamedTuple):
-    """Dense ids (uint32) of the sources and destinations of a chunk."""
-
-    src: np.ndarray
-    dst: np.ndarray
 
 
 class NumberLabels:
@@ -118,15 +112,14 @@ class NumberLabels:
             self._grow()
 
     def _grow(self) -> None:
-        _check_room(self._count)
+        _check_count(self._count)
         self._labels.resize(2 * len(self._labels), refcheck=False)
         self._table = np.full(2 * len(self._table), EMPTY, np.uint32)
         insert_hashes(self._labels, self._count, self._table)
 
     def labels(self, first_id: int) -> np.ndarray:
         """Return the numbers by dense id: int64, or uint64 if one does not fit; ``first_id`` is added to each."""
-        labels = self._labels[: self._count] + np.uint64(first_id)
-        return labels if len(labels) and labels.max() >= 2**63 else labels.astype(np.int64)
+        return shifted(self._labels[: self._count], first_id)
 
 
 class TextLabels:
@@ -156,7 +149,7 @@ class TextLabels:
             self._grow(int(spans[done] & _LENGTH))
 
     def _grow(self, length: int) -> None:
-        _check_room(self._count)
+        _check_count(self._count)
         if self._ends[self._count] + length > len(self._names):
             self._names.resize(2 * len(self._names) + length, refcheck=False)
         if self._count == len(self._hashes):
@@ -168,12 +161,9 @@ class TextLabels:
     def labels(self, first_id: int) -> np.ndarray:
         """Return the texts by dense id, ``str`` in an object array; bytes that are not UTF-8 are surrogates."""
         names, ends = self._names.tobytes(), self._ends[: self._count + 1].tolist()
-        texts = [names[a:b].decode("utf-8", "surrogateescape") for a, b in itertools.pairwise(ends)]
-        labels = np.empty(len(texts), object)
-        labels[:] = [text.replace('""', '"') for text in texts] if self._quotes else texts
-        return labels
+        return decoded([names[a:b] for a, b in itertools.pairwise(ends)], self._quotes)
 
 
-def _check_room(count: int) -> None:
+def _check_count(count: int) -> None:
     if count >= MAX_VERTICES:
         raise OverflowError(f"more than {MAX_VERTICES} different ids")

@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from suricate.errors import ShapeError, UnknownNameError, VertexRangeError, WeightError
+from suricate.errors import ParameterError, ShapeError, UnknownNameError, VertexRangeError, WeightError
+from suricate.files import replacing
 from suricate.io import files
-from suricate.io.formats import BY_SUFFIX, FORMATS, TEXT_SUFFIXES
+from suricate.io.formats import BY_SUFFIX, FORMATS, TABLE_FORMATS, TEXT_SUFFIXES
+from suricate.io.formatter import format_chunk
+from suricate.io.times import to_text
 from suricate.types import MAX_VERTICES
 
+SMALL_ROWS = 1 << 16  #: a file of so many edges is written without compiled code
 _ROWS = 1 << 17  # edges formatted at a time
 
 
@@ -29,6 +34,7 @@ class _Edges:
     num_vertices: int
     directed: bool
     labels: np.ndarray | None
+    time_unit: str | None = None
 
     def __len__(self) -> int:
         return len(self.src)
@@ -85,12 +91,14 @@ def format_of(path: Path, format: str | None) -> str | None:
         if format not in FORMATS:
             raise UnknownNameError(f"unknown format {format!r}: there are {', '.join(FORMATS)}")
         return format
-    extension = files.split_suffix(path)[0]
+    extension, compression = files.split_suffix(path)
     if extension in TEXT_SUFFIXES:
         return None
     if extension not in BY_SUFFIX:
         known = ", ".join(sorted({*BY_SUFFIX, *TEXT_SUFFIXES} - {""}))
         raise UnknownNameError(f"unknown extension {extension!r} of {path}: name the format, or use one of {known}")
+    if compression and BY_SUFFIX[extension] in TABLE_FORMATS:
+        raise ParameterError(f"{path}: {BY_SUFFIX[extension]} files are compressed inside, not as a whole")
     return BY_SUFFIX[extension]
 
 
@@ -114,7 +122,8 @@ def _gather(edges: Any, num_vertices: int | None, directed: bool | None) -> _Edg
     if highest >= min(count, MAX_VERTICES):
         raise VertexRangeError(f"id {highest} is not below num_vertices={min(count, MAX_VERTICES)}")
     known_directed = known_directed is not False if directed is None else directed
-    return _Edges(src, dst, weight, time, count, known_directed, getattr(edges, "labels", None))
+    labels, unit = getattr(edges, "labels", None), getattr(edges, "time_unit", None)
+    return _Edges(src, dst, weight, time, count, known_directed, labels, unit)
 
 
 def _highest(ids: np.ndarray) -> int:
@@ -189,8 +198,23 @@ def _write_gr(edges: _Edges, path: Path, progress: Any) -> None:
     _write_lines(path, header, b"a ", b" ", [_shifted(src), _shifted(dst), _numbers(weight)], len(src), progress)
 
 
-_WRITERS = {
+def _write_table(format: str, edges: _Edges, path: Path, progress: Any) -> None:
+    from suricate.io.tables import write_table
+
+    named = {"src": edges.src, "dst": edges.dst, "weight": edges.weight, "time": edges.time}
+    columns = {name: values for name, values in named.items() if values is not None}
+    with replacing(path) as file:
+        write_table(
+            file, format, columns, edges.labels,
+            num_vertices=edges.num_vertices, directed=edges.directed, time_unit=edges.time_unit,
+        )  # fmt: skip
+    if progress is not None:
+        progress(len(edges), len(edges))
+
+
+_WRITERS: dict[str, Callable[[_Edges, Path, Any], None]] = {
     "snap": _write_snap, "temporal": _write_temporal, "csv": _write_csv, "mtx": _write_mtx, "gr": _write_gr,
+    **{format: partial(_write_table, format) for format in TABLE_FORMATS},
 }  # fmt: skip
 
 # -- columns and lines -------------------------------------------------------------------------------------------------
@@ -204,10 +228,12 @@ def _columns(edges: _Edges, *, quote: bool) -> tuple[list[Column], list[str]]:
     else:
         texts = _label_texts(edges.labels, quote)
         columns, names = [lambda rows: texts[edges.src[rows]], lambda rows: texts[edges.dst[rows]]], ["src", "dst"]
-    for name, values in (("weight", edges.weight), ("time", edges.time)):
-        if values is not None:
-            columns.append(_numbers(values))
-            names.append(name)
+    if edges.weight is not None:
+        columns.append(_numbers(edges.weight))
+        names.append("weight")
+    if edges.time is not None:
+        columns.append(_numbers(edges.time) if edges.time_unit is None else _iso_times(edges.time, edges.time_unit))
+        names.append("time")
     return columns, names
 
 
@@ -215,6 +241,10 @@ def _numbers(values: np.ndarray) -> Column:
     if values.dtype.kind in "iu":
         return lambda rows: values[rows]
     return lambda rows: values[rows].astype("S32")  # shortest decimals that give the same number again
+
+
+def _iso_times(times: np.ndarray, unit: str) -> Column:
+    return lambda rows: to_text(times[rows], unit)
 
 
 def _shifted(ids: np.ndarray) -> Column:
@@ -238,12 +268,10 @@ def _label_texts(labels: np.ndarray, quote: bool) -> np.ndarray:
 def _write_lines(
     path: Path, header: str, prefix: bytes, separator: bytes, columns: list[Column], count: int, progress: Any
 ) -> None:
-    from suricate.io.formatter import format_chunk
-
     with files.writing(path) as out:
         out.write(header.encode())
         for begin in range(0, count, _ROWS):
             rows = slice(begin, min(begin + _ROWS, count))
-            out.write(format_chunk(prefix, separator, [column(rows) for column in columns]))
+            out.write(format_chunk(prefix, separator, [column(rows) for column in columns], small=count <= SMALL_ROWS))
             if progress is not None:
                 progress(rows.stop, count)

@@ -88,7 +88,11 @@ USAGE_ERRORS = {
     ("run", "bfs", "/"): "is a directory",
     ("convert",): "Missing argument 'IN'",
     ("convert", "FILE"): "Missing argument 'OUT'",
-    ("convert", "FILE", "out.data"): "unknown extension '.data' of out.data: name the format, or use one of .csv,",
+    (
+        "convert",
+        "FILE",
+        "out.data",
+    ): "unknown extension '.data' of out.data: name the format, or use one of .arrow, .csv,",
     ("convert", "FILE", "/"): "directory",
     ("convert", "FILE", "out.txt", "--to", "png"): "unknown format 'png'",
     ("info", "none.txt"): "'none.txt' does not exist",

@@ -11,6 +11,8 @@ from suricate import io
 from suricate.errors import FileFormatError
 from suricate.io import files
 
+pytestmark = pytest.mark.usefixtures("reader")
+
 
 @pytest.fixture
 def put(tmp_path):
@@ -62,6 +64,20 @@ def test_snapshots(put):
     assert len(second.batch(weighted=False).insert.src) == 0
 
 
+def test_insertions_without_weights(put):
+    (step,) = io.read_events(put("+ 1 2\n- 1 2\n+ 3 4\n"))
+    assert step.weight is step.insertions.weight is None
+    with pytest.raises(FileFormatError, match=r":2: a line must start with one of \+, -, not '='"):
+        io.read_events(put("+ 1 2\n= 1 2 5\n"))
+
+
+def test_times_in_iso_8601(put):
+    (step,) = io.read_events(put("# window 1\nI 0 1 1970-01-01T00:00:02Z\nD 0 1 1970-01-02\n"))
+    assert step.time.tolist() == [2_000_000, 86_400_000_000]
+    with pytest.raises(FileFormatError, match=r":2: '1970-13-01' is no time of ISO 8601"):
+        io.read_events(put("I 0 1 1970-01-01\nI 0 1 1970-13-01\n"))
+
+
 def test_no_marks_is_one_step(put):
     assert [len(step) for step in io.read_events(put("+ 1 2\n- 1 2\n"))] == [2]
     assert len(io.read_events(put(""))) == 0
@@ -108,6 +124,8 @@ def test_batches_lead_where_the_events_lead(tmp_path_factory, steps, chunk):
         ("+ 1 2 3\n@ a 2 1\n+ 1 3 3\n", 3, "the file ends inside a step"),
         ("+ 1 2 nan\n", 1, "weight 'nan' is not finite"),
         ("0 1\n", 1, "no event"),
+        (f"+ 1 2\n@ a {'9' * 5000} 1\n", 2, "vertices are declared: at most"),
+        (f"+ 1 2\n@ a 2 {'9' * 5000}\n", 2, "edges are declared: at most"),
         ("# c\n@ a 0 0\nI 0 1 5\n", 3, "a line must start with one of +"),
     ],
 )

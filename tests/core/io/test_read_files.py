@@ -5,8 +5,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -17,17 +19,7 @@ from suricate import io
 from suricate.errors import FileFormatError, UnknownNameError
 from suricate.io import files
 
-
-@pytest.fixture
-def put(tmp_path):
-    """A function that writes ``content`` to a file and returns its path."""
-
-    def write(content, name="graph.txt"):
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
+pytestmark = pytest.mark.usefixtures("reader")
 
 
 def rows(file):
@@ -89,8 +81,6 @@ def test_weight_dtype_is_taken(put):
     path = put("0 1 3\n1 2 4\n")
     for dtype in (np.int32, np.uint32, np.float32, np.float64):
         assert io.read(path, weight_dtype=dtype).weight.dtype == dtype
-    with pytest.raises(TypeError, match="weight_dtype"):
-        io.read(path, weight_dtype=np.int64)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
@@ -173,13 +163,51 @@ def test_columns_by_position_in_text(put):
 def test_unknown_names(put):
     path = put("src,dst\n1,2\n", "e.csv")
     with pytest.raises(UnknownNameError, match="snap"):
-        io.read(path, "parquet")
+        io.read(path, "png")
     with pytest.raises(UnknownNameError, match="payer"):
         io.read(path, columns={"src": "payer", "dst": "dst"})
     with pytest.raises(UnknownNameError, match="role"):
         io.read(path, columns={"from": "src", "dst": "dst"})
     with pytest.raises(ValueError, match="fixes"):
         io.read(path, "gr", first_id=0)
+
+
+def test_times_in_iso_8601(put):
+    path = put("u,v,t\n1,2,2024-05-17T13:45:00.25Z\n2,3, 2024-05-17 15:45:00.25+02:00 \n3,4,2024-05-17\n", "e.csv")
+    file = io.read(path)
+    assert file.time.tolist() == [1_715_953_500_250_000] * 2 + [1_715_904_000_000_000]
+    assert (file.time.dtype, file.time_unit) == (np.int64, "us")
+    assert io.read(put("1,2,2024-05-17\n", "e.csv")).time.tolist() == [1_715_904_000_000_000]  # no header
+    assert rows(io.read(put("1 2 1970-01-01T00:00:01Z\n"))) == [(1, 2, 10**6)]
+    assert io.read(put("1 2 1082040961\n")).time_unit is None
+
+
+def test_a_pipe_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(gzip.compress(b"0 1\n1 2\n")), daemon=True)
+    writer.start()
+    assert rows(io.read(tmp_path / "pipe")) == [(0, 1), (1, 2)]
+
+
+def test_weight_dtype_without_weights(put):
+    assert io.read(put("0 1\n" * 100), weight_dtype="int32").weight is None
+
+
+def test_small_files_load_no_numba(put):
+    path = put("payer,payee,amount\n" + '"Doe, J",bob,1.5\nbob,ann,2\n' * 500, "e.csv")
+    code = f"""
+import sys, suricate as su
+file = su.read({str(path)!r}, relabel=True, columns=dict(src="payer", dst="payee", weight="amount"))
+su.write(file, {str(path)!r}, labels=True)
+assert len(file) == 1000 and "numba" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_many_odd_lines_are_left_to_the_compiled_loop(put):
+    text = "src,dst\n" + "".join(f'"a ""{i}""",b\n' for i in range(1000))
+    file = io.read(put(text, "e.csv"), relabel=True)
+    assert (len(file), len(file.labels), file.labels[0]) == (1000, 1001, 'a "0"')
 
 
 def test_first_id_and_num_vertices(put):
@@ -304,147 +332,7 @@ def test_truncated_gzip_names_the_line_where_the_data_ends(put, monkeypatch):
     assert caught.value.line == arrived.count(b"\n") + 1
 
 
-# -- errors ------------------------------------------------------------------------------------------------------------
-
-MTX = "%%MatrixMarket matrix coordinate pattern general\n"
-BAD = {
-    "letters": ("a.txt", "0 1\n2 x3\n", 2, "id 'x3' is not a whole number"),
-    "letters after digits": ("a.txt", "0 1\n\n2 3x\n", 3, "id '3x' is not a whole number"),
-    "fraction": ("a.txt", "0 1.0\n", 1, "id '1.0' is not a whole number"),
-    "missing column": ("a.txt", "0 1\n# c\n2\n3 4\n", 3, "missing column (1 of 2 columns)"),
-    "missing weight": ("a.txt", "0 1 5\n2 3\n4 5 6\n", 2, "missing column (2 of 3 columns)"),
-    "extra column": ("a.txt", "0 1\n2 3 4\n", 2, "more than 2 columns: '4'"),
-    "negative id": ("a.txt", "0 1\n2 -3\n", 2, "id '-3' is negative"),
-    "id too large": ("a.txt", "0 1\n4294967294 0\n", 2, "id '4294967294' is too large"),
-    "id of 64 bits": ("a.txt", "0 1\n0 18446744073709551616\n", 2, "id '18446744073709551616' is too large"),
-    "end inside a line": ("a.txt", "0 1 5\n2 3", 2, "the file ends in the middle of a line (2 of 3 columns)"),
-    "end after a blank": ("a.txt", "0 1\n2 ", 2, "the file ends in the middle of a line (1 of 2 columns)"),
-    "NaN": ("a.txt", "0 1 5\n2 3 NaN\n", 2, "weight 'NaN' is not finite"),
-    "infinity": ("a.txt", "0 1 5\n2 3 -inf\n", 2, "weight '-inf' is not finite"),
-    "overflow": ("a.txt", "0 1 5\n2 3 1e999\n", 2, "weight '1e999' is not between"),
-    "weight": ("a.txt", "0 1 5\n2 3 1.5.5\n", 2, "weight '1.5.5' is not a number"),
-    "time": ("temporal.txt", "0 1 5\n2 3 1.5\n", 2, "time '1.5' is not a whole number"),
-    "binary": ("a.txt", b"\x7fELF\x02\x01\x00\x00\n", 1, "not a text file"),
-    "binary later": ("a.txt", b"0 1\n\x00\x01 2\n", 2, "not a text file"),
-    "one column": ("a.txt", "5\n6\n", 1, "missing column (1 of 2 columns)"),
-    "five columns": ("a.txt", "1 2 3 4 5\n", 1, "5 columns"),
-    "csv text": ("a.csv", "src,dst\n1,2\n3,bob\n", 3, "id 'bob' is not a whole number"),
-    "csv missing": ("a.csv", "src,dst,w\n1,2,3\n3,4\n5,6,7\n", 3, "missing column (2 of 3 columns)"),
-    "csv extra": ("a.csv", "src,dst\n1,2,3\n", 2, "more than 2 columns"),
-    "csv empty": ("a.csv", "src,dst,w\n1,,3\n", 2, "column 2 (dst) is empty"),
-    "csv empty at the end": ("a.csv", "src,dst,w\n1,2,\n", 2, "column 3 (weight) is empty"),
-    "csv end": ("a.csv", "src,dst\n1,2\n3,", 3, "the file ends in the middle of a line (1 of 2 columns)"),
-    "csv quote": ("a.csv", 'src,dst\n1,"2\n', 2, "a quoted field is not closed on its line"),
-    "csv blanks": ("a.csv", "src,dst\n1 2,3\n", 2, "expected ',' before '2'"),
-    "csv header": ("a.csv", "a,b\n1,2\n", 1, "no column for src and dst"),
-    "mtx empty": ("a.mtx", "", 1, "the first line must be '%%MatrixMarket"),
-    "mtx banner": ("a.mtx", "1 1 1\n", 1, "the first line must be '%%MatrixMarket"),
-    "mtx array": ("a.mtx", "%%MatrixMarket matrix array real general\n", 1, "'array' matrices are not read here"),
-    "mtx complex": ("a.mtx", "%%MatrixMarket matrix coordinate complex general\n", 1, "'complex' matrices"),
-    "mtx skew": ("a.mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n", 1, "'skew-symmetric' matrices"),
-    "mtx no sizes": ("a.mtx", MTX + "% c\n", 3, "the line 'ROWS COLUMNS ENTRIES' is missing"),
-    "mtx bad sizes": ("a.mtx", MTX + "% c\n3 3\n", 3, "expected 'ROWS COLUMNS ENTRIES'"),
-    "mtx too few": ("a.mtx", MTX + "3 3 2\n1 2\n", 2, "the header declares 2 edges, the file has 1"),
-    "mtx too many": ("a.mtx", MTX + "3 3 1\n1 2\n2 3\n", 2, "the header declares 1 edges, the file has 2"),
-    "mtx id": ("a.mtx", MTX + "3 3 2\n1 2\n2 4\n", 4, "id '4' is too large"),
-    "mtx column": ("a.mtx", MTX + "3 2 2\n3 2\n2 3\n", 4, "id '3' is too large"),
-    "mtx zero": ("a.mtx", MTX + "3 3 2\n1 2\n0 1\n", 4, "id '0' is below 1"),
-    "mtx integer": ("a.mtx", MTX.replace("pattern", "integer") + "3 3 1\n1 2 2.5\n", 3, "is not a whole number"),
-    "gr no header": ("a.gr", "c x\na 1 2 3\n", 2, "expected 'p sp VERTICES ARCS' ahead of the arcs"),
-    "gr empty": ("a.gr", "c x\n", 2, "the line 'p sp VERTICES ARCS' is missing"),
-    "gr count": ("a.gr", "c x\np sp 3 2\na 1 2 3\n", 2, "the header declares 2 edges, the file has 1"),
-    "gr id": ("a.gr", "p sp 3 2\na 1 2 3\nc\na 1 4 3\n", 4, "id '4' is too large"),
-    "gr no weight": ("a.gr", "p sp 3 1\na 1 2\n", 2, "missing column (2 of 3 columns)"),
-    "gr letter": ("a.gr", "p sp 3 1\ne 1 2 3\n", 2, "a line must start with one of a"),
-    "gr second header": ("a.gr", "p sp 3 1\np sp 3 1\n", 2, "a line must start with one of a"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-@pytest.mark.parametrize("chunk", [6, 1 << 20])
-def test_malformed_files(put, monkeypatch, case, chunk):
-    name, content, line, reason = BAD[case]
-    monkeypatch.setattr(files, "CHUNK", chunk)
-    path = put(content, name)
-    with pytest.raises(FileFormatError) as caught:
-        io.read(path)
-    assert caught.value.line == line
-    assert caught.value.reason.startswith(reason) or reason in caught.value.reason
-    assert caught.value.path == path
-
-
-@pytest.mark.parametrize(
-    ("token", "dtype"), [("3000000000", "int32"), ("-1", "uint32"), ("1e39", "float32"), ("2.5", "int32")]
-)
-def test_weight_outside_the_dtype_asked_for(put, token, dtype):
-    with pytest.raises(FileFormatError, match=":4: weight"):
-        io.read(put(f"# c\n0 1 1\n\n1 2 {token}\n"), weight_dtype=dtype)
-
-
-def test_missing_file_and_folder(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        io.read(tmp_path / "none.txt")
-    with pytest.raises(OSError, match="directory"):
-        io.read(tmp_path)
-
-
-def test_a_line_without_end(put, monkeypatch):
-    monkeypatch.setattr(files, "MAX_LINE", 1000)
-    monkeypatch.setattr(files, "CHUNK", 256)
-    with pytest.raises(FileFormatError, match=":2: not a text file"):
-        io.read(put("0 1\n" + "7" * 2000))
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.csv"])
-@pytest.mark.parametrize("content", ["", "# nothing\n", "\n\n"])
-def test_empty_files_are_empty_graphs(put, name, content):
-    file = io.read(put(content, name))
-    assert (len(file), file.num_vertices, file.src.dtype) == (0, 0, np.uint32)
-    assert len(io.read(put(content, name), relabel=True).labels) == 0
-
-
-@given(
-    st.binary(max_size=300),
-    st.sampled_from(["a.txt", "a.csv", "a.mtx", "a.gr", "a.txt.gz"]),
-    st.sampled_from([False, True, "text"]),
-)
-def test_garbage_is_refused_or_read_but_never_a_crash(tmp_path_factory, content, name, relabel):
-    path = tmp_path_factory.mktemp("garbage") / name
-    path.write_bytes(content)
-    try:
-        file = io.read(path, relabel=relabel)
-    except FileFormatError:
-        return
-    assert all(len(part) == 0 or part.max() < file.num_vertices for part in (file.src, file.dst))
-
-
-edge_lines = st.lists(
-    st.one_of(
-        st.tuples(st.integers(-3, 60), st.integers(0, 60)).map(lambda e: f"{e[0]}\t{e[1]}"),
-        st.sampled_from(["", "  ", "# c", "5", "7 x", "1 2 3", "% c", " 4  5 "]),
-    )
-)
-
-
-@given(edge_lines, st.booleans())
-def test_the_first_bad_line_is_the_one_reported(tmp_path_factory, lines, newline):
-    path = tmp_path_factory.mktemp("lines") / "e.txt"
-    path.write_text("\n".join(["0 0", *lines]) + "\n" * newline)
-    expected, bad = [(0, 0)], None
-    for number, line in enumerate(lines, 2):
-        tokens = line.split()
-        if not tokens or tokens[0][0] in "#%":
-            continue
-        if len(tokens) != 2 or not all(token.isdigit() for token in tokens):
-            bad = number
-            break
-        expected.append((int(tokens[0]), int(tokens[1])))
-    if bad is None:
-        assert rows(io.read(path)) == expected
-    else:
-        with pytest.raises(FileFormatError) as caught:
-            io.read(path)
-        assert caught.value.line == bad
+# -- graphs ------------------------------------------------------------------------------------------------------------
 
 
 def test_to_graph(put, device):

@@ -14,10 +14,19 @@ from hypothesis import strategies as st
 from suricate import io
 from suricate.errors import ShapeError, UnknownNameError, VertexRangeError, WeightError
 from suricate.io import formatter, writing
+from suricate.io.formats import TABLE_FORMATS
 from suricate.types import EdgeList
 
+
+@pytest.fixture(autouse=True, params=["interpreted", "compiled"])
+def writer(request, monkeypatch):
+    """Both ways to format: that of small files and that of large ones."""
+    if request.param == "compiled":
+        monkeypatch.setattr(writing, "SMALL_ROWS", -1)
+
+
 SUFFIXES = ["", ".gz", ".xz", ".bz2"]
-EXTENSION = {"snap": ".txt", "temporal": ".txt", "mtx": ".mtx", "gr": ".gr", "csv": ".csv"}
+EXTENSION = {"snap": ".txt", "temporal": ".txt"}
 
 
 def edge_file(edges, *, weight=None, time=None, num_vertices=None, directed=True, labels=None):
@@ -51,10 +60,11 @@ def test_round_trip(tmp_path_factory, format, dtype, data):
     size = {"min_size": len(edges), "max_size": len(edges)}
     weight = np.array(data.draw(st.lists(weights_of[dtype], **size)), dtype) if dtype else None
     time = None
-    if format in ("temporal", "csv"):
+    if format in ("temporal", "csv", *TABLE_FORMATS):
         time = np.array(data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), **size)), np.int64)
     written = edge_file(edges, weight=weight, time=time)
-    path = tmp_path_factory.mktemp("trip") / f"e{EXTENSION[format]}{data.draw(st.sampled_from(SUFFIXES))}"
+    suffix = "" if format in TABLE_FORMATS else data.draw(st.sampled_from(SUFFIXES))
+    path = tmp_path_factory.mktemp("trip") / f"e{EXTENSION.get(format, f'.{format}')}{suffix}"
     assert io.write(written, path, format) == path
     read = io.read(path, weight_dtype=dtype)
     if format == "gr" and weight is None:
@@ -120,9 +130,9 @@ def test_many_rows_pass_through_chunks(tmp_path, monkeypatch):
     assert rows(io.read(path)) == list(zip(*(part.tolist() for part in edges), strict=True))
 
 
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))
-def test_whole_numbers(values):
-    lines = formatter.format_chunk(b"a ", b" ", [np.array(values), np.array([b"x"] * len(values))])
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.booleans())
+def test_whole_numbers(values, small):
+    lines = formatter.format_chunk(b"a ", b" ", [np.array(values), np.array([b"x"] * len(values))], small=small)
     assert lines.decode().splitlines() == [f"a {value} x" for value in values]
 
 

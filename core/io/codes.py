@@ -1,0 +1,12 @@
+"""What the loop over bytes and its callers agree on: classes of bytes, fields of a line, errors."""
+
+from __future__ import annotations
+
+BLANK, NEWLINE, DELIMITER, COMMENT = 1, 2, 4, 8  # classes of bytes
+BREAK = BLANK | NEWLINE | DELIMITER
+
+SKIP, SRC, DST, WEIGHT, TIME = range(5)  # fields of a line
+FIELDS = {"-": SKIP, "src": SRC, "dst": DST, "weight": WEIGHT, "time": TIME}
+
+OK, MISSING, EXTRA, EMPTY_FIELD, BAD_ID, ID_RANGE, BAD_WEIGHT, WEIGHT_RANGE, BAD_TIME, BAD_RECORD, BAD_QUOTE = range(11)
+NO_DELIMITER = 11

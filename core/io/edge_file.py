@@ -1,0 +1,75 @@
+"""``EdgeFile``: the edges of a file as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.io import files
+from suricate.types import EdgeList
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+@dataclass(frozen=True)
+class EdgeFile:
+    """The edges of a file, in the order of its lines, duplicates and self-loops included.
+
+    Attributes:
+        src, dst: uint32[n] ids below ``num_vertices``.
+        weight: int32, uint32, float32 or float64 [n], or None if the file has none.
+        time: int64[n], or None: numbers as they are in the file, mostly seconds since 1970; or, where the file has
+            times in ISO 8601 or timestamps, how many of ``time_unit`` since 1970 (UTC).
+        num_vertices: largest id + 1, or what the header declares.
+        directed: whether the edges are arcs (True) or each stands for both directions (False); None: unknown.
+        labels: the original id of every vertex where ids were mapped (``relabel``): int64 (uint64 if one needs it) or
+            an object array of ``str``; else None.
+        path, format: where it came from and the name of its format.
+        time_unit: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``; None where the times of the file are mere numbers.
+    """
+
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray | None
+    time: np.ndarray | None
+    num_vertices: int
+    directed: bool | None
+    labels: np.ndarray | None
+    path: Path
+    format: str
+    time_unit: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+    @property
+    def edges(self) -> EdgeList:
+        """The edges as an ``EdgeList`` (no copy)."""
+        return EdgeList(self.src, self.dst, self.weight)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hex SHA-256 of the uncompressed file; reads the file again, once."""
+        return files.sha256(self.path)
+
+    def to_graph(self, **options: Any) -> Graph:
+        """Return a new ``Graph`` with these edges; ``options`` are those of ``Graph``.
+
+        Unless given, ``num_vertices``, ``directed`` (True where the file does not say) and ``weight_dtype`` are those
+        of the file; ``weight_dtype=None`` leaves the weights out.
+        """
+        from suricate.graph import Graph
+
+        dtype = None if self.weight is None else self.weight.dtype
+        defaults = {"num_vertices": self.num_vertices, "directed": self.directed is not False, "weight_dtype": dtype}
+        graph = Graph(**(defaults | options))
+        weight = None
+        if self.weight is not None and graph.weight_dtype is not None:
+            weight = self.weight.astype(graph.weight_dtype, copy=False)
+        graph.insert_edges(self.src, self.dst, weight)
+        return graph

@@ -1,0 +1,164 @@
+"""The ordinary lines of a layout, recognised by a regular expression: small files are read without compiled code.
+
+What the expression does not match (errors, rare spellings of numbers) is left to the loop of ``parse_loops``, which
+decides. A line that it does match means the same to that loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate.io.formats import Layout
+
+MOST_ODD_LINES = 256  #: with more lines left to the interpreted loop in a chunk, compiling it takes less time
+
+_ID, _TIME = rb"\d{1,19}", rb"-?\d{1,18}"  # fit into 64 bits
+_WEIGHT = rb"[+-]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d{1,4})?"
+_ROLES = ("src", "dst", "weight", "time")
+_QUOTE = ord('"')
+
+
+class Values(NamedTuple):
+    """One parsed line; texts are ``start << 32 | length``. ``whole``: the weight has only digits and a sign."""
+
+    src: int
+    dst: int
+    weight: float
+    time: int
+    whole: bool
+
+
+class Rows(NamedTuple):
+    """Columns of parsed lines: uint64 ids (or places of texts), float64, int64 and the letter (uint8) of each line."""
+
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray
+    time: np.ndarray
+    op: np.ndarray
+
+
+class End(NamedTuple):
+    """How a chunk was parsed, and the first error in it; see ``parse_loops.parse_lines``."""
+
+    rows: int
+    hards: int
+    plain: bool
+    error: int = 0
+    line: int = 0
+    column: int = 0
+    start: int = 0
+    stop: int = 0
+
+
+class OrdinaryLines:
+    """Parses chunks of ordinary lines of ``layout``.
+
+    Args:
+        layout: what a line is.
+        limits: largest source and destination, as they are in the file.
+        bounds: least and largest weight.
+    """
+
+    def __init__(self, layout: Layout, limits: tuple[int, int], bounds: tuple[float, float]) -> None:
+        self._blanks = b" \t\r".replace((layout.delimiter or "\n").encode(), b"")
+        self._comments = tuple(layout.comments)
+        self._text, self._iso = layout.text_ids, layout.iso_times
+        self._first_id, self._limits, self._bounds = layout.first_id, limits, bounds
+        self._records = {
+            letter.encode(): _pattern(letter, fields, layout, self._blanks) for letter, fields in layout.records.items()
+        }
+        self._lettered = "" not in layout.records
+
+    def parse(self, chunk: bytes, rows: Rows, parse_odd: Callable[[bytes, int, int], End]) -> End | None:
+        """Parse a chunk into ``rows``; None if more than :data:`MOST_ODD_LINES` lines are not ordinary.
+
+        ``parse_odd(line, at, row)`` parses such a line, which starts at byte ``at`` of the chunk.
+        """
+        row, at, odd, plain = 0, 0, 0, True
+        for number, line in enumerate(chunk.split(b"\n")):
+            text = line.strip(self._blanks)
+            if text and text[0] not in self._comments:
+                values = self._read(text, at + line.index(text))
+                if values is not None:
+                    rows.src[row], rows.dst[row], rows.weight[row], rows.time[row], whole = values
+                    rows.op[row] = text[0]
+                    plain &= whole
+                else:
+                    odd += 1
+                    if odd > MOST_ODD_LINES:
+                        return None
+                    end = parse_odd(chunk[at : at + len(line) + 1], at, row)
+                    plain &= bool(end.plain)
+                    if end.error:
+                        return end._replace(rows=row, line=number, plain=plain)
+                row += 1
+            at += len(line) + 1
+        return End(row, 0, plain)
+
+    def _read(self, line: bytes, at: int) -> Values | None:
+        """Return the values of a line, if it is an ordinary one.
+
+        ``line`` has no blanks at its ends and starts at byte ``at`` of the chunk.
+        """
+        pattern, groups = self._records.get(line[:1] if self._lettered else b"", (None, ()))
+        found = pattern.fullmatch(line) if pattern else None
+        if found is None:
+            return None
+        src_group, dst_group, weight_group, time_group = groups
+        if self._text:
+            src, dst = self._span(line, found.span(src_group), at), self._span(line, found.span(dst_group), at)
+            if not (src and dst):
+                return None
+        else:
+            src, dst, first = int(found[src_group]), int(found[dst_group]), self._first_id
+            if not (first <= src <= self._limits[0] and first <= dst <= self._limits[1]):
+                return None
+            src, dst = src - first, dst - first
+        weight, whole = 0.0, True
+        if weight_group:
+            token = found[weight_group]
+            weight, whole = float(token), token.lstrip(b"+-").isdigit()
+            if not self._bounds[0] <= weight <= self._bounds[1]:
+                return None
+        time = 0
+        if time_group and self._iso:
+            time = self._span(line, found.span(time_group), at)
+            if not time:
+                return None
+        elif time_group:
+            time = int(found[time_group])
+        return Values(src, dst, weight, time, whole)
+
+    def _span(self, line: bytes, span: tuple[int, int], at: int) -> int:
+        """Return the place of a text in the chunk, without quotes or blanks around it; 0 if it is empty."""
+        start, stop = span
+        if start < stop and line[start] == _QUOTE:
+            start, stop = start + 1, stop - 1
+        else:
+            text = line[start:stop]
+            start += len(text) - len(text.lstrip(self._blanks))
+            stop -= len(text) - len(text.rstrip(self._blanks))
+        return 0 if stop <= start else (at + start) << 32 | (stop - start)
+
+
+def _pattern(
+    letter: str, fields: Sequence[str], layout: Layout, blanks: bytes
+) -> tuple[re.Pattern[bytes], tuple[int, ...]]:
+    """Return the expression of a line, and the groups of source, destination, weight and time in it (0: none)."""
+    spaces = b"[" + blanks + b"]"
+    if layout.delimiter is None:
+        texts, separator, around = rb"([^ \t\r\n]++)", spaces + b"++", b""
+    else:
+        sign = re.escape(layout.delimiter.encode())
+        texts, separator, around = b'("[^"\\n]*+"|[^"\\n' + sign + b"]*+)", sign, spaces + b"*+"
+    kinds = {"-": texts, "weight": b"(" + _WEIGHT + b")"}
+    kinds["src"] = kinds["dst"] = texts if layout.text_ids else b"(" + _ID + b")"
+    kinds["time"] = texts if layout.iso_times else b"(" + _TIME + b")"
+    columns = [around + kinds[field] + around for field in fields]
+    line = separator.join([re.escape(letter.encode()), *columns] if letter else columns)
+    return re.compile(line), tuple(fields.index(role) + 1 if role in fields else 0 for role in _ROLES)

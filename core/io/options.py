@@ -1,0 +1,73 @@
+"""The options of ``read``, validated once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from suricate.errors import ParameterError
+from suricate.parameters import dtype, flag, integer
+from suricate.types import MAX_VERTICES, WEIGHT_DTYPES
+
+#: the column of a role, by its name in the header or its position from 0
+Columns = Mapping[str, str | int]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a reader is told; see ``suricate.read`` for the meaning of each option.
+
+    Raises:
+        ParameterError: an option of the wrong type or value.
+    """
+
+    relabel: bool | Literal["text"] = False
+    columns: Columns | None = None
+    delimiter: str | None = None
+    first_id: int | None = None
+    num_vertices: int | None = None
+    weight_dtype: DTypeLike | None = None
+    directed: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.relabel, bool) or self.relabel == "text"):
+            raise ParameterError(f"relabel must be True, False or 'text', got {self.relabel!r}")
+        _check_columns(self.columns)
+        _check_delimiter(self.delimiter)
+        _check_count("first_id", self.first_id, 2**64 - 1)
+        _check_count("num_vertices", self.num_vertices, MAX_VERTICES)
+        if self.weight_dtype is not None:
+            dtype("weight_dtype", self.weight_dtype, [known.name for known in WEIGHT_DTYPES])
+        if self.directed is not None:
+            flag("directed", self.directed)
+
+    @property
+    def dtype(self) -> np.dtype | None:
+        """The dtype that the weights are to have, or None."""
+        return None if self.weight_dtype is None else np.dtype(self.weight_dtype)
+
+
+def _check_count(name: str, value: int | None, most: int) -> None:
+    if value is not None and integer(name, value, low=0) > most:
+        raise ParameterError(f"{name} must be at most {most}, got {value!r}")
+
+
+def _check_columns(columns: object) -> None:
+    if columns is None:
+        return
+    if not isinstance(columns, Mapping):
+        raise ParameterError(f"columns must be a dictionary such as {{'src': 'payer', 'dst': 1}}, got {columns!r}")
+    for role, place in columns.items():
+        if not isinstance(place, str):
+            integer(f"columns[{role!r}]", place, low=0)
+
+
+def _check_delimiter(delimiter: object) -> None:
+    if delimiter is None:
+        return
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise ParameterError(f"delimiter must be one ASCII character, no quote or newline, got {delimiter!r}")

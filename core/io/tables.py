@@ -1,0 +1,320 @@
+"""Parquet and Arrow IPC files, through pyarrow (extra ``arrow``).
+
+Ids, weights and times mean what they mean in CSV. The number of vertices and the direction are kept in the metadata of
+the schema, so that they survive a round trip. Messages name an entry as ``column[row]``, counted from 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.arrays import checked_weights
+from suricate.errors import FileFormatError, MissingLibraryError, ParameterError, WeightError
+from suricate.io.edge_file import EdgeFile
+from suricate.io.files import ByteSource
+from suricate.io.formats import place_columns, usual_columns
+from suricate.io.options import ReadOptions
+from suricate.io.times import microseconds
+from suricate.types import MAX_VERTICES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_VERTICES, _DIRECTED = b"suricate.num_vertices", b"suricate.directed"
+
+
+def load_pyarrow() -> Any:
+    """Return the module ``pyarrow``; raises ``MissingLibraryError`` if it is not installed."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError as error:
+        reason = "Parquet and Arrow files need pyarrow: pip install 'suricate[arrow]'"
+        raise MissingLibraryError(reason) from error
+    return pyarrow
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def read_table(source: ByteSource, format: str, options: ReadOptions) -> EdgeFile:
+    """Return the edges of a Parquet or Arrow file; see ``suricate.read``."""
+    path = source.path
+    if source.compression:
+        raise FileFormatError(path, None, f"{format} files are compressed inside, not as a whole: decompress it first")
+    if options.delimiter is not None:
+        raise ParameterError(f"format {format!r} has no delimiter")
+    with open(path, "rb") as file, _errors_of(path):
+        columns, metadata = _read_columns(path, file, format, options)
+    src, dst, labels = _ids(columns["src"], columns["dst"], options)
+    weight, time, unit = None, None, None
+    if "weight" in columns:
+        weight = _weights(columns["weight"], options.dtype)
+    if "time" in columns:
+        time, unit = _times(columns["time"])
+    source.report_end()
+    directed = {b"true": True, b"false": False}.get(metadata.get(_DIRECTED, b""))
+    return EdgeFile(
+        src=src,
+        dst=dst,
+        weight=weight,
+        time=time,
+        num_vertices=_count_vertices(src, dst, labels, metadata, path, options),
+        directed=directed if options.directed is None else options.directed,
+        labels=labels,
+        path=path,
+        format=format,
+        time_unit=unit,
+    )
+
+
+@contextlib.contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    """Turn what pyarrow raises about a damaged file into a ``FileFormatError``."""
+    pa = load_pyarrow()
+    try:
+        yield
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
+        raise FileFormatError(path, None, " ".join(str(error).split())[:200]) from error
+
+
+def _read_columns(
+    path: Path, file: IO[bytes], format: str, options: ReadOptions
+) -> tuple[dict[str, _Column], dict[bytes, bytes]]:
+    """Return the columns that have a role, and the metadata of the schema."""
+    pa = load_pyarrow()
+    if format == "parquet":
+        reader = pa.parquet.ParquetFile(file)
+        schema = reader.schema_arrow
+    else:
+        stream = pa.PythonFile(file, mode="r")
+        try:
+            reader = pa.ipc.open_file(stream)
+        except pa.ArrowInvalid:  # not the file format: the stream format
+            stream.seek(0)
+            reader = pa.ipc.open_stream(stream)
+        schema = reader.schema
+    names = list(schema.names)
+    columns = usual_columns(names) if options.columns is None else options.columns
+    roles = place_columns(path, names, len(names), columns, None)
+    fields = [(place, name, role) for place, (name, role) in enumerate(zip(names, roles, strict=True)) if role != "-"]
+    if format == "arrow" or len(set(names)) < len(names):  # a name may stand for several columns: take them by place
+        table = (reader.read_all() if format == "arrow" else reader.read()).select([place for place, _, _ in fields])
+    else:
+        wanted = [name for _, name, _ in fields]
+        table = reader.read(columns=wanted).select(wanted)
+    columns_of = {role: _Column(path, name, table.column(at)) for at, (_, name, role) in enumerate(fields)}
+    return columns_of, schema.metadata or {}
+
+
+class _Column(NamedTuple):
+    """A column of a file and its name."""
+
+    path: Path
+    name: str
+    values: pa.ChunkedArray
+
+    def error(self, reason: str, row: int | None = None) -> FileFormatError:
+        """Return the error about this column, or about one entry of it."""
+        return FileFormatError(self.path, None, f"{self.name}{'' if row is None else f'[{row}]'} {reason}")
+
+    def plain(self) -> _Column:
+        """Return the column without a dictionary; raises ``FileFormatError`` if an entry is missing."""
+        pa = load_pyarrow()
+        if self.values.null_count:
+            raise self.error("is missing", pa.compute.index(pa.compute.is_null(self.values), True).as_py())
+        if pa.types.is_dictionary(self.values.type):
+            return self._replace(values=self.values.cast(self.values.type.value_type))
+        return self
+
+    def cast(self, type: Any) -> pa.ChunkedArray:
+        """Return the values with another type; raises ``FileFormatError`` if one does not fit."""
+        try:
+            return self.values.cast(type)
+        except load_pyarrow().ArrowException as error:
+            raise self.error(f"cannot be read as {type}: {' '.join(str(error).split())[:120]}") from error
+
+
+def _is_text(type: Any) -> bool:
+    types = load_pyarrow().types
+    return bool(types.is_string(type) or types.is_large_string(type) or types.is_string_view(type))
+
+
+def _ids(src: _Column, dst: _Column, options: ReadOptions) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the ids of both columns as uint32 and, if they were mapped, the original ids."""
+    pa = load_pyarrow()
+    src, dst = src.plain(), dst.plain()
+    for column in (src, dst):
+        kind = column.values.type
+        if options.relabel != "text" and not (pa.types.is_integer(kind) or (options.relabel and _is_text(kind))):
+            hint = "; relabel=True maps texts to 0..n-1" if _is_text(kind) and not options.relabel else ""
+            raise column.error(f"has type {kind}: ids are integers{' or texts' if options.relabel else ''}{hint}")
+    if not options.relabel:
+        most = MAX_VERTICES if options.num_vertices is None else options.num_vertices
+        return _numbered(src, options, most), _numbered(dst, options, most), None
+    if options.relabel == "text" or not all(pa.types.is_integer(column.values.type) for column in (src, dst)):
+        return _mapped([column.cast(pa.large_string()) for column in (src, dst)], text=True)
+    for column in (src, dst):
+        _check_lowest(column, options.first_id or 0)
+    return _mapped([column.values for column in (src, dst)], text=False)
+
+
+def _check_lowest(column: _Column, first_id: int) -> None:
+    values = column.values.to_numpy()
+    if len(values) and int(values.min()) < first_id:
+        row = int(values.argmin())
+        reason = "ids are not negative" if values[row] < 0 else f"ids of this file are counted from {first_id}"
+        raise column.error(f"is {values[row]}: {reason}", row)
+
+
+def _numbered(column: _Column, options: ReadOptions, most: int) -> np.ndarray:
+    """Return integer ids as uint32, counted from 0."""
+    first_id = options.first_id or 0
+    _check_lowest(column, first_id)
+    values = column.values.to_numpy()
+    if len(values) and int(values.max()) - first_id >= most:
+        row = int(values.argmax())
+        hint = " (relabel=True maps any 64-bit ids to 0..n-1)" if options.num_vertices is None else ""
+        raise column.error(f"is {values[row]}: ids go up to {most + first_id - 1}{hint}", row)
+    return (values - values.dtype.type(first_id)).astype(np.uint32) if first_id else values.astype(np.uint32)
+
+
+def _mapped(columns: list[pa.ChunkedArray], *, text: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Map ids to 0..n-1 in the order of their first appearance, source before destination."""
+    pa = load_pyarrow()
+    if not text and any(column.type == pa.uint64() for column in columns):
+        columns = [column.cast(pa.uint64()) for column in columns]
+    elif not text:
+        columns = [column.cast(pa.int64()) for column in columns]
+    both = pa.chunked_array([*columns[0].chunks, *columns[1].chunks], columns[0].type)
+    encoded = both.dictionary_encode().combine_chunks()
+    encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+    codes = encoded.indices.to_numpy().reshape(2, -1).T.ravel()  # in file order
+    known = encoded.dictionary.to_pylist() if text else encoded.dictionary.to_numpy()
+    first = np.empty(len(known), np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # of a repeated code the last assignment stays: the first place
+    order = np.argsort(first)
+    rank = np.empty(len(known), np.uint32)
+    rank[order] = np.arange(len(known), dtype=np.uint32)
+    ids = rank[codes].reshape(-1, 2)
+    labels = np.empty(len(known), object if text else known.dtype)
+    labels[:] = [known[i] for i in order.tolist()] if text else known[order]
+    return np.ascontiguousarray(ids[:, 0]), np.ascontiguousarray(ids[:, 1]), labels
+
+
+def _weights(column: _Column, dtype: np.dtype | None) -> np.ndarray:
+    pa = load_pyarrow()
+    column, kind = column.plain(), column.values.type
+    if pa.types.is_decimal(kind):
+        column = column._replace(values=column.cast(pa.float64()))
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise column.error(f"has type {kind}: weights are numbers")
+    values = column.values.to_numpy()
+    try:
+        return checked_weights(values, _weight_dtype(values) if dtype is None else dtype, column.name)
+    except WeightError as error:
+        raise FileFormatError(column.path, None, str(error)) from error
+
+
+def _weight_dtype(values: np.ndarray) -> np.dtype:
+    """Return the dtype of the weights unless one is asked for: int32 or uint32 where they fit."""
+    if values.dtype.kind == "f":
+        return np.dtype(np.float64 if values.dtype.itemsize == 8 else np.float32)
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    fitting = (kind for kind in (np.int32, np.uint32) if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    return np.dtype(next(fitting, np.float64))
+
+
+def _times(column: _Column) -> tuple[np.ndarray, str | None]:
+    """Return int64 times and their unit, None for mere numbers."""
+    pa = load_pyarrow()
+    column, kind, unit = column.plain(), column.values.type, None
+    if pa.types.is_dictionary(kind):
+        kind = column.values.type
+    if pa.types.is_date(kind):
+        column, kind = column._replace(values=column.cast(pa.timestamp("s"))), pa.timestamp("s")
+    if pa.types.is_timestamp(kind):
+        unit = kind.unit
+    elif _is_text(kind):
+        return _iso_times(column), "us"
+    elif not pa.types.is_integer(kind):
+        raise column.error(f"has type {kind}: times are integers, timestamps, dates or texts in ISO 8601")
+    return column.cast(pa.int64()).to_numpy().astype(np.int64, copy=False), unit
+
+
+def _iso_times(column: _Column) -> np.ndarray:
+    times = np.empty(len(column.values), np.int64)
+    for row, text in enumerate(column.values.to_pylist()):
+        try:
+            times[row] = microseconds(text)
+        except ValueError as error:
+            raise column.error(f"is wrong: {error}", row) from error
+    return times
+
+
+def _count_vertices(
+    src: np.ndarray,
+    dst: np.ndarray,
+    labels: np.ndarray | None,
+    metadata: dict[bytes, bytes],
+    path: Path,
+    options: ReadOptions,
+) -> int:
+    """Return the number of vertices: as asked for, of the labels, or what the file declares or has."""
+    count = options.num_vertices
+    if labels is not None:
+        if count is not None and len(labels) > count:
+            raise FileFormatError(path, None, f"{len(labels)} different ids, but num_vertices is {count}")
+        return len(labels) if count is None else count
+    if count is not None:
+        return count
+    declared = metadata.get(_VERTICES, b"0")
+    least = int(declared) if declared.isdigit() and len(declared) < 11 else 0
+    return max(min(least, MAX_VERTICES), 1 + int(max(src.max(), dst.max())) if len(src) else 0)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def write_table(
+    file: IO[bytes], format: str, columns: dict[str, np.ndarray], labels: np.ndarray | None, **facts: Any
+) -> None:
+    """Write columns (``src``, ``dst``, and perhaps ``weight`` and ``time``) to an open file.
+
+    ``labels``: original ids, written instead of the dense ones. ``facts``: ``num_vertices``, ``directed``, and
+    ``time_unit`` (``time`` becomes a timestamp in UTC).
+    """
+    pa = load_pyarrow()
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    if labels is not None:
+        known = _label_array(labels)
+        for name in ("src", "dst"):
+            arrays[name] = known.take(arrays[name])
+    if "time" in arrays and facts["time_unit"] is not None:
+        arrays["time"] = arrays["time"].cast(pa.timestamp(facts["time_unit"], "UTC"))
+    metadata = {_DIRECTED: str(facts["directed"]).lower()}
+    if labels is None:
+        metadata[_VERTICES] = str(facts["num_vertices"])
+    table = pa.table(arrays).replace_schema_metadata(metadata)
+    if format == "parquet":
+        pa.parquet.write_table(table, file)
+    else:
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+
+
+def _label_array(labels: np.ndarray) -> Any:
+    pa = load_pyarrow()
+    if labels.dtype.kind in "iu":
+        return pa.array(labels)
+    try:
+        return pa.array([str(label) for label in labels], pa.large_string())
+    except (UnicodeEncodeError, pa.ArrowException) as error:
+        raise ParameterError("ids that are not valid UTF-8 fit into text formats only") from error

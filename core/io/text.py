@@ -1,0 +1,160 @@
+"""Reading the text formats: chunks of lines to columns, ids to labels."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from suricate.errors import FileFormatError
+from suricate.io.edge_file import EdgeFile
+from suricate.io.files import ByteSource, rest_of
+from suricate.io.formats import Layout, has_body, make_layout
+from suricate.io.labels import DictLabels, Labels
+from suricate.io.lines import Rows
+from suricate.io.options import ReadOptions
+from suricate.io.tokenizer import Tokenizer
+from suricate.types import MAX_VERTICES
+
+
+class _Column:
+    """An array that grows at its end."""
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self._data, self._size = np.empty(0, dtype), 0
+
+    def extend(self, values: np.ndarray) -> None:
+        size = self._size + len(values)
+        if size > len(self._data):
+            self._data.resize(max(size, 2 * self._size), refcheck=False)
+        self._data[self._size : size] = values
+        self._size = size
+
+    def finish(self) -> np.ndarray:
+        """Return the array and give the spare room back."""
+        self._data.resize(self._size, refcheck=False)
+        return self._data
+
+
+class _Edges:
+    """Collects the columns that a layout has."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.src, self.dst = _Column(np.uint32), _Column(np.uint32)
+        self.weight = _Column(np.float64) if "weight" in layout.fields else None
+        self.time = _Column(np.int64) if "time" in layout.fields else None
+
+    def extend(self, rows: Rows, src: np.ndarray, dst: np.ndarray) -> None:
+        self.src.extend(src)
+        self.dst.extend(dst)
+        if self.weight is not None:
+            self.weight.extend(rows.weight)
+        if self.time is not None:
+            self.time.extend(rows.time)
+
+
+def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> EdgeFile:
+    """Return the edges of a text file; see ``suricate.read``."""
+    chunks = source.chunks()
+    head = _head(chunks)
+    chunks, small = rest_of(chunks, head)
+    layout = make_layout(source.path, head, format, options)
+    labels = _labels(layout, small=small) if options.relabel else None
+    body = itertools.chain([head[layout.header_bytes :]], chunks)
+    edges, plain_weights = _parse(source.path, layout, body, labels, options, small=small)
+    num_vertices = options.num_vertices
+    if labels is not None and num_vertices is not None and len(labels) > num_vertices:
+        raise FileFormatError(source.path, None, f"{len(labels)} different ids, but num_vertices is {num_vertices}")
+    src, dst = edges.src.finish(), edges.dst.finish()
+    if layout.num_edges not in (None, len(src)):
+        reason = f"the header declares {layout.num_edges} edges, the file has {len(src)}"
+        raise FileFormatError(source.path, layout.counts_line, reason)
+    if num_vertices is None:
+        num_vertices = _count_vertices(src, dst, layout) if labels is None else len(labels)
+    return EdgeFile(
+        src=src,
+        dst=dst,
+        weight=None
+        if edges.weight is None
+        else _with_dtype(edges.weight.finish(), options.dtype, layout, plain_weights),
+        time=None if edges.time is None else edges.time.finish(),
+        num_vertices=num_vertices,
+        directed=layout.directed if options.directed is None else options.directed,
+        labels=None if labels is None else labels.labels(layout.first_id),
+        path=source.path,
+        format=layout.format,
+        time_unit="us" if layout.iso_times else None,
+    )
+
+
+def _head(chunks: Iterator[bytes]) -> bytes:
+    """Return the first chunks, up to one with a line that is no comment."""
+    head = next(chunks, b"")
+    while not has_body(head):
+        more = next(chunks, b"")
+        if not more:
+            break
+        head += more
+    return head
+
+
+def _labels(layout: Layout, *, small: bool) -> Labels:
+    quotes = layout.delimiter is not None
+    if small:
+        return DictLabels(text=layout.text_ids, quotes=quotes)
+    from suricate.io.interning import NumberLabels, TextLabels
+
+    return TextLabels(quotes) if layout.text_ids else NumberLabels()
+
+
+def _parse(
+    path: Path, layout: Layout, body: Iterator[bytes], labels: Labels | None, options: ReadOptions, *, small: bool
+) -> tuple[_Edges, bool]:
+    most = 2**64 if labels is not None else MAX_VERTICES if options.num_vertices is None else options.num_vertices
+    declared, dtype = layout.num_vertices or (most, most), options.dtype
+    tokenizer = Tokenizer(
+        path,
+        layout,
+        id_limits=(min(declared[0], most), min(declared[1], most)),
+        weight_bounds=_bounds(dtype),
+        whole_weights=layout.whole_weights or (dtype is not None and dtype.kind in "iu"),
+        small=small,
+    )
+    edges, lines = _Edges(layout), layout.header_lines
+    for chunk in body:
+        rows = tokenizer.parse(chunk, lines)
+        lines += chunk.count(b"\n")
+        if labels is None:
+            edges.extend(rows, rows.src, rows.dst)
+        else:
+            edges.extend(rows, *labels.intern(rows.src, rows.dst, chunk))
+    return edges, tokenizer.plain_weights
+
+
+def _bounds(dtype: np.dtype | None) -> tuple[float, float]:
+    """Return the least and largest number that a weight dtype can take."""
+    if dtype is not None and dtype.kind in "iu":
+        return float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
+    highest = float(np.finfo(np.float64).max)
+    if dtype == np.float32:
+        highest = float(np.nextafter(2.0**128 - 2.0**103, 0))  # what is rounded to the largest float32
+    return -highest, highest
+
+
+def _with_dtype(weight: np.ndarray, dtype: np.dtype | None, layout: Layout, plain: bool) -> np.ndarray:
+    if dtype is None:
+        dtype = np.dtype(np.float64)
+        low, high = (weight.min(), weight.max()) if len(weight) else (0, 0)
+        if layout.whole_weights or (plain and layout.format != "mtx"):
+            fitting = (
+                kind for kind in (np.int32, np.uint32) if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max
+            )
+            dtype = np.dtype(next(fitting, np.float64))
+    return weight.astype(dtype, copy=False)
+
+
+def _count_vertices(src: np.ndarray, dst: np.ndarray, layout: Layout) -> int:
+    return max(layout.least_vertices, 1 + int(max(src.max(), dst.max())) if len(src) else 0)
