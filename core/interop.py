@@ -15,7 +15,7 @@ import numpy as np
 from suricate.arrays import as_array, as_ids, range_message
 from suricate.delta import both_directions
 from suricate.devices import Array
-from suricate.errors import DTypeError, MissingLibraryError, ShapeError, VertexRangeError
+from suricate.errors import DTypeError, MissingLibraryError, ParameterError, ShapeError, VertexRangeError
 from suricate.types import MAX_VERTICES, Adjacency
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def from_csr(cls: type[Graph], offsets: Any, dst: Any, weight: Any = None, **opt
 
     ``offsets`` has ``num_vertices + 1`` entries. Raises as :func:`from_coo` does.
     """
+    _refuse_num_vertices(options, "offsets")
     offsets, dst = as_ids(offsets, "offsets"), as_ids(dst, "dst")
     if not len(offsets):
         raise ShapeError("offsets is empty: pass num_vertices + 1 entries, the first of them 0")
@@ -73,17 +74,23 @@ def from_scipy_sparse(cls: type[Graph], matrix: Any, **options: Any) -> Graph:
     ``directed=False`` the matrix should be symmetric: of two values that differ, the one below the diagonal is taken.
 
     Raises:
+        ParameterError: it is no sparse matrix, or a damaged one.
         ShapeError: the matrix is not square.
     """
-    rows, columns = matrix.shape
-    if rows != columns:
+    _refuse_num_vertices(options, "matrix")
+    if not callable(getattr(matrix, "tocsr", None)):
+        raise ParameterError(f"matrix must be a sparse matrix of SciPy, got {type(matrix).__name__}")
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ShapeError(f"the matrix has shape {matrix.shape}: an adjacency matrix is square")
-    entries = matrix.tocsr().tocoo()  # sums duplicates; row-major, so that what is below the diagonal comes last
+    try:
+        entries = matrix.tocsr().tocoo()  # sums duplicates; row-major, so that what is below the diagonal comes last
+    except ValueError as error:
+        raise ParameterError(f"matrix is damaged: {error}") from error
     src, dst = entries.row, entries.col
     if "weight_dtype" not in options:
         options["weight_dtype"] = None if entries.dtype.kind == "b" else weight_dtype_of(entries.dtype)
     weight = None if options["weight_dtype"] is None else entries.data
-    return from_coo(cls, src, dst, weight, num_vertices=rows, **options)
+    return from_coo(cls, src, dst, weight, num_vertices=matrix.shape[0], **options)
 
 
 def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **options: Any) -> Graph:
@@ -97,7 +104,14 @@ def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **
         graph: any NetworkX graph.
         weight: edge attribute that holds the weights (1 where an edge lacks it), or None.
         options: options of ``Graph``.
+
+    Raises:
+        ParameterError: ``graph`` is no graph of NetworkX.
+        DTypeError, WeightError: a weight is no number, or none that a graph can have.
     """
+    _refuse_num_vertices(options, "graph")
+    if not callable(getattr(graph, "is_directed", None)):
+        raise ParameterError(f"graph must be a graph of NetworkX, got {type(graph).__name__}")
     nodes = list(graph.nodes)
     number = {node: i for i, node in enumerate(nodes)}
     if all(type(node) is int and 0 <= node < len(nodes) for node in nodes):
@@ -116,13 +130,21 @@ def from_pandas_edgelist(
     weight: str | None = None,
     **options: Any,
 ) -> Graph:
-    """Return a graph of the rows of a data frame; ``source``, ``target`` and ``weight`` name its columns."""
+    """Return a graph of the rows of a data frame; ``source``, ``target`` and ``weight`` name its columns.
+
+    Raises:
+        ParameterError, ShapeError: ``frame`` is no data frame, or lacks a column.
+        DTypeError: ids or weights are no numbers, or some are missing.
+    """
+    if not hasattr(frame, "columns"):
+        raise ParameterError(f"frame must be a data frame of pandas, got {type(frame).__name__}")
     missing = [column for column in (source, target, weight) if column is not None and column not in frame.columns]
     if missing:
         columns = ", ".join(map(str, frame.columns))
         raise ShapeError(f"the data frame has no column {missing[0]!r}; it has: {columns}")
+    src, dst = (as_ids(frame[column].to_numpy(), f"column {column!r}") for column in (source, target))
     weights = None if weight is None else frame[weight].to_numpy()
-    return from_coo(cls, frame[source].to_numpy(), frame[target].to_numpy(), weights, **options)
+    return from_coo(cls, src, dst, weights, **options)
 
 
 def from_edge_index(cls: type[Graph], edge_index: Any, num_vertices: int, weight: Any = None, **options: Any) -> Graph:
@@ -200,6 +222,11 @@ def weight_dtype_of(dtype: Any) -> np.dtype:
     if dtype.kind in "iu":
         return np.dtype(np.uint32 if dtype == np.uint32 else np.int32)
     raise DTypeError(f"weights have dtype {dtype}: they must be numbers")
+
+
+def _refuse_num_vertices(options: dict[str, Any], argument: str) -> None:
+    if "num_vertices" in options:
+        raise ParameterError(f"num_vertices cannot be given: {argument} determines it")
 
 
 def _largest(ids: Array, argument: str) -> int:

@@ -1,4 +1,4 @@
-"""The command line: ``suricate run | convert | info | plugins``, and the commands that plugins bring.
+"""The command line: ``suricate run | convert | info | plugins | warmup``, and the commands that plugins bring.
 
 Exit codes: 0 done; 1 the run failed (a plugin is broken, memory ran out, a result is wrong); 2 bad usage or bad input
 (unknown name, malformed or missing file, a graph that lacks what the algorithm needs). Results go to stdout; progress,
@@ -18,6 +18,7 @@ from suricate.cli.group import Commands
 from suricate.cli.info import info, show_plugins
 from suricate.cli.run import run
 from suricate.cli.terminal import console
+from suricate.cli.warmup import warmup
 
 __all__ = ["cli", "console", "main"]
 
@@ -31,7 +32,7 @@ def cli() -> None:
     """
 
 
-for _command in (convert, info, run, show_plugins):
+for _command in (convert, info, run, show_plugins, warmup):
     cli.add_command(_command)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from suricate import __version__, plugins
 from suricate.cli.group import FAILED
 from suricate.cli.sources import FILE, describe, is_snapshot, load_snapshot, read_file, reading_options
 from suricate.cli.terminal import print_table
+from suricate.cli.warmup import kernel_cache
 
 if TYPE_CHECKING:
     from suricate.io import EdgeFile
@@ -67,9 +67,8 @@ def machine_facts() -> dict[str, Any]:
     if plugins.backends():
         facts["default backend"] = plugins.default_backend(device).name
     facts["algorithms"] = ", ".join(plugins.algorithms()) or "none"
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "suricate"
-    facts["CPU kernel cache"] = os.environ.get("SURICATE_CACHE_DIR") or cache
-    facts["CUDA kernel cache"] = os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache"
+    facts["CPU kernel cache"] = kernel_cache("cpu")
+    facts["CUDA kernel cache"] = kernel_cache("cuda")
     return facts
 
 

@@ -62,14 +62,14 @@ class EdgeFile:
 
         Unless given, ``num_vertices``, ``directed`` (True where the file does not say) and ``weight_dtype`` are those
         of the file; ``weight_dtype=None`` leaves the weights out.
+
+        Raises:
+            WeightError: ``weight_dtype`` cannot hold the weights, or the file has none.
         """
         from suricate.graph import Graph
 
         dtype = None if self.weight is None else self.weight.dtype
         defaults = {"num_vertices": self.num_vertices, "directed": self.directed is not False, "weight_dtype": dtype}
         graph = Graph(**(defaults | options))
-        weight = None
-        if self.weight is not None and graph.weight_dtype is not None:
-            weight = self.weight.astype(graph.weight_dtype, copy=False)
-        graph.insert_edges(self.src, self.dst, weight)
+        graph.insert_edges(self.src, self.dst, None if graph.weight_dtype is None else self.weight)
         return graph

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from suricate.arrays import as_array, as_ids, on_host
 from suricate.errors import ParameterError, ShapeError, UnknownNameError, VertexRangeError, WeightError
 from suricate.files import replacing
 from suricate.io import files
 from suricate.io.formats import BY_SUFFIX, FORMATS, TABLE_FORMATS, TEXT_SUFFIXES
 from suricate.io.formatter import format_chunk
 from suricate.io.times import to_text
+from suricate.parameters import flag, integer
 from suricate.types import MAX_VERTICES
 
 SMALL_ROWS = 1 << 16  #: a file of so many edges is written without compiled code
@@ -70,13 +72,14 @@ def write(
     Raises:
         OSError: the file cannot be written.
         UnknownNameError: there is no such format, or the extension is unknown and ``format`` not given.
-        VertexRangeError, WeightError, ShapeError: the edges cannot be written in this format.
+        DTypeError, VertexRangeError, WeightError, ShapeError: the edges cannot be written in this format.
+        ParameterError: an argument of the wrong type or value.
     """
     path = Path(path)
     content = _gather(edges, num_vertices, directed)
     format = format_of(path, format) or ("snap" if content.time is None else "temporal")
     if labels and (content.labels is None or format in ("mtx", "gr")):
-        raise ValueError("labels=True needs edges that were read with relabel, and a format other than mtx and gr")
+        raise ParameterError("labels=True needs edges that were read with relabel, and a format other than mtx and gr")
     _WRITERS[format](content if labels else replace(content, labels=None), path, progress)
     return path
 
@@ -103,35 +106,40 @@ def format_of(path: Path, format: str | None) -> str | None:
 
 
 def _gather(edges: Any, num_vertices: int | None, directed: bool | None) -> _Edges:
-    if callable(getattr(edges, "edges", None)):  # a Graph
-        known_vertices, known_directed, edges = edges.num_vertices, edges.directed, edges.edges()
-    else:
-        known_vertices, known_directed = getattr(edges, "num_vertices", None), getattr(edges, "directed", None)
-    if hasattr(edges, "src"):
-        src, dst, weight = edges.src, edges.dst, edges.weight
-    else:
-        src, dst, weight = edges if len(edges) == 3 else (*edges, None)
-    src, dst = _host(src), _host(dst)
-    weight, time = (None if part is None else _host(part) for part in (weight, getattr(edges, "time", None)))
-    if any(part is not None and part.shape != (len(src),) for part in (src, dst, weight, time)):
+    src, dst, weight, time = _arrays_of(edges)
+    if any(part is not None and part.shape != (len(src),) for part in (dst, weight, time)):
         raise ShapeError("edges need arrays of one dimension and of the same length")
     _check_weights(weight)
-    highest = max(_highest(src), _highest(dst))
-    count = known_vertices if num_vertices is None else num_vertices
+    highest = max((int(ids.max()) for ids in (src, dst) if len(ids)), default=-1)
+    known = getattr(edges, "num_vertices", None)
+    count = known if num_vertices is None else integer("num_vertices", num_vertices, low=0)
     count = highest + 1 if count is None else count
     if highest >= min(count, MAX_VERTICES):
         raise VertexRangeError(f"id {highest} is not below num_vertices={min(count, MAX_VERTICES)}")
-    known_directed = known_directed is not False if directed is None else directed
-    labels, unit = getattr(edges, "labels", None), getattr(edges, "time_unit", None)
-    return _Edges(src, dst, weight, time, count, known_directed, labels, unit)
+    arcs = getattr(edges, "directed", None) is not False if directed is None else flag("directed", directed)
+    return _Edges(
+        src, dst, weight, time, count, arcs, getattr(edges, "labels", None), getattr(edges, "time_unit", None)
+    )
 
 
-def _highest(ids: np.ndarray) -> int:
-    if not len(ids):
-        return -1
-    if ids.dtype.kind not in "iu" or ids.min() < 0:
-        raise VertexRangeError("vertex ids are integers from 0")
-    return int(ids.max())
+def _arrays_of(edges: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Return sources, destinations, weights and times as host arrays."""
+    parts = edges.edges() if callable(getattr(edges, "edges", None)) else edges  # a Graph, or what holds arrays
+    if hasattr(parts, "src"):
+        src, dst, weight = parts.src, parts.dst, parts.weight
+    elif isinstance(parts, (tuple, list)) and len(parts) in (2, 3):
+        src, dst, weight = parts if len(parts) == 3 else (*parts, None)
+    else:
+        raise ParameterError(f"edges must be a Graph, an EdgeFile, an EdgeList or (src, dst[, weight]), got {edges!r}")
+    src, dst = (on_host(as_ids(ids, name)) for ids, name in ((src, "src"), (dst, "dst")))
+    for ids in (src, dst):
+        if len(ids) and int(ids.min()) < 0:
+            raise VertexRangeError(f"id {int(ids.min())} is negative")
+    time = getattr(edges, "time", None)
+    weight, time = (
+        None if part is None else on_host(as_array(part, name)) for part, name in ((weight, "weight"), (time, "time"))
+    )
+    return src, dst, weight, time
 
 
 def _check_weights(weight: np.ndarray | None) -> None:
@@ -141,10 +149,6 @@ def _check_weights(weight: np.ndarray | None) -> None:
         raise WeightError("weights must be finite numbers")
     if weight.dtype.kind == "u" and weight.max() >= 2**63:
         raise WeightError("whole weights must be below 2**63")
-
-
-def _host(values: Any) -> np.ndarray:
-    return values.get() if hasattr(values, "__cuda_array_interface__") else np.asarray(values)
 
 
 # -- one function per format -------------------------------------------------------------------------------------------
@@ -261,7 +265,7 @@ def _label_texts(labels: np.ndarray, quote: bool) -> np.ndarray:
             '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',\t"') else text for text in texts
         ]
     elif any(set(text) & set(" \t") or text.startswith(("#", "%")) for text in texts):
-        raise ValueError("a label with blanks or a comment sign fits into CSV only")
+        raise ParameterError("a label with blanks or a comment sign fits into CSV only")
     return np.array([text.encode("utf-8", "surrogateescape") for text in texts], "S")
 
 

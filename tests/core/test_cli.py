@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -279,6 +280,33 @@ def test_run_names_the_line_of_a_malformed_file(tmp_path: Path) -> None:
     result = call("run", "bfs", file)
     assert result.exit_code == 2
     assert f"{file}:2: " in result.stderr
+
+
+# -- warmup ------------------------------------------------------------------------------------------------------------
+
+
+def test_warmup(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, object] = {}
+
+    def warm_up(*, report: Callable[[str, float], None], **options: object) -> float:
+        asked.update(options)
+        report("a step", 1.25)
+        return 2.5
+
+    monkeypatch.setattr("suricate.warmup.warm_up", warm_up)
+    result = call("warmup", "--device", "cpu", "--backend", "csr_baseline")
+    assert asked == {"backend": "csr_baseline", "device": "cpu"}
+    lines = result.stdout.splitlines()
+    assert lines[0] == "   1.2 s  a step"
+    assert lines[1].startswith("   2.5 s  in all; kept in ")
+
+
+def test_warmup_refuses_unknown_names() -> None:
+    for option, name in (("--backend", "nope"), ("--device", "tpu")):
+        result = call("warmup", option, name)
+        assert result.exit_code == 2
+        assert len(result.stderr.splitlines()) == 1
+        assert name in result.stderr
 
 
 # -- convert and info --------------------------------------------------------------------------------------------------

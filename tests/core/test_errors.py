@@ -22,6 +22,7 @@ BUILT_IN = {
     "EdgeFunctionError": TypeError,
     "UnknownNameError": KeyError,
     "ParameterError": ValueError,
+    "MissingLibraryError": ImportError,
     "PluginError": RuntimeError,
     "BackendError": RuntimeError,
     "FileFormatError": ValueError,

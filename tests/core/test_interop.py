@@ -11,7 +11,14 @@ import pytest
 import scipy.sparse as sp
 
 import suricate as su
-from suricate.errors import DTypeError, ShapeError, SuricateError, VertexRangeError, WeightError
+from suricate.errors import (
+    DTypeError,
+    ParameterError,
+    ShapeError,
+    SuricateError,
+    VertexRangeError,
+    WeightError,
+)
 
 SRC, DST, WEIGHT = [0, 2, 2, 4], [1, 0, 2, 3], [1.5, 2.5, 3.5, 4.5]
 
@@ -156,3 +163,63 @@ def test_a_library_that_is_not_there_is_named(where, monkeypatch, name, method):
     with pytest.raises(ImportError, match=f"suricate\\[{name}\\]") as caught:
         getattr(su.Graph(1, **where), method)()
     assert isinstance(caught.value, SuricateError)
+
+
+MASKED = np.ma.array([0, 1, 99], mask=[False, False, True])
+BAD_INPUT = {
+    "masked ids": (lambda g: g.from_coo(MASKED, [0, 1, 1]), DTypeError, "src has masked entries"),
+    "masked weights": (lambda g: g.from_coo([0] * 3, [1] * 3, MASKED), DTypeError, "weight has masked entries"),
+    "masked offsets": (lambda g: g.from_csr(MASKED, [0]), DTypeError, "offsets has masked entries"),
+    "float32 beyond int32": (
+        lambda g: g.from_coo([0], [1], np.array([2.0**31], np.float32), weight_dtype="int32"),
+        WeightError,
+        "2147483648, out of the range of int32",
+    ),
+    "int64 beyond int32": (lambda g: g.from_coo([0], [1], [2**31]), WeightError, "out of the range of int32"),
+    "text weights": (lambda g: g.from_coo([0], [1], ["a"]), DTypeError, "must be numbers"),
+    "complex weights": (lambda g: g.from_coo([0], [1], [1j]), DTypeError, "must be numbers"),
+    "NaN vertices": (lambda g: g.from_coo([0], [1], num_vertices=float("nan")), DTypeError, "num_vertices is nan"),
+    "a vertex and a half": (lambda g: g.from_coo([0], [1], num_vertices=1.5), DTypeError, "num_vertices is 1.5"),
+    "negative id": (lambda g: g.from_coo([0, -1], [1, 1]), VertexRangeError, r"src\[1\] is -1"),
+    "vertices of CSR": (lambda g: g.from_csr([0, 1], [0], num_vertices=7), ParameterError, "offsets determines"),
+    "unsigned offsets": (lambda g: g.from_csr(np.array([0, 2**64 - 1, 1], np.uint64), [0]), ShapeError, "ascend"),
+    "no matrix": (lambda g: g.from_scipy_sparse(np.ones((2, 2))), ParameterError, "sparse matrix of SciPy"),
+    "flat matrix": (lambda g: g.from_scipy_sparse(sp.coo_array(np.ones(3))), ShapeError, r"shape \(3,\)"),
+    "damaged matrix": (lambda g: g.from_scipy_sparse(damaged_matrix()), ParameterError, "matrix is damaged"),
+    "no NetworkX": (lambda g: g.from_networkx([(0, 1)]), ParameterError, "graph of NetworkX, got list"),
+    "NetworkX text": (
+        lambda g: g.from_networkx(nx.Graph([(0, 1, {"w": "x"})]), weight="w"), DTypeError, "must be numbers"
+    ),
+    "NetworkX None": (
+        lambda g: g.from_networkx(nx.Graph([(0, 1, {"w": None})]), weight="w"), DTypeError, "must be numbers"
+    ),
+    "no pandas": (lambda g: g.from_pandas_edgelist(None), ParameterError, "data frame of pandas"),
+    "missing ids": (
+        lambda g: g.from_pandas_edgelist(pd.DataFrame({"source": [1, None], "target": [0, 1]})),
+        DTypeError,
+        "column 'source' has dtype float64",
+    ),
+    "missing weights": (
+        lambda g: g.from_pandas_edgelist(
+            pd.DataFrame({"source": [1], "target": [0], "w": pd.array([None], "Int64")}), weight="w"
+        ),
+        (DTypeError, WeightError),
+        "weight",
+    ),
+    "ragged index": (lambda g: g.from_edge_index([[0, 1], [1]], 3), ShapeError, "edge_index"),
+}  # fmt: skip
+
+
+def damaged_matrix():
+    matrix = sp.csr_array(np.eye(3))
+    matrix.indices[0] = 77
+    return matrix
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input(case):
+    call, error, message = BAD_INPUT[case]
+    with pytest.raises(error, match=message) as caught:
+        call(su.Graph)
+    assert isinstance(caught.value, SuricateError)
+    assert "\n" not in str(caught.value)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suricate import io
-from suricate.errors import FileFormatError, UnknownNameError
+from suricate.errors import FileFormatError, UnknownNameError, WeightError
 from suricate.io import files
 
 pytestmark = pytest.mark.usefixtures("reader")
@@ -345,3 +345,12 @@ def test_to_graph(put, device):
     bare = file.to_graph(device=device, weight_dtype=None, directed=True, num_vertices=9)
     assert (bare.num_vertices, bare.num_edges, bare.directed, bare.weight_dtype) == (9, 2, True, None)
     assert file.to_graph(device=device, weight_dtype="float32").weight_dtype == np.float32
+
+
+def test_to_graph_refuses_weights_that_the_dtype_cannot_hold(put):
+    file = io.read(put("0 1 0.5\n1 2 7\n"))
+    with pytest.raises(WeightError, match=r"weight\[0\] is 0.5"):
+        file.to_graph(weight_dtype="int32", device="cpu")
+    with pytest.raises(WeightError, match="missing"):
+        io.read(put("0 1\n")).to_graph(weight_dtype="int32", device="cpu")
+    assert file.to_graph(weight_dtype=None, device="cpu").num_edges == 2

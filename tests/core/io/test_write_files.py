@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suricate import io
-from suricate.errors import ShapeError, UnknownNameError, VertexRangeError, WeightError
+from suricate.errors import DTypeError, ParameterError, ShapeError, UnknownNameError, VertexRangeError, WeightError
 from suricate.io import formatter, writing
 from suricate.io.formats import TABLE_FORMATS
 from suricate.types import EdgeList
@@ -146,7 +146,13 @@ def test_equal_graphs_give_equal_files(tmp_path):
     [
         (([0, 1], [1]), "e.txt", ShapeError),
         (([0], [-1]), "e.txt", VertexRangeError),
-        (([0.5], [1.0]), "e.txt", VertexRangeError),
+        (([0.5], [1.0]), "e.txt", DTypeError),
+        (([True], [False]), "e.txt", DTypeError),
+        ((np.ma.array([0, 9], mask=[0, 1]), [1, 1]), "e.txt", DTypeError),
+        (([0], [1], [[2]]), "e.txt", ShapeError),
+        (([0], [1], [1j]), "e.txt", WeightError),
+        (([0], [1], [2], [3]), "e.txt", ParameterError),
+        (None, "e.txt", ParameterError),
         (([0], [2**32 - 2]), "e.txt", VertexRangeError),
         (([0], [1], [np.nan]), "e.txt", WeightError),
         (([0], [1], [0.5]), "e.gr", WeightError),
@@ -170,6 +176,12 @@ def test_format_errors(tmp_path):
         io.write(([0], [5]), tmp_path / "e", num_vertices=5)
     with pytest.raises(FileNotFoundError):
         io.write(([0], [1]), tmp_path / "no" / "e.txt")
+
+
+@pytest.mark.parametrize("arguments", [{"num_vertices": np.nan}, {"num_vertices": "3"}, {"directed": "no"}])
+def test_bad_arguments(tmp_path, arguments):
+    with pytest.raises(ParameterError, match=next(iter(arguments))):
+        io.write(([0], [1]), tmp_path / "e.txt", **arguments)
 
 
 @pytest.mark.parametrize("name", ["e.txt", "e.txt.gz"])
