@@ -2,8 +2,8 @@
 
 Usage: ``python .ci/cold_start.py [example | demo | csv | batch] ... [--device cpu|cuda] [--top N]``.
 Each scenario runs in a process of its own whose caches (Numba's, suricate's, CuPy's, Python's byte code) are empty.
-Printed are the seconds since the process began, step by step, and the costliest compilations (with what they compile
-themselves subtracted). Two cores are enough; close everything else.
+Printed are the seconds since the process began (wall clock and CPU), step by step, and the costliest compilations (CPU
+seconds, with what they compile themselves subtracted). Two cores are enough; close everything else.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ FOLDER, DEVICE, TOP = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 compiled, open_ = {}, []
 
 def lap(what):
-    print(f"{time.perf_counter() - BEGAN:7.2f} s  {what}", flush=True)
+    print(f"{time.perf_counter() - BEGAN:7.2f} s {time.process_time():7.2f} s  {what}", flush=True)
 
 def start():
-    open_.append([time.perf_counter(), 0.0])
+    open_.append([time.process_time(), 0.0])
 
 def end(name):
     began, nested = open_.pop()
-    took = time.perf_counter() - began
+    took = time.process_time() - began
     count, seconds = compiled.get(name, (0, 0.0))
     compiled[name] = count + 1, seconds + took - nested
     if open_:

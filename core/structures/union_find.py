@@ -15,6 +15,8 @@ from suricate.arrays import as_ids, checked_ids, on_device, range_message, same_
 from suricate.cuda.program import Program
 from suricate.devices import CPU, Array, Device, resolve_device
 from suricate.errors import DeviceError, VertexRangeError
+from suricate.parameters import integer
+from suricate.types import MAX_VERTICES
 
 PROGRAM = Program(Path(__file__).with_name("union_find.cu"))
 _BLOCK = 256
@@ -85,8 +87,10 @@ class UnionFind:
         """Grow to ``num_elements``; the new ones are sets of their own.
 
         Raises:
+            ParameterError: ``num_elements`` is no integer from 0 to ``MAX_VERTICES``.
             VertexRangeError: there are more elements already.
         """
+        num_elements = integer("num_elements", num_elements, low=0, high=MAX_VERTICES)
         if num_elements < self.num_elements:
             raise VertexRangeError(f"a union-find of {self.num_elements} elements cannot shrink to {num_elements}")
         if num_elements > len(self._parent):

@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from suricate.devices import resolve_device
-from suricate.errors import DTypeError, ShapeError, VertexRangeError
+from suricate.errors import DTypeError, ParameterError, ShapeError, VertexRangeError
 from suricate.structures.union_find import UnionFind
 
 
@@ -139,3 +139,13 @@ def test_reset_and_resize_check_their_arguments():
         sets.reset([3])
     with pytest.raises(VertexRangeError, match="cannot shrink"):
         sets.resize(2)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True, "3", None, 2**33])
+def test_numbers_of_elements(wrong):
+    with pytest.raises(ParameterError, match="num_elements"):
+        UnionFind(wrong)
+    sets = UnionFind(2)
+    with pytest.raises(ParameterError, match="num_elements"):
+        sets.resize(wrong)
+    assert labels_of(sets) == [0, 1]
