@@ -54,7 +54,8 @@ __device__ __forceinline__ double converted(float x, double) {
 template <class T>
 __device__ __forceinline__ bool fits(T x) {
 #if INTEGRAL
-    const double d = converted(x, double());  // of a 64-bit integer maybe rounded, but never across the range of 32 bits
+    const double d =
+        converted(x, double());  // of a 64-bit integer maybe rounded, but never across the range of 32 bits
     return d >= double(WEIGHT_MIN) && d <= double(WEIGHT_MAX) && d == trunc(d);
 #else
     const weight_t w = converted(x, weight_t());
@@ -121,7 +122,8 @@ __device__ __forceinline__ void answer(const Unvalidated& r, bool refused) {
 // Note that entry i is refused. Atomics: on the call's block of the status.
 __device__ __noinline__ void refuse(const Unvalidated& r, long long i, uint32_t reason) {
     Status* mine = r.status + (r.call & 1);
-    unsigned long long key = ~((unsigned long long)(r.mode & PART) << KEY_PART | (unsigned long long)i << KEY_INDEX | reason);
+    unsigned long long key =
+        ~((unsigned long long)(r.mode & PART) << KEY_PART | (unsigned long long)i << KEY_INDEX | reason);
     unsigned long long value;
     atomicExch(&mine->guard, 1u);
     r.notes[0] = 1;

@@ -7,7 +7,7 @@ typedef int int32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
 
-constexpr uint32_t EMPTY = 0xFFFFFFFFu;      // a slot that never held an edge
+constexpr uint32_t EMPTY = 0xFFFFFFFFu;  // a slot that never held an edge
 constexpr uint32_t TOMBSTONE = 0xFFFFFFFEu;  // a slot whose edge was deleted
 
 constexpr uint8_t UNCHANGED = 0, NEW = 1, REPLACED = 2, REMOVED = 1;  // status of a batch edge

@@ -49,7 +49,8 @@ __device__ __forceinline__ long long find(const View& g, uint32_t u, uint32_t v)
     }
     while (lo < hi) {
         long long mid = (lo + hi) >> 1;
-        if (g.dst[mid] < v) lo = mid + 1; else hi = mid;
+        if (g.dst[mid] < v) lo = mid + 1;
+        else hi = mid;
     }
     return lo < g.end[u] && g.dst[lo] == v ? lo : -1;
 }

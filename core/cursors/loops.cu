@@ -14,7 +14,8 @@ __device__ __forceinline__ long long wide_thread_id() { return (long long)blockI
 __device__ __forceinline__ long long wide_thread_count() { return (long long)gridDim.x * blockDim.x; }
 
 extern "C" __global__ void list_degrees(View g, long long num_vertices, uint32_t* degrees) {
-    for (long long u = wide_thread_id(); u < num_vertices; u += wide_thread_count()) degrees[u] = degree(g, uint32_t(u));
+    for (long long u = wide_thread_id(); u < num_vertices; u += wide_thread_count())
+        degrees[u] = degree(g, uint32_t(u));
 }
 
 extern "C" __global__ void find_edges(View g, long long count, const uint32_t* src, const uint32_t* dst, bool* found,
@@ -52,8 +53,8 @@ extern "C" __global__ void list_edges(View g, long long count, const uint32_t* v
 
 #if HAS_UPDATED
 // SCAN_LANES threads per segment. Counts in ``listed`` the edges inserted since the mark, and writes the first ``capacity``.
-extern "C" __global__ void list_updated(View g, uint32_t num_vertices, unsigned long long* listed, unsigned long long capacity,
-                                        uint32_t* src, uint32_t* dst, weight_t* weights) {
+extern "C" __global__ void list_updated(View g, uint32_t num_vertices, unsigned long long* listed,
+                                        unsigned long long capacity, uint32_t* src, uint32_t* dst, weight_t* weights) {
     const long long count = updated_segments(g);
     for (long long i = wide_thread_id() / SCAN_LANES; i < count; i += wide_thread_count() / SCAN_LANES) {
         const long long s = updated_segment(g, i);

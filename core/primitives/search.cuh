@@ -7,7 +7,8 @@ template <class I, class T>
 __device__ __forceinline__ I lower_bound(const T* a, I lo, I hi, T value) {
     while (lo < hi) {
         I mid = lo + (hi - lo) / 2;
-        if (a[mid] < value) lo = mid + 1; else hi = mid;
+        if (a[mid] < value) lo = mid + 1;
+        else hi = mid;
     }
     return lo;
 }
@@ -17,7 +18,8 @@ template <class I, class T>
 __device__ __forceinline__ I upper_bound(const T* a, I lo, I hi, T value) {
     while (lo < hi) {
         I mid = lo + (hi - lo) / 2;
-        if (a[mid] <= value) lo = mid + 1; else hi = mid;
+        if (a[mid] <= value) lo = mid + 1;
+        else hi = mid;
     }
     return lo;
 }

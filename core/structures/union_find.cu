@@ -45,7 +45,8 @@ extern "C" __global__ void compress(uint32_t* parent, uint32_t* label, long long
 }
 
 // same[i] = whether a[i] and b[i] have one root, for i < n. One thread per pair; runs without unions at the same time.
-extern "C" __global__ void same_component(
-    uint32_t* parent, const uint32_t* a, const uint32_t* b, bool* same, long long n) {
-    for (long long i = thread_id(); i < n; i += thread_count()) same[i] = root_of(parent, a[i]) == root_of(parent, b[i]);
+extern "C" __global__ void same_component(uint32_t* parent, const uint32_t* a, const uint32_t* b, bool* same,
+                                          long long n) {
+    for (long long i = thread_id(); i < n; i += thread_count())
+        same[i] = root_of(parent, a[i]) == root_of(parent, b[i]);
 }

@@ -67,8 +67,9 @@ extern "C" __global__ void merge_old(long long vertices, LocatedBatch b, const l
 }
 
 // The same for a deletion: the edges that are deleted are left out.
-extern "C" __global__ void compact_old(long long vertices, LocatedBatch b, const long long* offsets, const uint32_t* dst,
-                                       const bits_t* weight, uint32_t* new_dst, bits_t* new_weight) {
+extern "C" __global__ void compact_old(long long vertices, LocatedBatch b, const long long* offsets,
+                                       const uint32_t* dst, const bits_t* weight, uint32_t* new_dst,
+                                       bits_t* new_weight) {
     Part part = part_of_block(uint32_t(b.size), b.slot, offsets[vertices]);
     for (long long e = part.begin + threadIdx.x; e < part.end; e += blockDim.x) {
         uint32_t j = lower_bound(b.slot, part.first, part.last, e);
@@ -83,7 +84,8 @@ extern "C" __global__ void compact_old(long long vertices, LocatedBatch b, const
 }
 
 // Thread per entry: write the new edges. Replaced weights were written to the old array, which merge_old has copied.
-extern "C" __global__ void merge_new(LocatedBatch b, const bits_t* batch_weight, uint32_t* new_dst, bits_t* new_weight) {
+extern "C" __global__ void merge_new(LocatedBatch b, const bits_t* batch_weight, uint32_t* new_dst,
+                                     bits_t* new_weight) {
     uint32_t i = thread_id();
     if (i >= b.size || b.kind[i] != ABSENT) return;
     long long to = b.slot[i] + b.rank[i] - 1;

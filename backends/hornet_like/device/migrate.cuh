@@ -23,7 +23,8 @@ __device__ __forceinline__ void clear(ClassCount& c) {
 __device__ __forceinline__ unsigned long long count_class(ClassCount& c, uint32_t k, unsigned long long* total) {
     unsigned long long own = k < CLASSES ? atomicAdd(&c.sum[k], 1ull) : 0;
     __syncthreads();
-    if (threadIdx.x < CLASSES && c.sum[threadIdx.x]) c.base[threadIdx.x] = atomicAdd(&total[threadIdx.x], c.sum[threadIdx.x]);
+    if (threadIdx.x < CLASSES && c.sum[threadIdx.x])
+        c.base[threadIdx.x] = atomicAdd(&total[threadIdx.x], c.sum[threadIdx.x]);
     __syncthreads();
     return k < CLASSES ? c.base[k] + own : 0;
 }
@@ -62,7 +63,7 @@ extern "C" __global__ void plan(Graph g, LocatedBatch b, Migrations m, long long
 // One thread: take needed blocks from the free stacks, carve the rest. need[k] stays; tops[k] and taken[k] receive the old
 // height of the stack and what is taken of it, carved[k] the first carved block.
 extern "C" __global__ void hand_out(Graph g, LocatedBatch b, long long sign, const long long* need, long long* tops,
-                                 long long* taken, long long* carved) {
+                                    long long* taken, long long* carved) {
     if (thread_id()) return;
     for (int k = 0; k < CLASSES; ++k) {
         tops[k] = g.counters[FREE + k];

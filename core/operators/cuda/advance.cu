@@ -8,17 +8,17 @@
 // null: all vertices below size. Heavy ones are left to push_heavy_units; a frontier of at most `few` vertices has them from SMALL
 // neighbours on.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-push_vertices(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size, out_t* out,
-              uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count, uint32_t* heavy_vertex, long long* heavy_base,
-              unsigned long long* heavy_total, uint32_t few PARAMS) {
+push_vertices(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size,
+              out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count, uint32_t* heavy_vertex,
+              long long* heavy_base, unsigned long long* heavy_total, uint32_t few PARAMS) {
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
     const Changed changed = {stamp, step, queue, count};
     const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, HEAVY_SHIFT};
     const uint32_t vertices = device_count ? *device_count : size;
-    push_frontier(g, num_vertices, frontier, vertices, vertices <= few ? SMALL : WIDE, blockIdx.x, gridDim.x, out, heavy, changed,
-                  shared ARGS);
+    push_frontier(g, num_vertices, frontier, vertices, vertices <= few ? SMALL : WIDE, blockIdx.x, gridDim.x, out,
+                  heavy, changed, shared ARGS);
 }
 
 // Scheme "bucket", first half: all vertices of a frontier (as above) that have storage are listed, with one atomic for the
@@ -62,8 +62,9 @@ list_units(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32
 
 // The units of the listed vertices, listed by list_units if `listed` is not 0, else by push_vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-push_heavy_units(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count,
-               uint32_t* heavy_vertex, long long* heavy_base, unsigned long long* heavy_total, int listed PARAMS) {
+push_heavy_units(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue,
+                 uint32_t* count, uint32_t* heavy_vertex, long long* heavy_base, unsigned long long* heavy_total,
+                 int listed PARAMS) {
     __shared__ Shared shared;
     const unsigned long long packed = *heavy_total;
     if (packed == 0) return;  // the same for the whole grid
@@ -76,8 +77,8 @@ push_heavy_units(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uin
 
 // Exactly these edges, a thread each: src, dst uint32[size], weights weight_t[size] (null on unweighted graphs).
 extern "C" __global__ void __launch_bounds__(BLOCK)
-push_edges(uint32_t num_vertices, const uint32_t* src, const uint32_t* dst, const weight_t* weights, long long size, out_t* out,
-           uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count PARAMS) {
+push_edges(uint32_t num_vertices, const uint32_t* src, const uint32_t* dst, const weight_t* weights, long long size,
+           out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count PARAMS) {
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
@@ -93,8 +94,8 @@ push_edges(uint32_t num_vertices, const uint32_t* src, const uint32_t* dst, cons
 
 #if SCAN_LANES > 0
 template <class Segments>
-__device__ __forceinline__ void
-push_all(const View& g, uint32_t num_vertices, out_t* out, const Changed& changed PARAMS) {
+__device__
+__forceinline__ void push_all(const View& g, uint32_t num_vertices, out_t* out, const Changed& changed PARAMS) {
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
@@ -105,15 +106,17 @@ push_all(const View& g, uint32_t num_vertices, out_t* out, const Changed& change
 }
 
 // Scheme "scan": all edges.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-push_segments(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count PARAMS) {
+extern "C" __global__ void __launch_bounds__(BLOCK) push_segments(View g, uint32_t num_vertices, out_t* out,
+                                                                  uint32_t* stamp, uint32_t step, uint32_t* queue,
+                                                                  uint32_t* count PARAMS) {
     push_all<AllSegments>(g, num_vertices, out, {stamp, step, queue, count} ARGS);
 }
 
 #if HAS_UPDATED
 // Scheme "updated": the edges inserted since the mark.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-push_updated(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count PARAMS) {
+extern "C" __global__ void __launch_bounds__(BLOCK) push_updated(View g, uint32_t num_vertices, out_t* out,
+                                                                 uint32_t* stamp, uint32_t step, uint32_t* queue,
+                                                                 uint32_t* count PARAMS) {
     push_all<UpdatedSegments>(g, num_vertices, out, {stamp, step, queue, count} ARGS);
 }
 #endif

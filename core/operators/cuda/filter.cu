@@ -3,9 +3,9 @@
 
 // frontier, device_count, size: as in push_vertices of advance.cu. A thread per entry; every block gathers what passes and
 // takes its place in `kept` with one atomic on *kept_count, which is 0 before.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-select_vertices(uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size, uint32_t* kept,
-                uint32_t* kept_count PARAMS) {
+extern "C" __global__ void __launch_bounds__(BLOCK) select_vertices(uint32_t num_vertices, const uint32_t* frontier,
+                                                                    const uint32_t* device_count, uint32_t size,
+                                                                    uint32_t* kept, uint32_t* kept_count PARAMS) {
     constexpr int WARPS = BLOCK / 32;
     __shared__ uint32_t place[WARPS];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;

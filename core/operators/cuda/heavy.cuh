@@ -13,7 +13,7 @@ struct HeavyList {
     uint32_t capacity;
     int shift;
 };
-#define HEAVY_SHIFT 38   // few vertices, at most 2^26, with many units
+#define HEAVY_SHIFT 38  // few vertices, at most 2^26, with many units
 #define UNIT_SHIFT 32  // any vertex may be listed, but only once: no device has memory for 2^32 units
 
 __device__ __forceinline__ unsigned long long packed_entry(const HeavyList& heavy, unsigned long long parts) {
@@ -42,8 +42,8 @@ __device__ __forceinline__ bool has_space(const HeavyList& heavy) {
 // not 0. The tile that calls it calls f(entry, u, first, end) for each entry of its run, for units [first, end) of its vertex u:
 // vertices[entry], or the entry itself if `vertices` is null.
 template <class F>
-__device__ __forceinline__ void
-for_heavy_runs(const View& g, unsigned long long packed, const HeavyList& heavy, const uint32_t* vertices, F&& f) {
+__device__ __forceinline__ void for_heavy_runs(const View& g, unsigned long long packed, const HeavyList& heavy,
+                                               const uint32_t* vertices, F&& f) {
     const uint32_t number = min(packed >> heavy.shift, (unsigned long long)heavy.capacity);
     const long long all_units = (long long)(packed & ((1ull << heavy.shift) - 1)), tiles = thread_count() / UNIT_LANES;
     const long long share = (all_units + tiles - 1) / tiles;
@@ -53,7 +53,8 @@ for_heavy_runs(const View& g, unsigned long long packed, const HeavyList& heavy,
     if (item < stop) {  // the last entry whose units begin at or before `item`
         for (uint32_t high = number - 1; k < high;) {
             const uint32_t middle = k + (high - k + 1) / 2;
-            if (heavy.base[middle] <= item) k = middle; else high = middle - 1;
+            if (heavy.base[middle] <= item) k = middle;
+            else high = middle - 1;
         }
     }
     for (; item < stop && k < number; ++k) {

@@ -6,8 +6,8 @@
 // The sum over the common neighbours of u and v, in each of the LANES threads of the calling tile: they walk the smaller
 // adjacency, `few`, and look up each member in the other one.
 template <int LANES>
-__device__ __forceinline__ out_t
-common(const View& g, uint32_t u, uint32_t v, uint32_t few, uint32_t many, int lane PARAMS) {
+__device__ __forceinline__ out_t common(const View& g, uint32_t u, uint32_t v, uint32_t few, uint32_t many,
+                                        int lane PARAMS) {
     out_t total = identity();
     for_neighbors<LANES>(g, few, lane, [&](uint32_t x, long long) {
         if (find(g, many, x) >= 0) total = combine(total, out_t(edge_fn(u, v, x ARGS)));
@@ -17,8 +17,9 @@ common(const View& g, uint32_t u, uint32_t v, uint32_t few, uint32_t many, int l
 
 // left, right: uint32[count]; out: out_t[count], written once, without atomics. A tile per pair; pairs that a tile is too
 // narrow for are listed in shared memory and served by the warps of the block. Ids out of range have no neighbours.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-intersect_pairs(View g, uint32_t num_vertices, const uint32_t* left, const uint32_t* right, long long count, out_t* out PARAMS) {
+extern "C" __global__ void __launch_bounds__(BLOCK) intersect_pairs(View g, uint32_t num_vertices, const uint32_t* left,
+                                                                    const uint32_t* right, long long count,
+                                                                    out_t* out PARAMS) {
     constexpr int TILES = BLOCK / PAIR_TILE, WARPS = BLOCK / 32;
     __shared__ uint32_t wide[TILES];
     __shared__ uint32_t wides;

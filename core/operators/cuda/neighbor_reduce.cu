@@ -3,9 +3,9 @@
 #include "heavy.cuh"
 #include "segments.cuh"
 
-#define TILE 4     // lanes for a vertex of the class below
-#define TINY 8     // up to this degree a thread serves a vertex
-#define SMALL 64   // up to this degree a tile does
+#define TILE 4  // lanes for a vertex of the class below
+#define TINY 8  // up to this degree a thread serves a vertex
+#define SMALL 64  // up to this degree a tile does
 #define WIDE 2048  // up to this degree a warp, above it the whole block
 
 #if OVER_IN
@@ -41,9 +41,9 @@ __device__ __forceinline__ out_t reduce_run(const View& g, uint32_t u, uint32_t 
 // Scheme "auto" lists vertices of more than `limit` neighbours for reduce_heavy_units, as many as the list holds; with any other
 // `limit` is EMPTY, which no degree exceeds.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long long count, uint32_t share, uint32_t limit,
-                out_t* out, uint32_t* heavy_entry, long long* heavy_base, unsigned long long* heavy_total,
-                uint32_t heavy_capacity PARAMS) {
+reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long long count, uint32_t share,
+                uint32_t limit, out_t* out, uint32_t* heavy_entry, long long* heavy_base,
+                unsigned long long* heavy_total, uint32_t heavy_capacity PARAMS) {
     constexpr int WARPS = BLOCK / 32;
     __shared__ uint32_t vertex[BLOCK];
     __shared__ out_t result[BLOCK];
@@ -105,9 +105,9 @@ reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long lo
 
 // The vertices that reduce_vertices listed, whose `out` holds the identity: equal runs of their units, with one atomic for each
 // run of a vertex.
-extern "C" __global__ void
-reduce_heavy_units(View g, const uint32_t* vertices, out_t* out, uint32_t* heavy_entry, long long* heavy_base,
-                 unsigned long long* heavy_total, uint32_t heavy_capacity PARAMS) {
+extern "C" __global__ void reduce_heavy_units(View g, const uint32_t* vertices, out_t* out, uint32_t* heavy_entry,
+                                              long long* heavy_base, unsigned long long* heavy_total,
+                                              uint32_t heavy_capacity PARAMS) {
     const unsigned long long packed = *heavy_total;
     if (packed == 0) return;
     const HeavyList heavy = {heavy_entry, heavy_base, heavy_total, heavy_capacity, HEAVY_SHIFT};
@@ -119,8 +119,8 @@ reduce_heavy_units(View g, const uint32_t* vertices, out_t* out, uint32_t* heavy
 }
 
 // Scheme "unit", first half: the number of storage units of each vertex, int64[count]; the host sums it up.
-extern "C" __global__ void
-count_units(View g, uint32_t num_vertices, const uint32_t* vertices, long long count, long long* parts) {
+extern "C" __global__ void count_units(View g, uint32_t num_vertices, const uint32_t* vertices, long long count,
+                                       long long* parts) {
     for (long long i = thread_id(); i < count; i += thread_count()) {
         const uint32_t u = vertices ? vertices[i] : uint32_t(i);
         parts[i] = u < num_vertices ? units(g, u) : 0;
@@ -129,8 +129,8 @@ count_units(View g, uint32_t num_vertices, const uint32_t* vertices, long long c
 
 // Scheme "unit", second half: `ends` is the inclusive sum of `parts`. Each tile takes an equal run of (vertex, unit) pairs
 // and adds to `out`, which holds the identity, with one atomic per vertex of its run.
-extern "C" __global__ void
-reduce_units(View g, const uint32_t* vertices, long long count, const long long* ends, out_t* out PARAMS) {
+extern "C" __global__ void reduce_units(View g, const uint32_t* vertices, long long count, const long long* ends,
+                                        out_t* out PARAMS) {
     const long long total_units = ends[count - 1], tiles = thread_count() / UNIT_LANES;
     const long long share = (total_units + tiles - 1) / tiles;
     long long item = thread_id() / UNIT_LANES * share;
@@ -141,7 +141,8 @@ reduce_units(View g, const uint32_t* vertices, long long count, const long long*
     long long i = 0;  // the first vertex whose units end behind `item`
     for (long long high = count - 1; i < high;) {
         const long long middle = (i + high) / 2;
-        if (ends[middle] <= item) i = middle + 1; else high = middle;
+        if (ends[middle] <= item) i = middle + 1;
+        else high = middle;
     }
     for (; item < stop; ++i) {
         const long long end = min(stop, ends[i]), first = i > 0 ? ends[i - 1] : 0;

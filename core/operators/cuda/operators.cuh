@@ -80,15 +80,13 @@ template <> __device__ __forceinline__ float atomic_max(float* p, float x) {
 }
 template <> __device__ __forceinline__ double atomic_min(double* p, double x) {
     long long bits = __double_as_longlong(x);
-    return __longlong_as_double(
-        bits >= 0 ? atomicMin((long long*)p, bits)
-                  : (long long)atomicMax((unsigned long long*)p, (unsigned long long)bits));
+    return __longlong_as_double(bits >= 0 ? atomicMin((long long*)p, bits)
+                                          : (long long)atomicMax((unsigned long long*)p, (unsigned long long)bits));
 }
 template <> __device__ __forceinline__ double atomic_max(double* p, double x) {
     long long bits = __double_as_longlong(x);
-    return __longlong_as_double(
-        bits >= 0 ? atomicMax((long long*)p, bits)
-                  : (long long)atomicMin((unsigned long long*)p, (unsigned long long)bits));
+    return __longlong_as_double(bits >= 0 ? atomicMax((long long*)p, bits)
+                                          : (long long)atomicMin((unsigned long long*)p, (unsigned long long)bits));
 }
 
 template <class T> __device__ __forceinline__ T atomic_or(T* p, T x) { return atomicOr(p, x); }

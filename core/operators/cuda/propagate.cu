@@ -21,9 +21,7 @@ struct State : Progress {
 };
 static_assert(sizeof(State) <= 4 * STATE_WORDS, "the host allocates the memory for it");
 
-template <class T> __device__ __forceinline__ T fresh(const T& shared_word) {
-    return *(const volatile T*)&shared_word;
-}
+template <class T> __device__ __forceinline__ T fresh(const T& shared_word) { return *(const volatile T*)&shared_word; }
 
 // Grid-wide barrier: every thread of every block calls it. `expected` counts arrivals, in thread 0 of each block.
 __device__ __forceinline__ void grid_barrier(State* state, uint32_t& expected) {
@@ -41,9 +39,9 @@ __device__ __forceinline__ void grid_barrier(State* state, uint32_t& expected) {
 // frontier, device_count, size: as in push_vertices. queue0 and queue1 are uint32[num_vertices]; step i (from 0) stamps with
 // first_step + i. At the end state->level is the number of steps.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK, 1)
-propagate(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size, out_t* out,
-          uint32_t* stamp, uint32_t first_step, uint32_t max_steps, uint32_t* queue0, uint32_t* queue1, uint32_t* heavy_vertex,
-          long long* heavy_base, State* state PARAMS) {
+propagate(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size,
+          out_t* out, uint32_t* stamp, uint32_t first_step, uint32_t max_steps, uint32_t* queue0, uint32_t* queue1,
+          uint32_t* heavy_vertex, long long* heavy_base, State* state PARAMS) {
     __shared__ Shared shared;
     __shared__ uint32_t alone_count;
     if (threadIdx.x == 0) reset(shared);

@@ -5,7 +5,7 @@
 
 #define TILE 4
 #define SMALL 64
-#define WIDE 1024      // a vertex with more neighbours is heavy
+#define WIDE 1024  // a vertex with more neighbours is heavy
 #define MAX_TILES 256  // tiles of a block: blockDim.x / TILE is at most this
 #define GATHERED 4096  // changed vertices gathered in shared memory before they are queued
 
@@ -20,10 +20,10 @@ struct Changed {
 struct Shared {
     uint32_t gathered[GATHERED];
     uint32_t wide[MAX_TILES];
-    uint32_t filled;     // entries of `gathered`; beyond GATHERED they went to the queue
-    uint32_t place;      // where they go in the queue
+    uint32_t filled;  // entries of `gathered`; beyond GATHERED they went to the queue
+    uint32_t place;  // where they go in the queue
     uint32_t widths[2];  // entries of `wide`, by parity of the round
-    uint32_t has_heavy;   // a heavy vertex was listed
+    uint32_t has_heavy;  // a heavy vertex was listed
 };
 
 // Called by one thread before anything else; the block synchronises afterwards.
@@ -43,19 +43,21 @@ __device__ __forceinline__ void append(const Changed& changed, uint32_t v) {
 // Reduce `value` into out[v]; queue v if that changed it and it is not queued yet. The plain read may be older than other
 // threads' updates, so it can only let through what the atomic then refuses: values move one way, and within a launch a value
 // that cannot win against an old one cannot win against a newer one. (A sum has nothing to skip but zeros.)
-__device__ __forceinline__ void push_value(out_t* out, uint32_t v, out_t value, const Changed& changed, Shared& shared) {
+__device__ __forceinline__ void push_value(out_t* out, uint32_t v, out_t value, const Changed& changed,
+                                           Shared& shared) {
     if (REDUCE == SUM ? value == out_t(0) : !wins(out[v], value)) return;
     const out_t old = atomic_combine(out + v, value);
     if (REDUCE == SUM ? combine(old, value) == old : !wins(old, value)) return;
     if (atomicExch(changed.stamp + v, changed.step) == changed.step) return;
     const uint32_t place = atomicAdd(&shared.filled, 1u);
-    if (place < GATHERED) shared.gathered[place] = v; else append(changed, v);
+    if (place < GATHERED) shared.gathered[place] = v;
+    else append(changed, v);
 }
 
 // Push along all out-edges of u; the LANES threads of a tile call it together.
 template <int LANES>
-__device__ __forceinline__ void
-push_neighbors(const View& g, uint32_t u, int lane, out_t* out, const Changed& changed, Shared& shared PARAMS) {
+__device__ __forceinline__ void push_neighbors(const View& g, uint32_t u, int lane, out_t* out, const Changed& changed,
+                                               Shared& shared PARAMS) {
     for_neighbors<LANES>(g, u, lane, [&](uint32_t v, long long slot) {
         push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
     });
@@ -78,9 +80,10 @@ __device__ __forceinline__ void flush(const Changed& changed, Shared& shared) {
 // First phase: push from frontier[0 .. count) (null: the vertices below count) except heavy ones, of more than `wide`
 // neighbours, which are listed. The blocks `block` of `blocks` take turns in rounds of as many vertices as they have tiles,
 // fewer if there is little to do. All threads of the block call it; it synchronises the block, and ends with everything queued.
-__device__ __forceinline__ void push_frontier(
-    const View& g, uint32_t num_vertices, const uint32_t* frontier, uint32_t count, uint32_t wide, uint32_t block,
-    uint32_t blocks, out_t* out, const HeavyList& heavy, const Changed& changed, Shared& shared PARAMS) {
+__device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertices, const uint32_t* frontier,
+                                              uint32_t count, uint32_t wide, uint32_t block, uint32_t blocks,
+                                              out_t* out, const HeavyList& heavy, const Changed& changed,
+                                              Shared& shared PARAMS) {
     constexpr uint32_t PER_WARP = 32 / TILE;
     const uint32_t tile = threadIdx.x / TILE, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const unsigned long long fair = ((unsigned long long)count + blocks - 1) / blocks;
@@ -116,8 +119,8 @@ __device__ __forceinline__ void push_frontier(
 
 // Second phase: the units of all heavy vertices, in equal runs, by all tiles of the grid. `packed` is the final *heavy.total, not 0. All
 // threads of the grid call it; it synchronises the block, and ends with everything queued.
-__device__ __forceinline__ void push_heavy(
-    const View& g, unsigned long long packed, out_t* out, const HeavyList& heavy, const Changed& changed, Shared& shared PARAMS) {
+__device__ __forceinline__ void push_heavy(const View& g, unsigned long long packed, out_t* out, const HeavyList& heavy,
+                                           const Changed& changed, Shared& shared PARAMS) {
     for_heavy_runs(g, packed, heavy, nullptr, [&](uint32_t, uint32_t u, uint32_t first, uint32_t end) {
         for (uint32_t k = first; k < end; ++k) {
             for_unit<UNIT_LANES>(g, u, k, threadIdx.x % UNIT_LANES, [&](uint32_t v, long long slot) {
