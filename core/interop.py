@@ -16,6 +16,7 @@ from suricate.arrays import as_array, as_ids, range_message
 from suricate.delta import both_directions
 from suricate.devices import Array
 from suricate.errors import DTypeError, MissingLibraryError, ParameterError, ShapeError, VertexRangeError
+from suricate.locks import on_graph_device
 from suricate.types import MAX_VERTICES, Adjacency
 
 if TYPE_CHECKING:
@@ -159,17 +160,18 @@ def from_edge_index(cls: type[Graph], edge_index: Any, num_vertices: int, weight
     return from_coo(cls, index[0], index[1], weight, num_vertices=num_vertices, **options)
 
 
+@on_graph_device
 def to_csr(graph: Graph) -> Adjacency:
     """Return ``(offsets int64[num_vertices + 1], dst uint32[arcs], weight)``, rows ordered by destination."""
-    with graph.exclusive():
-        graph.synchronize()
-        xp = graph.device.xp
-        src, dst, weight = graph.store("out").edges()
-        order = xp.argsort((src.astype(np.uint64) << np.uint64(32)) | dst)
-        offsets = xp.searchsorted(src, xp.arange(graph.num_vertices + 1)).astype(np.int64)
-        return Adjacency(offsets, dst[order], None if weight is None else weight[order])
+    graph.synchronize()
+    xp = graph.device.xp
+    src, dst, weight = graph.store("out").edges()
+    order = xp.argsort((src.astype(np.uint64) << np.uint64(32)) | dst)
+    offsets = xp.searchsorted(src, xp.arange(graph.num_vertices + 1)).astype(np.int64)
+    return Adjacency(offsets, dst[order], None if weight is None else weight[order])
 
 
+@on_graph_device
 def to_scipy_sparse(graph: Graph) -> Any:
     """Return the adjacency matrix as ``scipy.sparse.csr_array``: the weights, or ones (float64)."""
     import scipy.sparse
@@ -181,6 +183,7 @@ def to_scipy_sparse(graph: Graph) -> Any:
     return scipy.sparse.csr_array(parts, shape=(graph.num_vertices,) * 2)
 
 
+@on_graph_device
 def to_networkx(graph: Graph) -> Any:
     """Return a ``networkx.Graph`` or ``DiGraph``; weights are the edge attribute ``weight``."""
     networkx = _library("networkx", "networkx")
@@ -194,6 +197,7 @@ def to_networkx(graph: Graph) -> Any:
     return result
 
 
+@on_graph_device
 def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "target", weight: str = "weight") -> Any:
     """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted."""
     pandas = _library("pandas", "pandas")
@@ -202,13 +206,13 @@ def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "targ
     return pandas.DataFrame({column: part for column, part in named if part is not None})
 
 
+@on_graph_device
 def to_edge_index(graph: Graph) -> tuple[Array, Array | None]:
     """Return ``(int64[2, arcs], weights or None)`` on the graph's device, both directions of undirected edges."""
-    with graph.exclusive():
-        xp = graph.device.xp
-        edges = graph.edges()
-        src, dst, weight = edges if graph.directed else both_directions(xp, edges)
-        return xp.stack((src, dst)).astype(np.int64), weight
+    xp = graph.device.xp
+    edges = graph.edges()
+    src, dst, weight = edges if graph.directed else both_directions(xp, edges)
+    return xp.stack((src, dst)).astype(np.int64), weight
 
 
 def weight_dtype_of(dtype: Any) -> np.dtype:

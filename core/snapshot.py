@@ -84,12 +84,19 @@ def save(graph: Graph, path: str | Path) -> None:
 
 
 def to_bytes(graph: Graph) -> bytes:
-    """Return the snapshot of ``graph``."""
+    """Return the snapshot of ``graph``.
+
+    Raises:
+        CapacityError: memory does not suffice.
+    """
     file = io.BytesIO()
     with graph.exclusive():
         arrays = _arrays(graph)
-    np.savez(file, **arrays)
-    return file.getvalue()
+    try:
+        np.savez(file, **arrays)
+        return file.getvalue()
+    except (MemoryError, ValueError) as error:  # NumPy stumbles over the file that it could not write
+        raise CapacityError(f"memory does not suffice to pickle the graph: {_one_line(error)}") from error
 
 
 def load(

@@ -12,6 +12,7 @@ from suricate import plugins
 from suricate.algorithm import Algorithm
 from suricate.delta import Delta
 from suricate.errors import ParameterError
+from suricate.locks import on_graph_device
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -71,20 +72,11 @@ class Tracker:
         Changing it never changes what the tracker holds: NumPy arrays are read-only views, which follow the graph, and
         CuPy arrays, which cannot be read-only, are copies. Copy a NumPy array to keep it as it is.
         """
-        with self.graph.exclusive():
-            if self.stale:
-                self.refresh()
-            return protected(self.algorithm.result)
+        return _result(self.graph, self)
 
     def refresh(self) -> None:
         """Compute from scratch."""
-        graph = self.graph
-        with graph.exclusive():
-            graph.synchronize()
-            self.stale = True
-            self.algorithm.compute(graph)
-            self.updates.computed += 1
-            self.stale, self.version = False, graph.version
+        _refresh(self.graph, self)
 
     def close(self) -> None:
         """Stop following the graph; the last result stays."""
@@ -121,6 +113,22 @@ class Tracker:
     def __repr__(self) -> str:
         state = "closed" if self.closed else "stale" if self.stale else "current"
         return f"<Tracker: {self.name}, {state}, version {self.version}, {self.updates}>"
+
+
+@on_graph_device
+def _result(graph: Graph, tracker: Tracker) -> Any:
+    if tracker.stale:
+        _refresh(graph, tracker)
+    return protected(tracker.algorithm.result)
+
+
+@on_graph_device
+def _refresh(graph: Graph, tracker: Tracker) -> None:
+    graph.synchronize()
+    tracker.stale = True
+    tracker.algorithm.compute(graph)
+    tracker.updates.computed += 1
+    tracker.stale, tracker.version = False, graph.version
 
 
 def protected(result: Any) -> Any:

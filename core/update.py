@@ -7,6 +7,7 @@ store do nothing if it is invalid. If a store fails, whatever the exception, wha
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -17,11 +18,9 @@ from suricate.arrays import (
     PARTS,
     as_ids,
     as_weights,
-    bits,
     both_arcs,
     checked_edges,
     checked_ids,
-    joined,
     on_host,
     picked,
     same_length,
@@ -36,6 +35,8 @@ from suricate.store import Store, checked_outcome
 from suricate.types import MAX_VERTICES, NEW, REMOVED, REPLACED, Change, EdgeList
 from suricate.vertices import DeletedIds, Incident, incident_arcs, incident_edges, member
 
+SMALLEST_PART = 1 << 10  # edges that a store must be able to take back at a time
+Action = Callable[[Store, EdgeList], None]
 Given = tuple[Any, Any, Any]  # src, dst, weight of a batch, as the caller gave them
 
 
@@ -176,26 +177,23 @@ class Updater:
         Only the outcome of the store of out-edges is known. Each step leaves a store that does not hold the change as
         it is, so that all steps are safe for the other store, however far that came.
         """
-        xp = self.device.xp
+        traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
         if new is not None:
             (edges, (status, old), _) = new
-            fresh = picked(edges, xp.flatnonzero(status == NEW))
-            self._in_each(error, _delete, fresh)
+            self._in_each(error, _delete, edges, status, NEW)
             if old is not None:
-                at = xp.flatnonzero(status == REPLACED)
-                before = EdgeList(edges.src[at], edges.dst[at], bits(old)[at].view(old.dtype))
-                self._in_each(error, _insert, before)
+                self._in_each(error, _insert, edges._replace(weight=old), status, REPLACED)
         if gone is not None:
             (edges, (status, old), _) = gone
-            self._in_each(error, _insert, picked(edges._replace(weight=old), xp.flatnonzero(status == REMOVED)))
+            self._in_each(error, _insert, edges._replace(weight=old), status, REMOVED)
 
-    def _in_each(self, error: BaseException, action: Callable[[Store, EdgeList], Any], arcs: EdgeList) -> None:
-        """Do ``action(store, edges)`` in each store; a second failure is noted on ``error``."""
-        if not len(arcs.src):
-            return
-        for store, edges in zip(self.stores, (arcs, EdgeList(arcs.dst, arcs.src, arcs.weight)), strict=False):
+    def _in_each(
+        self, error: BaseException, action: Action, edges: EdgeList, status: Array | None = None, wanted: int = 0
+    ) -> None:
+        """Do ``action`` in each store with the edges whose status is ``wanted``, or all; note failures on ``error``."""
+        for store, arcs in zip(self.stores, (edges, EdgeList(edges.dst, edges.src, edges.weight)), strict=False):
             try:
-                action(store, edges)
+                _in_parts(store, action, arcs, status, wanted)
             except Exception as second:
                 error.add_note(f"undoing the change failed in a store as well: {second!r}")
 
@@ -310,7 +308,9 @@ class Updater:
         try:
             self._cut(vertices, arcs, inside)
         except BaseException as error:
-            self._in_each(error, _insert, joined(self.device.xp, *arcs))
+            traceback.clear_frames(error.__traceback__)
+            for part in arcs:
+                self._in_each(error, _insert, part)
             raise
         self.deleted.add(distinct)
         self.version += 1
@@ -405,6 +405,23 @@ class Updater:
             None if self._eager or self.ingest is None else self.ingest.raise_pending,
             self._lock,
         )
+
+
+def _in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None, wanted: int) -> None:
+    """Do ``action`` with the edges whose status is ``wanted``; in smaller parts where memory does not suffice."""
+    size = len(edges.src)
+    try:
+        arcs = edges if status is None else picked(edges, store.device.xp.flatnonzero(status == wanted))
+        if len(arcs.src):
+            action(store, arcs)
+    except MemoryError:
+        if size <= SMALLEST_PART:
+            raise
+    else:
+        return
+    for part in (slice(0, size // 2), slice(size // 2, size)):
+        columns = (None if column is None else column[part] for column in edges)
+        _in_parts(store, action, EdgeList(*columns), None if status is None else status[part], wanted)
 
 
 def _insert(store: Store, edges: EdgeList) -> None:

@@ -28,14 +28,18 @@ class FakeStore(Store):
         super().__init__(num_vertices, **options)
         self.held: dict[tuple[int, int], float] = {}
         self.fail_at: tuple[str, str] | None = None
+        self.most = self.most_afterwards = 1 << 32  # edges at a time that there is memory for, now and after a failure
         self.error: type[BaseException] = RuntimeError
 
     def step(self, operation, when):
         if self.fail_at == (operation, when):
             self.fail_at = None
+            self.most = self.most_afterwards
             raise self.error(f"{operation} failed {when}")
 
     def insert(self, src, dst, weight=None, *, guard=None):
+        if len(src) > self.most:
+            raise MemoryError
         self.step("insert", "before")
         status = np.full(len(src), UNCHANGED, np.uint8)
         old = None if weight is None else np.zeros(len(src), weight.dtype)
@@ -51,6 +55,8 @@ class FakeStore(Store):
         return Outcome(status, old)
 
     def delete(self, src, dst, *, guard=None):
+        if len(src) > self.most:
+            raise MemoryError
         self.step("delete", "before")
         status = np.full(len(src), UNCHANGED, np.uint8)
         old = None if self.weight_dtype is None else np.zeros(len(src), self.weight_dtype)
@@ -129,6 +135,31 @@ def test_a_failure_of_the_second_store_is_undone_in_both(operation, when, error)
         batches.apply(([0, 4, 7], [1, 4, 7], None), insertion((0, 1, 7), (2, 3, 9), (5, 6, 4), (5, 6, 8)))
     assert state(batches) == before
     assert batches.apply(([2], [3], None), None).num_deleted == 1
+
+
+@pytest.mark.parametrize("operation", ["delete", "insert"])
+def test_undoing_makes_do_with_little_memory(monkeypatch, operation):
+    monkeypatch.setattr("suricate.update.SMALLEST_PART", 2)
+    batches = updater(in_edges=True, weight_dtype="float32")
+    every = np.indices((N, N)).reshape(2, -1)
+    batches.apply(None, (*every[:, ::2], 1))
+    before = state(batches)
+    for store in batches.stores:
+        store.most_afterwards = 3
+    batches.stores[0].most = 64
+    into = batches.stores[1]
+    into.fail_at, into.error = (operation, "after"), MemoryError
+
+    def failing(self, *names, step=FakeStore.step):
+        if self is into and self.fail_at == names:
+            batches.stores[0].most = 3
+        step(self, *names)
+
+    monkeypatch.setattr(FakeStore, "step", failing)
+    with pytest.raises(MemoryError) as caught:
+        batches.apply((*every[:, ::3], None), (*every, 2))
+    assert not hasattr(caught.value, "__notes__")
+    assert state(batches) == before
 
 
 @pytest.mark.parametrize("operation", ["delete", "insert"])
