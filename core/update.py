@@ -69,7 +69,8 @@ class Updater:
         self._lock = lock
         self._eager = options.checks == "eager"
         self._symmetric = not options.directed
-        self._fuses = ingest is not None and self.into is None and self.out.takes_unvalidated
+        self._fuses_queries = ingest is not None and self.out.takes_unvalidated
+        self._fuses = self._fuses_queries and self.into is None
         self._had_loops = False  # whether a batch held a self-loop
         self._loops: tuple[int, int] = (-1, 0)  # version, number of self-loops then
 
@@ -125,8 +126,9 @@ class Updater:
         try:
             removed = None if delete is None else self._validated(delete, parts[0])
             added = None if insert is None else self._validated(insert, parts[1], inserting=True)
-        except SuricateError:
-            self.raise_pending()  # the part that was deleted may lie on the device, and be invalid as well
+        except (SuricateError, MemoryError):
+            if ingest is not None and ingest.used:  # the deletion lies on the device, and may be invalid as well
+                ingest.raise_pending()
             raise
         if removed is None and added is None:
             return self._delta()
@@ -205,7 +207,7 @@ class Updater:
         Raises:
             VertexRangeError, DTypeError, ShapeError, DeviceError: the ids cannot be used.
         """
-        ingest, fuses, edges = self.ingest, self.ingest is not None and self.out.takes_unvalidated, (src, dst, None)
+        ingest, fuses, edges = self.ingest, self._fuses_queries, (src, dst, None)
         answer: Any = None
         if ingest is not None:
             ingest.begin(self.num_vertices, self.version)
@@ -268,26 +270,31 @@ class Updater:
             self.raise_pending()
             old = self.deleted.unused(self.out, self.into, directed=self.options.directed)[:count]
         before, after = self.num_vertices, self.num_vertices + count - len(old)
-        self._resize(after)
-        self.deleted.remove(old)
+        if after > MAX_VERTICES:
+            raise VertexRangeError(f"{after} vertices are too many: there are {MAX_VERTICES} ids")
         ids = self.device.xp.asarray(np.concatenate((old, np.arange(before, after, dtype=np.uint32))))
+        deleted = self.deleted.minus(old)
+        self._resize(after)
+        self.deleted = deleted
         if count:
             self.version += 1
         return ids, self._delta((before, after))
 
     def _resize(self, num_vertices: int) -> None:
-        if num_vertices > MAX_VERTICES:
-            raise VertexRangeError(f"{num_vertices} vertices are too many: there are {MAX_VERTICES} ids")
+        """Give all stores so many vertices, or none."""
         before = self.num_vertices
         if num_vertices == before:
             return
         try:
             for store in self.stores:
                 store.resize(num_vertices)
-        except BaseException:
+        except BaseException as error:
             for store in self.stores:
-                if store.num_vertices != before:
-                    store.resize(before)
+                try:
+                    if store.num_vertices != before:
+                        store.resize(before)
+                except Exception as second:
+                    error.add_note(f"undoing the change failed in a store as well: {second!r}")
             raise
         self.num_vertices = num_vertices
 
@@ -304,7 +311,8 @@ class Updater:
         directed, vertices = self.options.directed, self.device.xp.asarray(distinct)
         arcs = incident_arcs(self.out, self.into, vertices, directed=directed)
         inside = member(self.device, self.num_vertices, vertices)
-        deleted = incident_edges(arcs, inside, self.device, directed=directed)
+        edges = incident_edges(arcs, inside, self.device, directed=directed)
+        deleted = self.deleted.plus(distinct)
         try:
             self._cut(vertices, arcs, inside)
         except BaseException as error:
@@ -312,9 +320,9 @@ class Updater:
             for part in arcs:
                 self._in_each(error, _insert, part)
             raise
-        self.deleted.add(distinct)
+        self.deleted = deleted
         self.version += 1
-        return self._delta(deleted=deleted, deleted_vertices=vertices)
+        return self._delta(deleted=edges, deleted_vertices=vertices)
 
     def _cut(self, vertices: Array, arcs: Incident, inside: Array) -> None:
         """Delete the arcs of ``vertices`` in all stores."""

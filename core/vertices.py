@@ -13,20 +13,20 @@ from suricate.types import EdgeList
 
 
 class DeletedIds:
-    """The ids that were deleted and not given out again: host memory, ``uint32``, ascending."""
+    """The ids that were deleted and not given out again: host memory, ``uint32``, ascending. Never changed in place."""
 
     __slots__ = ("ids",)
 
     def __init__(self, ids: np.ndarray | None = None) -> None:
         self.ids = np.empty(0, np.uint32) if ids is None else ids
 
-    def add(self, ids: np.ndarray) -> None:
-        """Note that ``ids`` were deleted."""
-        self.ids = np.union1d(self.ids, ids)
+    def plus(self, ids: np.ndarray) -> DeletedIds:
+        """Return what is deleted after ``ids`` were."""
+        return DeletedIds(np.union1d(self.ids, ids))
 
-    def remove(self, ids: np.ndarray) -> None:
-        """Note that ``ids``, all of them deleted ones, are given out again."""
-        self.ids = np.setdiff1d(self.ids, ids, assume_unique=True)
+    def minus(self, ids: np.ndarray) -> DeletedIds:
+        """Return what is deleted after ``ids``, all of them deleted ones, were given out again."""
+        return DeletedIds(np.setdiff1d(self.ids, ids, assume_unique=True))
 
     def unused(self, out: Store, into: Store | None, *, directed: bool) -> np.ndarray:
         """Return the ids that have no edges now. On a directed graph without in-edges this takes a pass over all edges.
