@@ -7,11 +7,9 @@ from typing import Any
 
 import click
 
-from suricate.cli.sources import FILE, TARGET, is_snapshot, load_snapshot, read_file, reading_options
+from suricate.cli.sources import FILE, SNAPSHOT, TARGET, is_snapshot, load_snapshot, read_file, reading_options
 from suricate.cli.terminal import progress_bar, working
 from suricate.files import check_writable
-
-SNAPSHOT = ".npz"
 
 
 @click.command()

@@ -15,6 +15,8 @@ from suricate.cli.terminal import print_table
 from suricate.cli.warmup import kernel_cache
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from suricate.io import EdgeFile
 
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "cupy-cuda12x", "cupy-cuda13x")
@@ -92,13 +94,24 @@ def file_facts(data: EdgeFile) -> dict[str, Any]:
     facts["edges"] = f"{len(data)} ({len(keys)} distinct, {int((data.src == data.dst).sum())} self-loops)"
     facts["directed"] = {True: "yes", False: "no", None: "the file does not say"}[data.directed]
     facts["weights"] = "none" if data.weight is None else extent(data.weight)
-    facts["times"] = "none" if data.time is None else extent(data.time)
+    facts["times"] = "none" if data.time is None else extent(data.time) + time_extent(data.time, data.time_unit)
     for name, ends in (("out", data.src), ("in", data.dst)):
         counts = np.unique(ends, return_counts=True)[1]
         without = data.num_vertices - len(counts)
         facts[f"lines per vertex ({name})"] = f"at most {counts.max(initial=0)}, {without} vertices without"
-    facts["sha256"] = data.sha256
+    if data.path.is_file():  # a pipe cannot be read again
+        facts["sha256"] = data.sha256
     return facts
+
+
+def time_extent(times: np.ndarray, unit: str | None) -> str:
+    """Return the range of times with a unit in ISO 8601."""
+    from suricate.io.times import to_text
+
+    if unit is None or not len(times):
+        return ""
+    first, last = (str(text, "ascii") for text in to_text(times.take([times.argmin(), times.argmax()]), unit).tolist())
+    return f" {unit} ({first} to {last})"
 
 
 def extent(values: Any) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.io import EdgeFile
 
+SNAPSHOT = ".npz"  #: what the name of a snapshot ends in
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 TARGET = click.Path(dir_okay=False, path_type=Path)
 
@@ -52,8 +53,8 @@ def reading_options(function: Function) -> Function:
 
 
 def is_snapshot(path: Path) -> bool:
-    """Return whether ``path`` is a snapshot, as ``Graph.save`` writes it."""
-    return path.is_file() and zipfile.is_zipfile(path)
+    """Return whether ``path`` is a snapshot, as ``Graph.save`` writes it, by its name or content."""
+    return path.is_file() and (path.suffix == SNAPSHOT or zipfile.is_zipfile(path))
 
 
 def read_file(path: Path, **reading: Any) -> EdgeFile:

@@ -154,7 +154,7 @@ def _ids(src: _Column, dst: _Column, options: ReadOptions) -> tuple[np.ndarray, 
     for column in (src, dst):
         kind = column.values.type
         if options.relabel != "text" and not (pa.types.is_integer(kind) or (options.relabel and _is_text(kind))):
-            hint = "; relabel=True maps texts to 0..n-1" if _is_text(kind) and not options.relabel else ""
+            hint = "; relabel maps texts to 0..n-1" if _is_text(kind) and not options.relabel else ""
             raise column.error(f"has type {kind}: ids are integers{' or texts' if options.relabel else ''}{hint}")
     if not options.relabel:
         most = MAX_VERTICES if options.num_vertices is None else options.num_vertices
@@ -181,7 +181,7 @@ def _numbered(column: _Column, options: ReadOptions, most: int) -> np.ndarray:
     values = column.values.to_numpy()
     if len(values) and int(values.max()) - first_id >= most:
         row = int(values.argmax())
-        hint = " (relabel=True maps any 64-bit ids to 0..n-1)" if options.num_vertices is None else ""
+        hint = " (relabel maps any 64-bit ids to 0..n-1)" if options.num_vertices is None else ""
         raise column.error(f"is {values[row]}: ids go up to {most + first_id - 1}{hint}", row)
     return (values - values.dtype.type(first_id)).astype(np.uint32) if first_id else values.astype(np.uint32)
 

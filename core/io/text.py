@@ -34,7 +34,7 @@ class _Column:
         self._size = size
 
     def finish(self) -> np.ndarray:
-        """Return the array and give the spare room back."""
+        """Return the array and give the spare capacity back."""
         self._data.resize(self._size, refcheck=False)
         return self._data
 

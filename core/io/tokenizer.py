@@ -216,7 +216,7 @@ class Tokenizer:
         if highest == 2**64 - 1:
             return f"id {shown} is too large: ids have at most 64 bits"
         if highest - layout.first_id >= MAX_VERTICES - 1:
-            return f"id {shown} is too large: ids go up to {highest} (relabel=True maps any 64-bit ids to 0..n-1)"
+            return f"id {shown} is too large: ids go up to {highest} (relabel maps any 64-bit ids to 0..n-1)"
         return f"id {shown} is too large: with the number of vertices that is declared, ids go up to {highest}"
 
 

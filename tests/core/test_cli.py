@@ -344,6 +344,38 @@ def test_convert_relabels(weighted: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out.mtx").exists()
 
 
+def test_convert_and_run_on_columns_and_parquet(tmp_path: Path) -> None:
+    payments, table, back = tmp_path / "payments.csv", tmp_path / "payments.parquet", tmp_path / "back.csv"
+    payments.write_text("payer,payee,amount,ts\nbob,ann,1.5,2024-05-17T13:45:00\nann,cid,2,2024-05-18\n")
+    columns = ("--relabel", "--columns", "src=payer,dst=payee,weight=amount,time=3")
+    assert call("convert", payments, table, "--labels", *columns).exit_code == 0
+    assert call("convert", table, back, "--relabel", "--labels").exit_code == 0
+    assert back.read_text().splitlines()[1] == "bob,ann,1.5,2024-05-17T13:45:00.000000Z"
+    facts = dict(rows(call("info", table, "--relabel")))
+    assert facts["times"].endswith("us (2024-05-17T13:45:00.000000Z to 2024-05-18T00:00:00.000000Z)")
+    for file, options in ((payments, columns), (table, ("--relabel",))):
+        result = call("run", "bfs", file, "--device", "cpu", "--top", 1, *options)
+        assert rows(result) == [["cid", "2", "1"]]
+
+
+def test_info_of_a_pipe(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "suricate.cli", "info", "/dev/stdin"]
+    done = subprocess.run(command, input="0 1\n", capture_output=True, text=True)
+    assert "1 (1 distinct, 0 self-loops)" in done.stdout
+    assert "sha256" not in done.stdout
+
+
+def test_damaged_snapshot(path_graph: Path, tmp_path: Path) -> None:
+    snapshot = tmp_path / "path.npz"
+    call("convert", path_graph, snapshot)
+    snapshot.write_bytes(snapshot.read_bytes()[:100])
+    for args in (("info", snapshot), ("run", "bfs", snapshot), ("convert", snapshot, tmp_path / "x.txt")):
+        result = call(*args)
+        assert result.exit_code == 2
+        assert len(result.stderr.splitlines()) == 1
+        assert "snapshot" in result.stderr
+
+
 def test_convert_into_a_missing_folder(path_graph: Path, tmp_path: Path) -> None:
     result = call("convert", path_graph, tmp_path / "missing" / "out.csv")
     assert result.exit_code == 2

@@ -165,7 +165,7 @@ BAD_COLUMNS = {
     "missing weight": ({"src": [1], "dst": [1], "w": pa.array([None], pa.float64())}, {}, "w[0] is missing"),
     "negative id": ({"src": [1, -7], "dst": [1, 2]}, {}, "src[1] is -7: ids are not negative"),
     "negative id, mapped": ({"src": [1, -7], "dst": [1, 2]}, {"relabel": True}, "src[1] is -7"),
-    "huge id": ({"src": [1, 2**40], "dst": [1, 2]}, {}, f"src[1] is {2**40}: ids go up to {2**32 - 3} (relabel=True"),
+    "huge id": ({"src": [1, 2**40], "dst": [1, 2]}, {}, f"src[1] is {2**40}: ids go up to {2**32 - 3} (relabel maps"),
     "id beyond num_vertices": ({"src": [1], "dst": [9]}, {"num_vertices": 5}, "dst[0] is 9: ids go up to 4"),
     "more ids than vertices": ({"src": [1], "dst": [9]}, {"relabel": True, "num_vertices": 1}, "2 different ids"),
     "id below first_id": (
@@ -173,7 +173,7 @@ BAD_COLUMNS = {
         {"first_id": 1},
         "src[0] is 0: ids of this file are",
     ),
-    "text id": ({"src": ["a"], "dst": ["b"]}, {}, "src has type string: ids are integers; relabel=True"),
+    "text id": ({"src": ["a"], "dst": ["b"]}, {}, "src has type string: ids are integers; relabel maps"),
     "float id": ({"src": [1.0], "dst": [1]}, {"relabel": True}, "src has type double"),
     "bool id": ({"src": [True], "dst": [1]}, {}, "src has type bool"),
     "nested id": ({"src": [[1]], "dst": [1]}, {"relabel": "text"}, "src cannot be read as large_string"),
