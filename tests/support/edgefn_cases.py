@@ -1,0 +1,197 @@
+"""Edge functions evaluated in Python, in Numba and, from their CUDA source, in C++; what they are called with."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import itertools
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import suricate.cuda.program
+from suricate.cuda.program import Program
+from suricate.devices import resolve_device
+from suricate.edgefn import TypedFunction, argument_of, compile_function
+
+GXX = shutil.which("g++")
+needs_gxx = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
+N = 40
+
+
+def arrays(seed: int = 0) -> dict[str, np.ndarray]:
+    """Return one array per dtype, with values that are easy to get wrong."""
+    rng = np.random.default_rng(seed)
+    near_top = np.array([0, 1, 2**32 - 1, 2**32 - 2], np.uint32)
+    f32 = (rng.standard_normal(N) * 8).astype(np.float32)
+    f32[:6] = [np.inf, -np.inf, np.nan, 0.0, -0.0, 0.1]
+    f64 = rng.standard_normal(N) * 8
+    f64[4:10] = [np.nan, 0.0, -0.0, np.inf, 0.1, -np.inf]
+    return {
+        "u32": np.concatenate((near_top, rng.integers(0, 2**32, N - 4, dtype=np.uint32))),
+        "i32": rng.integers(-9, 10, N, dtype=np.int32),
+        "i64": rng.integers(-100, 100, N),
+        "u64": rng.integers(0, 2**64, N, dtype=np.uint64),
+        "u8": rng.integers(0, 3, N, dtype=np.uint8),
+        "f32": f32,
+        "f64": f64,
+        "flag": rng.random(N) < 0.5,
+    }
+
+
+def types_of(fn, weight_dtype=np.float32, **scalars) -> tuple[TypedFunction, list]:
+    """Translate ``fn`` with the arrays and scalars its further parameters name."""
+    values = {**arrays(), **scalars}
+    args = [values[name] for name in list(inspect.signature(fn).parameters)[3:]]
+    weight = None if weight_dtype is None else np.dtype(weight_dtype)
+    return compile_function(fn, tuple(map(argument_of, args)), weight_dtype=weight), args
+
+
+def in_python(typed: TypedFunction):
+    names = {"np": np, "math": math}
+    exec(typed.numba_source("translated"), names)
+    return names["translated"]
+
+
+def in_numba(typed: TypedFunction):
+    return numba.njit(in_python(typed))
+
+
+SHIM = """
+#include <cmath>
+#include <cstring>
+#define __device__
+#define __forceinline__ inline
+static float __int_as_float(int bits) { float x; memcpy(&x, &bits, 4); return x; }
+static double __longlong_as_double(long long bits) { double x; memcpy(&x, &bits, 8); return x; }
+"""
+
+
+def in_cxx(typed: TypedFunction, folder: Path):
+    """Compile the CUDA source with g++; return a function of ``(u, v, w, *args)``."""
+    source, library = folder / f"{typed.key}.cpp", folder / f"{typed.key}.so"
+    result = suricate.cuda.program.c_type(typed.result)
+    arguments = [
+        ctypes.c_void_p if kind == "array" else np.ctypeslib.as_ctypes_type(dtype) for kind, dtype in typed.arguments
+    ]
+    weight = suricate.cuda.program.c_type(typed.weight_dtype or np.int32)
+    outer = ["unsigned int u, unsigned int v", f"{weight} w"]
+    for i, (kind, dtype) in enumerate(typed.arguments):
+        outer.append(f"{suricate.cuda.program.c_type(dtype)}{'*' if kind == 'array' else ''} a{i}")
+    inner = ", ".join(["u", "v", "w", *(f"a{i}" for i in range(len(arguments)))])
+    entry = f'extern "C" void entry({", ".join(outer)}, {result}* out) {{ *out = translated({inner}); }}'
+    source.write_text(f"{SHIM}\n{typed.cuda_source('translated')}\n{entry}\n")
+    include = Path(suricate.cuda.__file__).parent
+    # -fwrapv is not given: signed overflow must not be left to the compiler
+    command = [
+        GXX,
+        "-O1",
+        "-std=c++17",
+        "-shared",
+        "-fPIC",
+        "-ffp-contract=off",
+        f"-I{include}",
+        str(source),
+        "-o",
+        str(library),
+    ]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    function = ctypes.CDLL(str(library)).entry
+    weight_type = np.ctypeslib.as_ctypes_type(typed.weight_dtype or np.dtype(np.int32))
+    function.argtypes = [ctypes.c_uint32, ctypes.c_uint32, weight_type, *arguments, ctypes.c_void_p]
+
+    def call(u, v, w, *args):
+        out = np.zeros(1, typed.result)
+        passed = [arg.ctypes.data if isinstance(arg, np.ndarray) else arg for arg in args]
+        function(int(u), int(v), w.item(), *passed, out.ctypes.data)
+        return out[0]
+
+    return call
+
+
+def widened(value):
+    """Return ``value`` as the rules see it, for Python to compute with."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or value.dtype == np.uint64:
+        return value
+    return value.astype(np.int64)
+
+
+def same(a, b, dtype, ulps: int = 4) -> bool:
+    if np.dtype(dtype).kind != "f":
+        return int(a) == int(b)
+    if np.isnan(a) or np.isnan(b):
+        return bool(np.isnan(a) and np.isnan(b))
+    ulp = np.spacing(np.abs(np.dtype(dtype).type(b)))
+    return bool(a == b or abs(float(a) - float(b)) <= ulps * float(ulp))
+
+
+def pairs(count: int = 60):
+    """Return vertex pairs that reach every special value."""
+    rng = np.random.default_rng(5)
+    return itertools.chain(zip(range(12), range(12), strict=True), rng.integers(0, N, (count, 2)).tolist())
+
+
+def edges_of(weight_dtype):
+    """Return ``(u, v, w)`` for many edges."""
+    u, v = np.array(list(pairs()), np.uint32).T.copy()
+    if weight_dtype is None:
+        return u, v, np.ones(len(u), np.int32)
+    return u, v, (u - 3.25 if weight_dtype == np.float32 else u).astype(weight_dtype)
+
+
+def check(fn, result, weight_dtype, scalars, evaluate, ulps: int = 4) -> None:
+    """Compare Python with ``evaluate(typed, u, v, w, args)`` for many edges."""
+    typed, args = types_of(fn, weight_dtype, **scalars)
+    assert typed.result == np.dtype(result)
+    u, v, w = edges_of(weight_dtype)
+    found = evaluate(typed, u, v, w, args)
+    wide = [widened(arg) for arg in args]
+    weights = [1] * len(u) if weight_dtype is None else widened(w)
+    for edge in zip(u.astype(np.int64), v.astype(np.int64), weights, found, strict=True):
+        with np.errstate(all="ignore"):
+            expected = fn(*edge[:3], *wide)
+        assert same(edge[3], expected, result, ulps), (edge, expected)
+
+
+def one_by_one(translate):
+    """Return an evaluation of all edges by ``translate(typed)``, a function of one edge."""
+
+    def evaluate(typed, u, v, w, args):
+        function = translate(typed)
+        return [function(*edge, *args) for edge in zip(u, v, w, strict=True)]
+
+    return evaluate
+
+
+def probe(typed: TypedFunction) -> Program:
+    """Return a program whose kernel evaluates ``typed`` for many edges."""
+    declared = "".join(
+        f", {suricate.cuda.program.c_type(dtype)}{'*' if kind == 'array' else ''} a{i}"
+        for i, (kind, dtype) in enumerate(typed.arguments)
+    )
+    passed = "".join(f", a{i}" for i in range(len(typed.arguments)))
+    names = f"""typedef {suricate.cuda.program.c_type(typed.weight_dtype or np.int32)} weight_t;
+typedef {suricate.cuda.program.c_type(typed.result)} result_t;"""
+    return Program(
+        Path(__file__).parents[2] / "support" / "edgefn_probe.cu",
+        prelude=f"{names}\n{typed.cuda_source('translated')}",
+        defines=(("PARAMETERS", declared), ("VALUES", passed)),
+    )
+
+
+def on_gpu(typed, u, v, w, args):
+    xp = resolve_device("cuda").xp
+    out = xp.zeros(len(u), typed.result)
+    passed = [xp.asarray(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    passed = [
+        arg if isinstance(arg, xp.ndarray) else a.dtype.type(arg)
+        for arg, a in zip(passed, typed.arguments, strict=True)
+    ]
+    edges = [xp.asarray(part) for part in (u, v, w)]
+    probe(typed).kernel("probe")((1,), (256,), (*edges, out, np.int64(len(u)), *passed))
+    return out.get()
