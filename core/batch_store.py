@@ -20,9 +20,9 @@ from suricate import fallbacks
 from suricate.array_manager import ArrayManager
 from suricate.devices import CPU, Array, Device
 from suricate.errors import CapacityError
-from suricate.primitives import bit_pattern, out_of_memory, sort_batch
+from suricate.primitives import bits_dtype, out_of_memory, sort_batch
 from suricate.primitives.counters import Counters
-from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch
+from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
 from suricate.store import Store
 from suricate.types import NEW, EdgeList, Outcome, edge_keys
 
@@ -57,6 +57,8 @@ class BatchStore(Store):
         self.counters = Counters(device, self.num_counters)
         self.log: InsertLog | None = None
         self._shared = _building_blocks(device)
+        self._bits_dtype = bits_dtype(self.weight_dtype)
+        self._no_weights = device.xp.empty(0, np.uint8)
 
     # -- what a backend brings -----------------------------------------------------------------------------------------
 
@@ -97,16 +99,19 @@ class BatchStore(Store):
         """Reserve memory for an insertion; return what :meth:`apply_insertion` needs, or raise ``CapacityError``."""
 
     @abstractmethod
-    def apply_insertion(self, batch: LocatedBatch, reservation: Any, weight: Array) -> None:
-        """Insert the ``ABSENT`` entries; ``weight``: bit patterns in the order of the batch. The others are done."""
+    def apply_insertion(self, batch: LocatedBatch, reservation: Any, weight: Array, report: Report) -> None:
+        """Insert the ``ABSENT`` entries, replace the weights of the ``PRESENT`` ones, and report.
+
+        ``weight`` has the bit patterns of the batch in its own order. :meth:`report_insertion` does all but the first.
+        """
 
     @abstractmethod
     def reserve_deletion(self, batch: LocatedBatch) -> Any:
         """Reserve memory for a deletion, within what is kept back for it; return what :meth:`apply_deletion` needs."""
 
     @abstractmethod
-    def apply_deletion(self, batch: LocatedBatch, reservation: Any) -> None:
-        """Delete the ``PRESENT`` entries."""
+    def apply_deletion(self, batch: LocatedBatch, reservation: Any, report: Report) -> None:
+        """Delete the ``PRESENT`` entries and report, which :meth:`report_deletion` does."""
 
     # -- updates and queries -------------------------------------------------------------------------------------------
 
@@ -119,12 +124,9 @@ class BatchStore(Store):
             batch = self._located(src, dst, guard, ABSENT)
             if self.log is not None:
                 self.log.reserve(batch.most, self)
-            reservation = self.reserve_insertion(batch) if batch.most else None
-        bits, before = bit_pattern(weight, src), bit_pattern(outcome.weight, src)
-        self._shared.report_insertion(batch, self.pool["weight"], bits, outcome.status, before)
-        if batch.most:
-            self.apply_insertion(batch, reservation, bits)
-            self.queued(batch.most, 0)
+            reservation = self.reserve_insertion(batch)
+        self.apply_insertion(batch, reservation, self.bits(weight), self._report(outcome))
+        self.queued(batch.most, 0)
         if self.log is not None:
             self.log.add(src, dst, outcome.status)
         return outcome
@@ -136,23 +138,26 @@ class BatchStore(Store):
             if not len(src) or self._is_invalid(guard):
                 return outcome
             batch = self._located(src, dst, guard, PRESENT)
-            reservation = self.reserve_deletion(batch) if batch.most else None
-        before = bit_pattern(outcome.weight, src)
-        self._shared.report_deletion(batch, self.pool["weight"], outcome.status, before)
-        if batch.most:
-            self.apply_deletion(batch, reservation)
-            self.queued(0, batch.most)
+            reservation = self.reserve_deletion(batch)
+        self.apply_deletion(batch, reservation, self._report(outcome))
+        self.queued(0, batch.most)
         return outcome
 
     def find_sorted(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Look a batch up like :meth:`find`, sorted: for layouts that then read long adjacencies only once."""
-        xp, size = self.device.xp, len(src)
-        found = xp.zeros(size, bool)
-        weight = None if self.weight_dtype is None else xp.zeros(size, self.weight_dtype)
-        if size:
+        found, weight = self.new_answer(len(src))
+        if len(src):
             batch = self._located(src, dst, None, LOOKUP)
-            self._shared.answer(batch, self.pool["weight"], found, bit_pattern(weight, src))
+            self._shared.answer(batch, self.pool["weight"], found, self.bits(weight))
         return found, weight
+
+    def report_insertion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
+        """Report an insertion and replace weights, for layouts whose kernels do not do so themselves."""
+        self._shared.report_insertion(batch, self.pool["weight"], weight, report)
+
+    def report_deletion(self, batch: LocatedBatch, report: Report) -> None:
+        """Report a deletion, for layouts whose kernels do not do so themselves."""
+        self._shared.report_deletion(batch, self.pool["weight"], report)
 
     def queued(self, inserted: int, deleted: int) -> None:
         """Note that at most so many edges were inserted and deleted by what has just been queued on CUDA."""
@@ -162,7 +167,10 @@ class BatchStore(Store):
 
     def poll(self) -> None:
         """Bring :attr:`counters` up to date as far as that needs no waiting."""
-        self.counters.poll(self.counters_array())
+        if self.device.is_cuda:
+            self.counters.poll()
+        else:
+            self.counters.read(self.counters_array())
 
     def known(self) -> np.ndarray:
         """Return the exact counters; on CUDA waits for the device."""
@@ -179,6 +187,19 @@ class BatchStore(Store):
         xp, size = self.device.xp, len(keys)
         rank = xp.empty(size, np.int32) if self.device.is_cuda else None
         return LocatedBatch(keys, order, xp.empty(size, np.uint8), xp.empty(size, np.int64), size, rank, guard)
+
+    def new_answer(self, size: int) -> tuple[Array, Array | None]:
+        """Return the arrays that answer ``size`` queries, to be filled in."""
+        xp, dtype = self.device.xp, self.weight_dtype
+        fresh = xp.empty if self.device.is_cuda else xp.zeros
+        return fresh(size, bool), None if dtype is None else fresh(size, dtype)
+
+    def bits(self, weight: Array | None) -> Array:
+        """Return weights as bit patterns (no copy); ``uint8[0]`` for None."""
+        return self._no_weights if weight is None else weight.view(self._bits_dtype)
+
+    def _report(self, outcome: Outcome) -> Report:
+        return Report(outcome.status, self.bits(outcome.weight))
 
     def _located(self, src: Array, dst: Array, guard: Array | None, kind: int) -> LocatedBatch:
         self.poll()
@@ -288,7 +309,7 @@ class InsertLog:
 
     def reserve(self, most: int, store: BatchStore) -> None:
         """Make sure that there is space for ``most`` more keys; raises ``CapacityError``."""
-        self._seen.poll(self._count)
+        self._seen.poll()
         if int(self._seen.values[0] + self._seen.unseen[0]) + most <= len(self._pool["log"]):
             return
         if self.count() > store.num_edges:
@@ -313,6 +334,7 @@ class InsertLog:
         held = int(self._count[0])
         self._pool["log"][held : held + len(new)] = edge_keys(src[new], dst[new])
         self._count[0] = held + len(new)
+        self._seen.read(self._count)
 
     def compact(self, store: BatchStore) -> None:
         """Drop repeats and edges that are gone, and free what is not used, as far as memory allows."""

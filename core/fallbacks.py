@@ -8,7 +8,6 @@ The work is proportional to the answer, on both devices: Numba loops (``cursors/
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from suricate.types import Adjacency, EdgeList, StoreView, edge_keys
 
 if TYPE_CHECKING:
     from suricate.cuda.program import Program
+    from suricate.cuda.structs import ViewStruct
     from suricate.primitives.located import LocatedBatch
 
 HERE = Path(__file__).parent / "cursors"
@@ -90,7 +90,7 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
     if vertices is not None:
         lengths = lengths[vertices]
     offsets = xp.zeros(len(lengths) + 1, np.int64)
-    xp.cumsum(lengths, dtype=np.int64, out=offsets[1:])
+    xp.cumsum(lengths.astype(np.int64), out=offsets[1:])
     edges = _empty_edges(view, xp, int(offsets[-1]))
     if view.cursor == CONTIGUOUS:
         _copy_ranges(view, device, vertices, offsets, edges)
@@ -150,30 +150,39 @@ def check_edges(edges: EdgeList, degrees: Array, device: Device) -> None:
 
 def program(view: StoreView) -> Program:
     """Return the CUDA program of ``cursors/loops.cu`` over the cursor of ``view``; assembling it needs no GPU."""
-    from suricate.cuda.structs import view_prelude
-
-    return _program(view_prelude(view), view.header.parent)
-
-
-@cache
-def _program(prelude: str, folder: Path) -> Program:
     from suricate.cuda.program import Program
+    from suricate.cuda.structs import view_prelude
     from suricate.primitives.located import PRELUDE
 
-    return Program(
-        HERE / "loops.cu", f"{PRELUDE}\n{prelude}", defines=(("WEIGHT_BITS", 0),), include=(folder, PRIMITIVES)
-    )
+    prelude, include = f"{PRELUDE}\n{view_prelude(view)}", (view.header.parent, PRIMITIVES)
+    return Program(HERE / "loops.cu", prelude, defines=(("WEIGHT_BITS", 0),), include=include)
+
+
+_walks: dict[tuple, tuple[Program, ViewStruct]] = {}
+
+
+def _walk_of(view: StoreView) -> tuple[Program, ViewStruct]:
+    """Return the program over the cursor of ``view`` and the packer of its data, made once per kind of view."""
+    from suricate.cuda.structs import view_struct
+
+    dtypes = tuple(getattr(part, "dtype", None) for part in view.data)
+    key = (
+        view.header, type(view.data), dtypes, view.weight_dtype, view.can_scan, view.has_updated, view.owner_per,
+        *view.constants.items(),
+    )  # fmt: skip
+    walk = _walks.get(key)
+    if walk is None:
+        walk = _walks[key] = program(view), view_struct(view.data)
+    return walk
 
 
 def _launch(view: StoreView, kernel: str, threads: int, *args: Any) -> None:
     """Launch a kernel of ``loops.cu`` over ``view``, with a grid-stride loop for ``threads``; nothing for 0."""
-    from suricate.cuda.structs import view_struct
-
     if threads:
+        code, struct = _walk_of(view)
         grid = (min(threads, MOST_THREADS) + BLOCK - 1) // BLOCK
-        data = view_struct(view.data).pack(view.data)
         values = tuple(np.uint64(0) if arg is None else arg for arg in args)
-        program(view).kernel(kernel)((grid,), (BLOCK,), (data, *values))
+        code.kernel(kernel)((grid,), (BLOCK,), (struct.pack(view.data), *values))
 
 
 _instances: dict[tuple[str, str, bool, str], ModuleType] = {}

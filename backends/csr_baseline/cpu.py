@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from suricate.backends.csr_baseline import loops
-from suricate.backends.csr_baseline.layout import Graph
+from suricate.backends.csr_baseline.layout import Graph, Rebuild
 from suricate.devices import Array
-from suricate.primitives.located import LocatedBatch
+from suricate.primitives.cpu import report_deletion, report_insertion
+from suricate.primitives.located import LocatedBatch, Report
 
 DELETES_IN_PLACE = True
 
@@ -15,11 +16,20 @@ def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
     batch.most = loops.locate(graph.offsets, graph.dst, batch.keys, batch.kind, batch.slot, kind)
 
 
-def insert(graph: Graph, target: Graph, batch: LocatedBatch, weight: Array, bound: int) -> None:
+def insert(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
     """See :meth:`CsrKernels.insert`."""
-    loops.merge(*graph, *target, batch.keys, batch.order, batch.kind, batch.slot, weight)
+    report_insertion(batch, graph.weight, weight, report)
+    if rebuild is not None:
+        loops.merge(*graph, *rebuild.target, batch.keys, batch.order, batch.kind, batch.slot, weight)
 
 
-def delete(graph: Graph, target: Graph, batch: LocatedBatch, bound: int) -> None:
-    """See :meth:`CsrKernels.delete`; ``target`` is ``graph``."""
-    loops.remove(*graph, batch.keys, batch.kind, batch.slot)
+def delete(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
+    """See :meth:`CsrKernels.delete`."""
+    report_deletion(batch, graph.weight, report)
+    if batch.most:
+        loops.remove(*graph, batch.keys, batch.kind, batch.slot)
+
+
+def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
+    """See :meth:`CsrKernels.find`."""
+    loops.find_edges(*graph, src, dst, found, weight)

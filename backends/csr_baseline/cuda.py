@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from suricate.backends.csr_baseline.layout import CONSTANTS, Graph
+from suricate.backends.csr_baseline.layout import CONSTANTS, Graph, Rebuild
 from suricate.cuda.program import Program
 from suricate.cuda.structs import constants
 from suricate.devices import Array
 from suricate.primitives import cuda as shared
 from suricate.primitives.cuda import BLOCK, bits_of, launch, packed_batch, weight_bits
-from suricate.primitives.located import PRELUDE, LocatedBatch
+from suricate.primitives.located import PRELUDE, LocatedBatch, Report
 from suricate.store import Store
 
 HERE = Path(__file__).parent
@@ -34,33 +34,38 @@ def programs(store: Store) -> list[Program]:
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
     """See :meth:`CsrKernels.locate`."""
-    import cupy
-
-    flags = cupy.empty(len(batch), np.int32)
-    launch(
-        program(bits_of(graph.weight)), "locate", len(batch),
-        packed_batch(batch), graph.offsets, graph.dst, np.uint32(kind), flags,
-    )  # fmt: skip
-    flags.cumsum(dtype=np.int32, out=batch.rank)
+    launch(program(bits_of(graph.weight)), "locate", len(batch), packed_batch(batch), graph.offsets, graph.dst)
+    shared.rank(batch, kind)
 
 
-def insert(graph: Graph, target: Graph, batch: LocatedBatch, weight: Array, bound: int) -> None:
+def insert(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
     """See :meth:`CsrKernels.insert`."""
-    _rebuild(graph, target, batch, bound, "merge_old", 1)
+    assert rebuild is not None
+    target = rebuild.target
+    _rebuild(graph, rebuild, batch, "merge_old", 1)
     launch(
         program(bits_of(graph.weight)), "merge_new", len(batch),
-        packed_batch(batch), weight, target.dst, target.weight,
+        packed_batch(batch), graph.weight, weight, target.dst, target.weight, *report,
     )  # fmt: skip
 
 
-def delete(graph: Graph, target: Graph, batch: LocatedBatch, bound: int) -> None:
+def delete(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
     """See :meth:`CsrKernels.delete`."""
-    _rebuild(graph, target, batch, bound, "compact_old", -1)
+    assert rebuild is not None
+    shared.report_deletion(batch, graph.weight, report)
+    _rebuild(graph, rebuild, batch, "compact_old", -1)
 
 
-def _rebuild(graph: Graph, target: Graph, batch: LocatedBatch, bound: int, kernel: str, sign: int) -> None:
+def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
+    """See :meth:`CsrKernels.find`."""
+    m = len(src)
+    code = program(bits_of(graph.weight))
+    launch(code, "find_edges", m, np.uint32(m), src, dst, *graph, found, weight)
+
+
+def _rebuild(graph: Graph, rebuild: Rebuild, batch: LocatedBatch, kernel: str, sign: int) -> None:
     """Queue the new offsets and the copy of the old edges."""
-    code, data = program(bits_of(graph.weight)), packed_batch(batch)
+    (target, bound), code, data = rebuild, program(bits_of(graph.weight)), packed_batch(batch)
     vertices = np.int64(len(graph.offsets) - 1)
     launch(code, "shift_offsets", len(graph.offsets), vertices, data, graph.offsets, np.int64(sign), target.offsets)
     blocks = -(-bound // (CONSTANTS["ITEMS"] * BLOCK))

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from suricate.backends.csr_baseline.layout import Graph
+from suricate.backends.csr_baseline.layout import Graph, Rebuild
 from suricate.devices import Array
-from suricate.primitives.located import LocatedBatch
+from suricate.primitives.located import LocatedBatch, Report
 
 
 class CsrKernels(Protocol):
-    """Functions over the arrays of a graph. They allocate scratch memory only, and never wait for the device."""
+    """Functions over the arrays of a graph; weights are bit patterns. None waits for the device.
 
-    DELETES_IN_PLACE: bool  #: whether the target of a deletion may be the graph itself
+    ``rebuild`` is None if nothing but weights changes, and for a deletion on the CPU, which is done in place.
+    """
+
+    DELETES_IN_PLACE: bool
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in kinds, slots and ranks: the slot is the first in order that is not below the edge."""
+        """Fill in kinds, slots and ranks: the slot is the first in the order of all edges not below the edge."""
 
-    def insert(self, graph: Graph, target: Graph, batch: LocatedBatch, weight: Array, bound: int) -> None:
-        """Merge ``graph`` and the absent entries into ``target``.
+    def insert(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
+        """Merge ``graph`` and the absent entries into the target, replace weights, and report."""
 
-        ``weight``: bit patterns in the order of the batch; ``bound``: at least the number of edges of ``graph``.
-        """
+    def delete(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
+        """Copy ``graph`` without the entries that are present to the target, and report."""
 
-    def delete(self, graph: Graph, target: Graph, batch: LocatedBatch, bound: int) -> None:
-        """Copy ``graph`` without the entries that are present to ``target``."""
+    def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
+        """Look edges up in the order given; ``weight`` is written where they are stored."""

@@ -29,3 +29,10 @@ class Graph(NamedTuple):
     offsets: Array
     dst: Array
     weight: Array
+
+
+class Rebuild(NamedTuple):
+    """What is reserved for a rebuild: the arrays of the new graph, and a bound of the edges of the old one."""
+
+    target: Graph
+    bound: int

@@ -80,3 +80,15 @@ def remove(offsets, dst, weight, keys, kind, slot):
         vertex += 1
     if removed:
         copy_slots(dst, weight, dst, weight, kept, count, -removed)
+
+
+@kernel
+def find_edges(offsets, dst, weight, query_src, query_dst, found, result):
+    """Look every edge up; copy the weight of those that are there."""
+    for i in range(len(query_src)):
+        u, v = query_src[i], query_dst[i]
+        end = offsets[u + 1]
+        at = lower_bound(dst, offsets[u], end, v)
+        found[i] = at < end and dst[at] == v
+        if found[i] and len(weight):
+            result[i] = weight[at]

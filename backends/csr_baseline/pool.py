@@ -63,9 +63,13 @@ class CsrPool(ArrayManager):
             self.attach({"spare_dst": self["dst"], "spare_weight": self["weight"]})
         self.attach(graph._asdict())
 
+    def is_reserved(self, edges: int) -> bool:
+        """Return whether both pairs of arrays hold so many edges."""
+        return self._swaps and min(len(self["spare_dst"]), len(self["dst"])) >= edges
+
     def reserve(self, edges: int, more: int) -> None:
         """Make both pairs of arrays long enough for ``more`` edges besides those stored; raises ``CapacityError``."""
-        if self._swaps and min(len(self["spare_dst"]), len(self["dst"])) >= edges + more:
+        if self.is_reserved(edges + more):
             return
         length = reserved_length(edges, more)
         self._admit_graph(len(self["offsets"]) - 1, length)

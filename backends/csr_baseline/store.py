@@ -5,25 +5,18 @@ On CUDA the exact number of edges lives on the device; the host knows an upper b
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from suricate.backends.csr_baseline import check, ledger
 from suricate.backends.csr_baseline.kernels import CsrKernels
-from suricate.backends.csr_baseline.layout import Graph
+from suricate.backends.csr_baseline.layout import Rebuild
 from suricate.backends.csr_baseline.pool import CsrPool
 from suricate.batch_store import BatchStore
 from suricate.devices import Array
 from suricate.errors import CapacityError
 from suricate.primitives import copy_segments, out_of_memory
-from suricate.primitives.located import LocatedBatch
+from suricate.primitives.located import LocatedBatch, Report
 from suricate.types import EdgeList, StoreView
-
-
-class Rebuild(NamedTuple):
-    """What is reserved for a rebuild: the arrays of the new graph, and a bound of the edges of the old one."""
-
-    target: Graph
-    bound: int
 
 
 class CsrStore(BatchStore):
@@ -70,10 +63,14 @@ class CsrStore(BatchStore):
 
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`; updates then swap two pairs of arrays until they are full."""
-        self.pool.reserve(self.num_edges, num_edges)
+        self.poll()
+        if not self.pool.is_reserved(self.edge_bound() + num_edges):
+            self.pool.reserve(self.num_edges, num_edges)
 
-    def reserve_insertion(self, batch: LocatedBatch) -> Rebuild:
+    def reserve_insertion(self, batch: LocatedBatch) -> Rebuild | None:
         """See :meth:`BatchStore.reserve_insertion`; on CUDA waits if the bounds do not fit into memory."""
+        if not batch.most:
+            return None
         bound = self.edge_bound()
         try:
             return Rebuild(self.pool.target(bound + batch.most), bound)
@@ -81,21 +78,30 @@ class CsrStore(BatchStore):
             bound, batch.most = self.num_edges, batch.count()
             return Rebuild(self.pool.target(bound + batch.most), bound)
 
-    def apply_insertion(self, batch: LocatedBatch, reservation: Rebuild, weight: Array) -> None:
+    def apply_insertion(self, batch: LocatedBatch, reservation: Rebuild | None, weight: Array, report: Report) -> None:
         """See :meth:`BatchStore.apply_insertion`."""
-        self.kernels.insert(self.pool.graph, reservation.target, batch, weight, reservation.bound)
-        self.pool.replace(reservation.target)
-
-    def reserve_deletion(self, batch: LocatedBatch) -> Rebuild:
-        """See :meth:`BatchStore.reserve_deletion`."""
-        bound = self.edge_bound()
-        return Rebuild(self.pool.graph if self.kernels.DELETES_IN_PLACE else self.pool.target(bound), bound)
-
-    def apply_deletion(self, batch: LocatedBatch, reservation: Rebuild) -> None:
-        """See :meth:`BatchStore.apply_deletion`."""
-        self.kernels.delete(self.pool.graph, reservation.target, batch, reservation.bound)
-        if not self.kernels.DELETES_IN_PLACE:
+        self.kernels.insert(self.pool.graph, reservation, batch, weight, report)
+        if reservation is not None:
             self.pool.replace(reservation.target)
+
+    def reserve_deletion(self, batch: LocatedBatch) -> Rebuild | None:
+        """See :meth:`BatchStore.reserve_deletion`."""
+        if self.kernels.DELETES_IN_PLACE:
+            return None
+        bound = self.edge_bound()
+        return Rebuild(self.pool.target(bound), bound)
+
+    def apply_deletion(self, batch: LocatedBatch, reservation: Rebuild | None, report: Report) -> None:
+        """See :meth:`BatchStore.apply_deletion`."""
+        self.kernels.delete(self.pool.graph, reservation, batch, report)
+        if reservation is not None:
+            self.pool.replace(reservation.target)
+
+    def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
+        """See :meth:`suricate.store.Store.find`; a binary search per edge."""
+        found, weight = self.new_answer(len(src))
+        self.kernels.find(self.pool.graph, src, dst, found, self.bits(weight))
+        return found, weight
 
     # -- the rest ------------------------------------------------------------------------------------------------------
 

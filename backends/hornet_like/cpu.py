@@ -9,8 +9,8 @@ import numpy as np
 from suricate.backends.hornet_like import loops
 from suricate.backends.hornet_like.layout import CLASSES, Graph
 from suricate.devices import Array
-from suricate.primitives.cpu import rank
-from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch
+from suricate.primitives.cpu import rank, report_deletion, report_insertion
+from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
 
 
 @dataclass(slots=True)
@@ -48,14 +48,18 @@ def _plan(graph: Graph, batch: LocatedBatch, changes: int) -> CpuPlan:
     return plan
 
 
-def insert(graph: Graph, batch: LocatedBatch, plan: CpuPlan, weight: Array) -> None:
+def insert(graph: Graph, batch: LocatedBatch, plan: CpuPlan | None, weight: Array, report: Report) -> None:
     """See :meth:`HornetKernels.insert`."""
-    loops.apply_insert(graph, batch.keys, batch.order, batch.kind, weight)
+    report_insertion(batch, graph.weight, weight, report)
+    if plan is not None:
+        loops.apply_insert(graph, batch.keys, batch.order, batch.kind, weight)
 
 
-def delete(graph: Graph, batch: LocatedBatch, plan: CpuPlan) -> None:
+def delete(graph: Graph, batch: LocatedBatch, plan: CpuPlan | None, report: Report) -> None:
     """See :meth:`HornetKernels.delete`."""
-    loops.apply_delete(graph, batch.keys, batch.kind, batch.slot, plan.may_shrink)
+    report_deletion(batch, graph.weight, report)
+    if plan is not None:
+        loops.apply_delete(graph, batch.keys, batch.kind, batch.slot, plan.may_shrink)
 
 
 def free_vertices(graph: Graph, vertices: Array) -> None:

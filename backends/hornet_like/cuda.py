@@ -16,7 +16,7 @@ from suricate.cuda.structs import constants
 from suricate.devices import Array
 from suricate.primitives import cuda as shared
 from suricate.primitives.cuda import bits_of, launch, packed, packed_batch, rank, weight_bits
-from suricate.primitives.located import LOOKUP, PRELUDE, LocatedBatch
+from suricate.primitives.located import LOOKUP, PRELUDE, LocatedBatch, Report
 from suricate.store import Store
 
 HERE = Path(__file__).parent
@@ -39,17 +39,30 @@ def programs(store: Store) -> list[Program]:
 
 @dataclass(slots=True)
 class CudaPlan:
-    """What the kernels of an update keep between its launches."""
+    """What the kernels of an update keep between its launches.
+
+    ``counts`` holds the number of parts of long moves and, per class: blocks needed, stack heights, blocks taken, the
+    first carved block. Kernels take addresses in it: views of so small arrays would cost more than a launch.
+    """
 
     arrays: tuple[Array, ...]  # those of the struct, which has their addresses
     struct: Any  # Migrations
-    moves: tuple[Array, Array]  # the list of parts of long moves, and its length
-    blocks: Array  # per class: blocks needed, stack heights, blocks taken, first carved block
+    parts: Array  # of long moves
+    counts: Array  # int64[1 + 4 * CLASSES]
     holes: tuple[Array, ...] = ()  # of a deletion: pairs, their sums, holes, survivors
 
     def need(self) -> np.ndarray:
         """See :meth:`Plan.need`."""
-        return self.blocks[0].get()
+        return self.counts[1 : 1 + CLASSES].get()
+
+    def address(self, row: int) -> np.uint64:
+        """Return the address of the counts per class in a row."""
+        return np.uint64(self.counts.data.ptr + 8 * (1 + row * CLASSES))
+
+    @property
+    def moves(self) -> tuple[Array, Array]:
+        """The list of parts of long moves, and its length."""
+        return self.parts, self.counts
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
@@ -83,28 +96,31 @@ def _plan(graph: Graph, batch: LocatedBatch, edges: int, sign: int, may_shrink: 
 
     size = len(batch)
     arrays = cupy.empty(size, np.uint8), cupy.empty(size, np.uint32), cupy.empty(size, np.int64)
-    counts = cupy.zeros(1 + 4 * CLASSES, np.int64)
-    moves = cupy.empty(move_parts(edges), np.uint64), counts[:1]
-    plan = CudaPlan(arrays, packed(MIGRATIONS, *arrays), moves, counts[1:].reshape(4, CLASSES))
+    parts, counts = cupy.empty(move_parts(edges), np.uint64), cupy.zeros(1 + 4 * CLASSES, np.int64)
+    plan = CudaPlan(arrays, packed(MIGRATIONS, *arrays), parts, counts)
     launch(
         program(bits_of(graph.weight)), "plan", size, packed(GRAPH, *graph), packed_batch(batch), plan.struct,
-        np.int64(sign), np.uint32(may_shrink), plan.blocks[0],
+        np.int64(sign), np.uint32(may_shrink), plan.address(0),
     )  # fmt: skip
     return plan
 
 
-def insert(graph: Graph, batch: LocatedBatch, plan: CudaPlan, weight: Array) -> None:
+def insert(graph: Graph, batch: LocatedBatch, plan: CudaPlan | None, weight: Array, report: Report) -> None:
     """See :meth:`HornetKernels.insert`."""
-    data = packed(GRAPH, *graph)
+    assert plan is not None
+    data, bits = packed(GRAPH, *graph), bits_of(graph.weight)
+    if bits:
+        shared.report_insertion(batch, graph.weight, weight, report)
     _migrate(graph, data, batch, plan, 1)
-    launch(program(bits_of(graph.weight)), "append", len(batch), data, packed_batch(batch), weight)
+    launch(program(bits), "append", len(batch), data, packed_batch(batch), weight, report.status)
 
 
-def delete(graph: Graph, batch: LocatedBatch, plan: CudaPlan) -> None:
+def delete(graph: Graph, batch: LocatedBatch, plan: CudaPlan | None, report: Report) -> None:
     """See :meth:`HornetKernels.delete`."""
+    assert plan is not None
     code, data, size, m = program(bits_of(graph.weight)), packed(GRAPH, *graph), len(batch), packed_batch(batch)
     pairs, sums, holes, survivors = plan.holes
-    launch(code, "mark_deleted", size, data, m)
+    launch(code, "mark_deleted", size, data, m, *report)
     launch(code, "pair_holes", size, data, m, pairs)
     pairs.cumsum(dtype=np.int64, out=sums)
     launch(code, "list_holes", size, data, m, sums, holes, survivors)
@@ -115,7 +131,7 @@ def delete(graph: Graph, batch: LocatedBatch, plan: CudaPlan) -> None:
 def _migrate(graph: Graph, data: Any, batch: LocatedBatch, plan: CudaPlan, sign: int) -> None:
     """Carry the plan out: hand out blocks, move adjacencies, update the index."""
     code, size, m, sign_arg = program(bits_of(graph.weight)), len(batch), packed_batch(batch), np.int64(sign)
-    need, tops, taken, carved = plan.blocks
+    need, tops, taken, carved = map(plan.address, range(4))
     launch(code, "hand_out", 1, data, m, sign_arg, need, tops, taken, carved, block=32)
     launch(code, "move_short", LANES * size, data, m, plan.struct, sign_arg, tops, taken, carved, *plan.moves)
     launch(code, "move_long", WORKERS, data, m, plan.struct, sign_arg, *plan.moves)

@@ -8,7 +8,7 @@ import numpy as np
 
 from suricate.backends.hornet_like.layout import Graph
 from suricate.devices import Array
-from suricate.primitives.located import LocatedBatch
+from suricate.primitives.located import LocatedBatch, Report
 
 
 class Plan(Protocol):
@@ -33,11 +33,14 @@ class HornetKernels(Protocol):
     def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> Any:
         """Return the :class:`Plan` of a deletion; unless it ``may_shrink``, blocks stay as large as they are."""
 
-    def insert(self, graph: Graph, batch: LocatedBatch, plan: Any, weight: Array) -> None:
-        """Migrate what overflows and append the absent entries; ``weight``: bit patterns in the order of the batch."""
+    def insert(self, graph: Graph, batch: LocatedBatch, plan: Any, weight: Array, report: Report) -> None:
+        """Migrate what overflows, append the absent entries, replace weights, and report.
 
-    def delete(self, graph: Graph, batch: LocatedBatch, plan: Any) -> None:
-        """Delete the entries that are present, fill the holes, and migrate what became small."""
+        ``weight``: bit patterns in the order of the batch; ``plan``: None if no entry is absent (CPU).
+        """
+
+    def delete(self, graph: Graph, batch: LocatedBatch, plan: Any, report: Report) -> None:
+        """Delete the entries that are present, fill the holes, migrate what became small, and report."""
 
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
         """Free the blocks of distinct ``vertices`` (uint32[k])."""

@@ -17,7 +17,7 @@ from suricate.batch_store import BatchStore
 from suricate.devices import Array
 from suricate.errors import CapacityError
 from suricate.primitives import out_of_memory
-from suricate.primitives.located import LocatedBatch
+from suricate.primitives.located import LocatedBatch, Report
 from suricate.types import StoreView
 
 
@@ -82,16 +82,20 @@ class HornetStore(BatchStore):
 
     def reserve_insertion(self, batch: LocatedBatch) -> Any:
         """See :meth:`BatchStore.reserve_insertion`; returns the plan of the migrations."""
+        if not batch.most:
+            return None
         plan = self.kernels.plan_insertion(self.pool.graph, batch, self._edge_bound())
         self._reserve(plan, batch.most, 0)
         return plan
 
-    def apply_insertion(self, batch: LocatedBatch, reservation: Any, weight: Array) -> None:
+    def apply_insertion(self, batch: LocatedBatch, reservation: Any, weight: Array, report: Report) -> None:
         """See :meth:`BatchStore.apply_insertion`."""
-        self.kernels.insert(self.pool.graph, batch, reservation, weight)
+        self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Any:
         """See :meth:`BatchStore.reserve_deletion`; without memory to migrate down, blocks stay as large as they are."""
+        if not batch.most:
+            return None
         graph, edges = self.pool.graph, self._edge_bound()
         plan = self.kernels.plan_deletion(graph, batch, edges, may_shrink=True)
         try:
@@ -102,9 +106,9 @@ class HornetStore(BatchStore):
             self.pool.tight = False
         return plan
 
-    def apply_deletion(self, batch: LocatedBatch, reservation: Any) -> None:
+    def apply_deletion(self, batch: LocatedBatch, reservation: Any, report: Report) -> None:
         """See :meth:`BatchStore.apply_deletion`."""
-        self.kernels.delete(self.pool.graph, batch, reservation)
+        self.kernels.delete(self.pool.graph, batch, reservation, report)
 
     def _reserve(self, plan: Any, inserted: int, deleted: int) -> None:
         """Reserve for a planned batch: by the host's bounds or, if memory is short, by what is really needed."""

@@ -2,7 +2,27 @@
 // One thread per entry. The struct LocatedBatch comes before (see core/batch_store.py).
 #include "batch.cuh"
 
-// flags[i] = 1 where entry i changes the graph: it is of this kind. Their inclusive sum is LocatedBatch::rank.
+// One block: rank[i] = number of entries of this kind among the first i + 1. For batches of a few thousand edges.
+extern "C" __global__ void rank_in_block(LocatedBatch b, uint32_t kind, int* rank) {
+    __shared__ int warp_count[32];
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    int counted = 0;  // in the rounds before, the same in all threads
+    for (uint32_t first = 0; first < b.size; first += blockDim.x) {
+        const uint32_t i = first + threadIdx.x;
+        const uint32_t lanes = __ballot_sync(0xFFFFFFFFu, i < b.size && b.kind[i] == kind);
+        if (lane == 0) warp_count[warp] = __popc(lanes);
+        __syncthreads();
+        int before = counted;
+        for (uint32_t w = 0; w < warps; ++w) {
+            if (w < warp) before += warp_count[w];
+            counted += warp_count[w];
+        }
+        if (i < b.size) rank[i] = before + __popc(lanes & (0xFFFFFFFFu >> (31 - lane)));
+        __syncthreads();
+    }
+}
+
+// flags[i] = 1 where entry i is of this kind; their inclusive sum is LocatedBatch::rank.
 extern "C" __global__ void flag(LocatedBatch b, uint32_t kind, int* flags) {
     uint32_t i = thread_id();
     if (i < b.size) flags[i] = b.kind[i] == kind;

@@ -11,7 +11,7 @@ from suricate.devices import Array, Device
 class Counters:
     """What the host knows of counters (``int64[size]``) that live where the store lives.
 
-    On the CPU :meth:`poll` reads them. On CUDA a batch *charges* what it may have changed at most (``unseen``), and
+    On the CPU they are simply read. On CUDA a batch *charges* what it may have changed at most (``unseen``), and
     :meth:`post` queues a copy of the counters to pinned memory behind it; when that has arrived, :meth:`poll` takes it
     over, and only what was charged after it was queued remains unseen.
 
@@ -39,19 +39,20 @@ class Counters:
             self._pinned.copy_from(counters)
             self._later[:] = 0
 
-    def poll(self, counters: Array) -> None:
-        """Take over what has arrived; never waits."""
-        if self._pinned is None:
-            self.values[:] = counters
-        elif self._pinned.busy and self._pinned.has_arrived():
+    def poll(self) -> None:
+        """Take over a copy that has arrived (CUDA); never waits."""
+        if self._pinned is not None and self._pinned.busy and self._pinned.has_arrived():
             self.values[:] = self._pinned.array
             self.unseen[:] = self._later
 
     def read(self, counters: Array) -> np.ndarray:
         """Read the counters now and return them; on CUDA waits for the device."""
+        if self._pinned is None:
+            self.values[:] = counters
+            return self.values
         self.values[:] = self._device.to_numpy(counters)
         self.unseen[:] = 0
         self._later[:] = 0
-        while self._pinned is not None and not self._pinned.has_arrived():
+        while not self._pinned.has_arrived():
             pass  # a copy queued before, on another stream, would be taken over later, and is older
         return self.values

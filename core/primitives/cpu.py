@@ -7,7 +7,7 @@ from numba import njit
 
 from suricate.devices import Array
 from suricate.jit import inner, kernel
-from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch
+from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch, Report
 from suricate.types import NEW, REMOVED, REPLACED, EdgeList
 
 DIGIT = 11  #: bits per pass of the radix sort: the counters of one pass fit the first-level cache
@@ -137,17 +137,17 @@ def _answer(order, kind, slot, weight, found, result):
             result[order[i]] = weight[at]
 
 
-def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, status: Array, before: Array) -> None:
+def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
     """Report the edges of an insertion in the caller's order, and give the stored ones their new weights.
 
-    ``weight`` (per slot), ``batch_weight`` and ``before`` (per edge of the batch) are bit patterns; ``status`` is zero.
+    ``weight`` (per slot) and ``batch_weight`` (per edge of the batch) are bit patterns; the statuses are zero before.
     """
-    _report_insertion(batch.order, batch.kind, batch.slot, weight, batch_weight, status, before)
+    _report_insertion(batch.order, batch.kind, batch.slot, weight, batch_weight, *report)
 
 
-def report_deletion(batch: LocatedBatch, weight: Array, status: Array, before: Array) -> None:
+def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
     """Report the edges of a deletion in the caller's order; see :func:`report_insertion`."""
-    _report_deletion(batch.order, batch.kind, batch.slot, weight, status, before)
+    _report_deletion(batch.order, batch.kind, batch.slot, weight, *report)
 
 
 def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:

@@ -11,12 +11,14 @@ import numpy as np
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
 from suricate.devices import Array
-from suricate.primitives.located import LOCATED, PRELUDE, LocatedBatch
+from suricate.primitives.located import LOCATED, PRELUDE, LocatedBatch, Report
 from suricate.types import EdgeList
 
 HERE = Path(__file__).parent
 BLOCK = 256
 NULL = np.uint64(0)  #: a null pointer argument
+RANK_IN_BLOCK = 1 << 14  #: entries up to which one block ranks them: a launch of the host takes longer
+WEIGHT_BITS = {1: 0, 4: 32, 8: 64}  #: the macro by the bytes of a bit pattern; an absent weight has one byte
 
 
 def weight_bits(weight_dtype: np.dtype | None) -> int:
@@ -97,24 +99,28 @@ def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: 
 
 
 def rank(batch: LocatedBatch, kind: int) -> None:
-    """Fill the ranks of the entries of a kind."""
+    """Fill in the ranks of the entries of a kind, by one launch if one block is fast enough."""
+    size, kind_arg = len(batch), np.uint32(kind)
+    if size <= RANK_IN_BLOCK:
+        launch(batch_program(0), "rank_in_block", 1, packed_batch(batch), kind_arg, batch.rank, block=1024)
+        return
     import cupy
 
-    flags = cupy.empty(len(batch), np.int32)
-    launch(batch_program(0), "flag", len(batch), packed_batch(batch), np.uint32(kind), flags)
+    flags = cupy.empty(size, np.int32)
+    launch(batch_program(0), "flag", size, packed_batch(batch), kind_arg, flags)
     flags.cumsum(dtype=np.int32, out=batch.rank)
 
 
-def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, status: Array, before: Array) -> None:
+def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
     """See ``cpu.report_insertion``; writes every status."""
     code = batch_program(bits_of(weight))
-    launch(code, "report_insertion", len(batch), packed_batch(batch), weight, batch_weight, status, before)
+    launch(code, "report_insertion", len(batch), packed_batch(batch), weight, batch_weight, *report)
 
 
-def report_deletion(batch: LocatedBatch, weight: Array, status: Array, before: Array) -> None:
+def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
     """See ``cpu.report_deletion``; writes every status."""
     code = batch_program(bits_of(weight))
-    launch(code, "report_deletion", len(batch), packed_batch(batch), weight, status, before)
+    launch(code, "report_deletion", len(batch), packed_batch(batch), weight, *report)
 
 
 def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
@@ -130,4 +136,4 @@ def log_new(src: Array, dst: Array, status: Array, count: Array, log: Array) -> 
 
 def bits_of(weight: Array) -> int:
     """Return ``WEIGHT_BITS`` for an array of bit patterns."""
-    return 8 * weight.dtype.itemsize if weight.dtype != np.uint8 else 0
+    return WEIGHT_BITS[weight.itemsize]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from suricate.cuda.structs import Struct, enum
 from suricate.devices import Array
@@ -17,6 +17,13 @@ LOCATED = Struct("LocatedBatch", {
 })  # fmt: skip
 KINDS = enum("", {"DUPLICATE": DUPLICATE, "ABSENT": ABSENT, "PRESENT": PRESENT})
 PRELUDE = f"{KINDS}\n{LOCATED.declaration}"  #: what ``batch.cuh`` needs before it
+
+
+class Report(NamedTuple):
+    """What a batch did, as kernels write it per input edge: ``status`` (uint8), and the bit patterns of old weights."""
+
+    status: Array
+    before: Array
 
 
 @dataclass(slots=True)

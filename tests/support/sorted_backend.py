@@ -15,7 +15,7 @@ import numpy as np
 from suricate.array_manager import WEIGHT, ArrayManager, Layout
 from suricate.batch_store import BatchStore
 from suricate.devices import Array
-from suricate.primitives.located import ABSENT, PRESENT, LocatedBatch
+from suricate.primitives.located import ABSENT, PRESENT, LocatedBatch, Report
 from suricate.types import StoreView
 
 LAYOUT: Layout = {"edges": {"keys": np.uint64, "weight": WEIGHT}}
@@ -89,8 +89,9 @@ class SortedStore(BatchStore):
         stays[xp.searchsorted(self.pool["keys"], batch.keys[entries]) + xp.arange(count)] = False
         return Merge(self.pool.allocate("edges", self.num_edges + count), stays, entries)
 
-    def apply_insertion(self, batch: LocatedBatch, reservation: Merge, weight: Array) -> None:
+    def apply_insertion(self, batch: LocatedBatch, reservation: Merge, weight: Array, report: Report) -> None:
         """See :meth:`BatchStore.apply_insertion`."""
+        self.report_insertion(batch, weight, report)
         arrays, stays, entries = reservation
         fresh = {"keys": batch.keys[entries], "weight": weight[batch.order[entries]] if len(weight) else weight}
         for name, array in arrays.items():
@@ -105,8 +106,9 @@ class SortedStore(BatchStore):
         stays[entries] = False
         return Merge(self.pool.allocate("edges", self.num_edges - batch.count()), stays, entries)
 
-    def apply_deletion(self, batch: LocatedBatch, reservation: Merge) -> None:
+    def apply_deletion(self, batch: LocatedBatch, reservation: Merge, report: Report) -> None:
         """See :meth:`BatchStore.apply_deletion`."""
+        self.report_deletion(batch, report)
         for name, array in reservation.arrays.items():
             if len(array):
                 array[:] = self.pool[name][reservation.stays]

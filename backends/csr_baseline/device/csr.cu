@@ -6,9 +6,8 @@
 // Weights are moved and compared as bit patterns. No kernel uses atomics or waits for the host.
 #include "batch.cuh"
 
-// Thread per entry: its kind and slot, and flags[i] = 1 where it is of the kind ``wanted``.
-extern "C" __global__ void locate(LocatedBatch b, const long long* offsets, const uint32_t* dst, uint32_t wanted,
-                                  int* flags) {
+// Thread per entry: its kind and slot.
+extern "C" __global__ void locate(LocatedBatch b, const long long* offsets, const uint32_t* dst) {
     uint32_t i = thread_id();
     if (i >= b.size) return;
     uint8_t kind = DUPLICATE;
@@ -21,7 +20,6 @@ extern "C" __global__ void locate(LocatedBatch b, const long long* offsets, cons
     }
     b.kind[i] = kind;
     b.slot[i] = at;
-    flags[i] = kind == wanted;
 }
 
 // Thread per vertex and one more: new_offsets[v] = offsets[v] + sign * number of counting entries of vertices below v.
@@ -83,14 +81,42 @@ extern "C" __global__ void compact_old(long long vertices, LocatedBatch b, const
     }
 }
 
-// Thread per entry: write the new edges. Replaced weights were written to the old array, which merge_old has copied.
-extern "C" __global__ void merge_new(LocatedBatch b, const bits_t* batch_weight, uint32_t* new_dst,
-                                     bits_t* new_weight) {
+// Thread per entry, after merge_old: write the new edges, replace weights, report in the order of the batch.
+extern "C" __global__ void merge_new(LocatedBatch b, const bits_t* weight, const bits_t* batch_weight, uint32_t* new_dst,
+                                     bits_t* new_weight, uint8_t* status, bits_t* before) {
     uint32_t i = thread_id();
-    if (i >= b.size || b.kind[i] != ABSENT) return;
-    long long to = b.slot[i] + b.rank[i] - 1;
-    new_dst[to] = uint32_t(b.keys[i]);
+    if (i >= b.size) return;
+    uint32_t item = b.order[i];
+    uint8_t result = UNCHANGED;
+    if (b.kind[i] == ABSENT) {
+        long long to = b.slot[i] + b.rank[i] - 1;
+        new_dst[to] = uint32_t(b.keys[i]);
 #if WEIGHT_BITS
-    new_weight[to] = batch_weight[b.order[i]];
+        new_weight[to] = batch_weight[item];
+#endif
+        result = NEW;
+    }
+#if WEIGHT_BITS
+    if (b.kind[i] == PRESENT) {  // all new edges up to here lie before it
+        bits_t old = weight[b.slot[i]], now = batch_weight[item];
+        before[item] = old;
+        if (old != now) {
+            new_weight[b.slot[i] + b.rank[i]] = now;
+            result = REPLACED;
+        }
+    }
+#endif
+    status[item] = result;
+}
+
+// Thread per query: binary search; result[i] is written where the edge is stored.
+extern "C" __global__ void find_edges(uint32_t m, const uint32_t* src, const uint32_t* query, const long long* offsets,
+                                      const uint32_t* dst, const bits_t* weight, bool* found, bits_t* result) {
+    uint32_t i = thread_id();
+    if (i >= m) return;
+    long long end = offsets[src[i] + 1], at = lower_bound(dst, offsets[src[i]], end, query[i]);
+    found[i] = at < end && dst[at] == query[i];
+#if WEIGHT_BITS
+    if (found[i]) result[i] = weight[at];
 #endif
 }

@@ -67,10 +67,15 @@ extern "C" __global__ void locate_long(Graph g, LocatedBatch b, const uint64_t* 
 
 // ---- insertion --------------------------------------------------------------------------------------------------------
 
-// Thread per entry, after commit: write new edges to the end of the adjacency, in order.
-extern "C" __global__ void append(Graph g, LocatedBatch b, const bits_t* batch_weight) {
+// Thread per entry, after commit: write new edges to the end of the adjacency, in order. Reports, if there are no weights:
+// with weights report_insertion has done that, while the old ones were in their slots.
+extern "C" __global__ void append(Graph g, LocatedBatch b, const bits_t* batch_weight, uint8_t* status) {
     uint32_t i = thread_id();
-    if (i >= b.size || b.kind[i] != ABSENT) return;
+    if (i >= b.size) return;
+#if !WEIGHT_BITS
+    status[b.order[i]] = b.kind[i] == ABSENT ? NEW : UNCHANGED;
+#endif
+    if (b.kind[i] != ABSENT) return;
     long long at = g.end[source(b.keys[i])] - (b.rank[run_end(b, i) - 1] - rank_before(b, i));
     g.dst[at] = uint32_t(b.keys[i]);
 #if WEIGHT_BITS
@@ -80,10 +85,17 @@ extern "C" __global__ void append(Graph g, LocatedBatch b, const bits_t* batch_w
 
 // ---- deletion ---------------------------------------------------------------------------------------------------------
 
-// Thread per entry: mark the slots of deleted edges.
-extern "C" __global__ void mark_deleted(Graph g, LocatedBatch b) {
+// Thread per entry: mark the slot, report the deletion and the weight before it.
+extern "C" __global__ void mark_deleted(Graph g, LocatedBatch b, uint8_t* status, bits_t* before) {
     uint32_t i = thread_id();
-    if (i < b.size && b.kind[i] == PRESENT) g.dst[b.slot[i]] = TOMBSTONE;
+    if (i >= b.size) return;
+    bool deleted = b.kind[i] == PRESENT;
+    status[b.order[i]] = deleted ? REMOVED : UNCHANGED;
+    if (!deleted) return;
+#if WEIGHT_BITS
+    before[b.order[i]] = g.weight[b.slot[i]];
+#endif
+    g.dst[b.slot[i]] = TOMBSTONE;
 }
 
 // A deleted entry of a vertex that loses r of d edges stands for two slots: its own, a hole if below d - r, and one of the
