@@ -1,14 +1,45 @@
-"""The habits of the repository: what runs before a commit and on the forge is what `make lint` and `.ci/run` do."""
+"""The habits of the repository: checks before a commit and on the forge, lengths of files, words of the glossary."""
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from suricate import plugins
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+LAYERS = ("core", "backends", "algorithms", "bench")
+MOST_LINES = {".py": 500, ".cu": 250, ".cuh": 250}
+LONGER = {  # files that are to be cut
+    "backends/slabhash/cpu.py",
+    "backends/slabhash/cuda.py",
+    "backends/slabhash/maintain.cu",
+    "backends/slabhash/slabs.cuh",
+    "backends/slabhash/store.py",
+    "tests/backends/test_slabhash.py",
+    "tests/core/edgefn/test_edgefn.py",
+}
+INSTEAD = {  # word -> what the glossary says (docs/glossary.md)
+    "aside": "cached, or deferred",
+    "bed": "fixture",
+    "engine": "backend",
+    "grant": "reservation",
+    "late": "deferred",
+    "met": "existing",
+    "mirror": "symmetric arcs, or pinned counters",
+    "rebucket": "rehash",
+    "room": "capacity, growth factor, or resident blocks",
+    "settle": "epilogue, or raise pending errors",
+    "stage": "scenario",
+    "vain": "denied, or unused",
+}
+FORMS = {form: word for word in INSTEAD for form in (word, f"{word}s", f"{word}d")}
+CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 
 
 def pins(text: str) -> dict[str, str]:
@@ -38,3 +69,59 @@ def test_the_bug_form_offers_every_backend_that_comes_along() -> None:
     for plugin in plugins.installed():
         if plugin.source == "suricate" and "suricate_backends" in plugin.hooks:
             assert plugin.name in offered
+
+
+# -- sources -----------------------------------------------------------------------------------------------------------
+
+
+def sources(*endings: str) -> list[Path]:
+    """The files of the package with these endings."""
+    return sorted(file for layer in LAYERS for ending in endings for file in (CHECKOUT / layer).rglob(f"*{ending}"))
+
+
+def relative(file: Path) -> str:
+    return str(file.relative_to(CHECKOUT))
+
+
+def test_every_package_is_in_the_wheel() -> None:
+    listed = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    folders = {file.parent.relative_to(CHECKOUT) for file in sources(".py")}
+    names = {".".join(folder.parts).replace("core", "suricate", 1) for folder in folders}
+    assert sorted(listed) == sorted(name if name.startswith("suricate") else f"suricate.{name}" for name in names)
+
+
+def test_files_are_of_a_length_that_can_be_read() -> None:
+    files = [*sources(*MOST_LINES), *(CHECKOUT / "tests").rglob("*.py"), *(CHECKOUT / ".ci").glob("*.py")]
+    lines = {relative(file): len(file.read_text().splitlines()) for file in files}
+    too_long = {name: count for name, count in lines.items() if count > MOST_LINES[Path(name).suffix]}
+    assert too_long.keys() <= LONGER, too_long
+
+
+def identifiers(file: Path) -> Iterator[str]:
+    """The names in a source: all of a CUDA source, and those that a Python module uses as names."""
+    text = file.read_text()
+    if file.suffix != ".py":
+        yield from set(re.findall(r"[A-Za-z_]\w*", re.sub(r"//[^\n]*", "", text)))
+        return
+    for node in ast.walk(ast.parse(text)):
+        for kind in ("id", "attr", "name", "arg"):
+            if isinstance(found := getattr(node, kind, None), str):
+                yield found
+
+
+@pytest.mark.parametrize("file", [f for f in sources(".py", ".cu", ".cuh") if "slabhash" not in str(f)], ids=relative)
+def test_names_use_the_words_of_the_glossary(file: Path) -> None:
+    for name in identifiers(file):
+        for word in CAPITAL.split(name):
+            plain = FORMS.get(word.lower())
+            assert plain is None, f"{relative(file)}: {name}: say {INSTEAD[str(plain)]}"
+
+
+@pytest.mark.parametrize("file", sources(".py"), ids=relative)
+def test_messages_use_the_words_of_the_glossary(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Raise):
+            for part in ast.walk(node):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    for word in re.findall(r"[a-z]+", part.value.lower()):
+                        assert word not in FORMS, f"{relative(file)}:{node.lineno}: say {INSTEAD[FORMS[word]]}"
