@@ -49,6 +49,8 @@ def read_table(source: ByteSource, format: str, options: ReadOptions) -> EdgeFil
     path = source.path
     if source.compression:
         raise FileFormatError(path, None, f"{format} files are compressed inside, not as a whole: decompress it first")
+    if not path.is_file():
+        raise FileFormatError(path, None, f"{format} files are read from their end: a pipe or device has none")
     if options.delimiter is not None:
         raise ParameterError(f"format {format!r} has no delimiter")
     with open(path, "rb") as file, _errors_of(path):
@@ -128,11 +130,12 @@ class _Column(NamedTuple):
     def plain(self) -> _Column:
         """Return the column without a dictionary; raises ``FileFormatError`` if an entry is missing."""
         pa = load_pyarrow()
-        if self.values.null_count:
-            raise self.error("is missing", pa.compute.index(pa.compute.is_null(self.values), True).as_py())
-        if pa.types.is_dictionary(self.values.type):
-            return self._replace(values=self.values.cast(self.values.type.value_type))
-        return self
+        values = self.values
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        if values.null_count:
+            raise self.error("is missing", pa.compute.index(pa.compute.is_null(values), True).as_py())
+        return self._replace(values=values)
 
     def cast(self, type: Any) -> pa.ChunkedArray:
         """Return the values with another type; raises ``FileFormatError`` if one does not fit."""
@@ -211,7 +214,8 @@ def _mapped(columns: list[pa.ChunkedArray], *, text: bool) -> tuple[np.ndarray, 
 
 def _weights(column: _Column, dtype: np.dtype | None) -> np.ndarray:
     pa = load_pyarrow()
-    column, kind = column.plain(), column.values.type
+    column = column.plain()
+    kind = column.values.type
     if pa.types.is_decimal(kind):
         column = column._replace(values=column.cast(pa.float64()))
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
@@ -235,18 +239,15 @@ def _weight_dtype(values: np.ndarray) -> np.dtype:
 def _times(column: _Column) -> tuple[np.ndarray, str | None]:
     """Return int64 times and their unit, None for mere numbers."""
     pa = load_pyarrow()
-    column, kind, unit = column.plain(), column.values.type, None
-    if pa.types.is_dictionary(kind):
-        kind = column.values.type
-    if pa.types.is_date(kind):
-        column, kind = column._replace(values=column.cast(pa.timestamp("s"))), pa.timestamp("s")
-    if pa.types.is_timestamp(kind):
-        unit = kind.unit
-    elif _is_text(kind):
+    column = column.plain()
+    if pa.types.is_date(column.values.type):
+        column = column._replace(values=column.cast(pa.timestamp("s")))
+    kind = column.values.type
+    if _is_text(kind):
         return _iso_times(column), "us"
-    elif not pa.types.is_integer(kind):
+    if not (pa.types.is_integer(kind) or pa.types.is_timestamp(kind)):
         raise column.error(f"has type {kind}: times are integers, timestamps, dates or texts in ISO 8601")
-    return column.cast(pa.int64()).to_numpy().astype(np.int64, copy=False), unit
+    return column.cast(pa.int64()).to_numpy(), kind.unit if pa.types.is_timestamp(kind) else None
 
 
 def _iso_times(column: _Column) -> np.ndarray:

@@ -72,14 +72,15 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
     if layout.num_edges not in (None, len(src)):
         reason = f"the header declares {layout.num_edges} edges, the file has {len(src)}"
         raise FileFormatError(source.path, layout.counts_line, reason)
+    weight = None
+    if edges.weight is not None:
+        weight = _with_dtype(edges.weight.finish(), options.dtype, layout, plain_weights)
     if num_vertices is None:
         num_vertices = _count_vertices(src, dst, layout) if labels is None else len(labels)
     return EdgeFile(
         src=src,
         dst=dst,
-        weight=None
-        if edges.weight is None
-        else _with_dtype(edges.weight.finish(), options.dtype, layout, plain_weights),
+        weight=weight,
         time=None if edges.time is None else edges.time.finish(),
         num_vertices=num_vertices,
         directed=layout.directed if options.directed is None else options.directed,

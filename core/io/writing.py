@@ -22,6 +22,7 @@ from suricate.parameters import flag, integer
 from suricate.types import MAX_VERTICES
 
 SMALL_ROWS = 1 << 16  #: a file of so many edges is written without compiled code
+_LINE_BREAKS = frozenset("\n\r\0")
 _ROWS = 1 << 17  # edges formatted at a time
 
 
@@ -260,13 +261,17 @@ def _label_texts(labels: np.ndarray, quote: bool) -> np.ndarray:
     if labels.dtype.kind in "iu":
         return labels.astype("S20")
     texts = [str(label) for label in labels]
+    if any(not text or not _LINE_BREAKS.isdisjoint(text) for text in texts):
+        raise ParameterError("a label that is empty or has a line break or zero byte fits into Parquet and Arrow only")
     if quote:
-        texts = [
-            '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',\t"') else text for text in texts
-        ]
+        texts = ['"' + text.replace('"', '""') + '"' if _needs_quotes(text) else text for text in texts]
     elif any(set(text) & set(" \t") or text.startswith(("#", "%")) for text in texts):
-        raise ParameterError("a label with blanks or a comment sign fits into CSV only")
+        raise ParameterError("a label with blanks or a comment sign fits into CSV, Parquet and Arrow only")
     return np.array([text.encode("utf-8", "surrogateescape") for text in texts], "S")
+
+
+def _needs_quotes(text: str) -> bool:
+    return any(sign in text for sign in ',\t"') or text != text.strip(" ")
 
 
 def _write_lines(

@@ -128,6 +128,22 @@ def test_weights(put, column, dtype, expected):
     assert file.weight.tolist() == [float(value.as_py()) for value in column]
 
 
+def test_dictionaries_are_decoded(tmp_path):
+    ids, weights = (pa.array(values).dictionary_encode() for values in ([1, 2, 1], [0.5, 2.5, 0.5]))
+    times = pa.array([5, 6, 5], pa.timestamp("s")).dictionary_encode()
+    table = pa.table({"src": ids, "dst": ids, "w": weights, "t": times})
+    with pa.ipc.new_file(tmp_path / "e.arrow", table.schema) as writer:
+        writer.write_table(table)
+    file = io.read(tmp_path / "e.arrow")
+    assert content(file)[:4] == [[1, 2, 1], [1, 2, 1], [0.5, 2.5, 0.5], [5, 6, 5]]
+    assert file.time_unit == "s"
+    table = table.set_column(1, "dst", pa.DictionaryArray.from_arrays([0, 1, 0], pa.array([7, None])))
+    with pa.ipc.new_file(tmp_path / "e.arrow", table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(FileFormatError, match=r"dst\[1\] is missing"):
+        io.read(tmp_path / "e.arrow")
+
+
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.int64(), pa.uint64()], ids=str)
 def test_ids_of_every_integer_type(put, kind):
     path = put({"src": pa.array([1, 2], kind), "dst": pa.array([2, 100], kind)})
@@ -227,6 +243,8 @@ def test_misuse(put, tmp_path):
         io.read(path, delimiter=",")
     with pytest.raises(UnknownNameError, match="has no column 'payer': there are src, dst"):
         io.read(path, columns={"src": "payer", "dst": "dst"})
+    with pytest.raises(FileFormatError, match="a pipe or device"):
+        io.read("/dev/null", "parquet")
     with pytest.raises(ParameterError, match="compressed"):
         io.write(([0], [1]), tmp_path / "e.parquet.gz")
     (tmp_path / "e.parquet.gz").write_bytes(gzip.compress(path.read_bytes()))

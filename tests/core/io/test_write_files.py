@@ -112,13 +112,28 @@ def test_labels_are_written_on_request(tmp_path):
     assert again.labels.tolist() == ['Doe, "J"', "bob", "7 a"]
     assert rows(again) == rows(file)
     assert rows(io.read(io.write(file, tmp_path / "dense.csv"))) == rows(file)
-    with pytest.raises(ValueError, match="CSV only"):
+    with pytest.raises(ValueError, match="a label with blanks"):
         io.write(file, tmp_path / "out.txt", labels=True)
     (tmp_path / "in.txt").write_text("18446744073709551615 5\n")
     file = io.read(tmp_path / "in.txt", relabel=True)
     assert "18446744073709551615 5\n" in io.write(file, tmp_path / "out.txt", labels=True).read_text()
     with pytest.raises(ValueError, match="relabel"):
         io.write(([1], [2]), tmp_path / "x.txt", labels=True)
+
+
+def with_labels(*labels):
+    return edge_file([(0, len(labels) - 1)], labels=np.array(labels, object))
+
+
+def test_labels_that_a_format_cannot_hold(tmp_path):
+    for label in ("a\nb", "a\rb", "a\0", ""):
+        for name in ("out.csv", "out.txt"):
+            with pytest.raises(ParameterError, match="Parquet and Arrow only"):
+                io.write(with_labels(label, "b"), tmp_path / name, labels=True)
+        path = io.write(with_labels(label, "b"), tmp_path / "out.parquet", labels=True)
+        assert io.read(path, relabel=True).labels.tolist() == [label, "b"]
+    path = io.write(with_labels(" a ", "b"), tmp_path / "out.csv", labels=True)
+    assert io.read(path, relabel=True).labels.tolist() == [" a ", "b"]
 
 
 def test_many_rows_pass_through_chunks(tmp_path, monkeypatch):
