@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from itertools import product
 
 import numpy as np
 import pytest
@@ -279,45 +280,77 @@ def test_ids_of_deleted_vertices_stay_valid(make):
 # -- running out of memory ---------------------------------------------------------------------------------------------
 
 
-def tight(base):
-    """Return ``base`` with two ways to run out of memory, chosen per store: in ``reserve``, or later."""
+def failing(base):
+    """Return ``base`` with a method, ``fail_at``, that fails once: before or after it does anything."""
 
-    class Tight(base):
-        fail_reserve = fail_insert = False
+    class Failing(base):
+        fail_at, when, error = "", "before", CapacityError
 
         def reserve(self, num_edges):
-            if self.fail_reserve:
-                raise CapacityError("no memory")
-            super().reserve(num_edges)
+            self.do("reserve", num_edges)
 
         def insert(self, src, dst, weight=None, *, guard=None):
-            if self.fail_insert:
-                self.fail_insert = False  # taking back what was done must still go
-                raise CapacityError("no memory")
-            return super().insert(src, dst, weight, guard=guard)
+            return self.do("insert", src, dst, weight, guard=guard)
 
-    return Tight
+        def delete(self, src, dst, *, guard=None):
+            return self.do("delete", src, dst, guard=guard)
+
+        def delete_vertices(self, vertices):
+            self.do("delete_vertices", vertices)
+
+        def resize(self, num_vertices):
+            self.do("resize", num_vertices)
+
+        def do(self, name, *args, **options):
+            fails = self.fail_at == name
+            if fails:
+                self.fail_at = ""  # taking back what was done must still go
+            if fails and self.when == "before":
+                raise self.error("it failed")
+            answer = getattr(super(), name)(*args, **options)
+            if fails:
+                raise self.error("it failed")
+            return answer
+
+    return Failing
 
 
-@pytest.mark.parametrize("way", ["fail_reserve", "fail_insert"])
+@pytest.mark.parametrize("error", [CapacityError, RuntimeError])
+@pytest.mark.parametrize("name", ["reserve", "insert", "delete", "delete_vertices", "resize"])
 @pytest.mark.parametrize("kind", ["directed", "directed-in", "directed-weighted-in", "undirected-weighted"])
-def test_running_out_of_memory_changes_nothing(backend_class, device, kind, way):
-    graph = su.Graph(5, backend=tight(backend_class), device=device, **KINDS[kind])
-    one = None if graph.weight_dtype is None else 1
+def test_a_store_that_fails_changes_nothing(backend_class, device, kind, name, error):
+    graph = su.Graph(5, backend=failing(backend_class), device=device, **KINDS[kind])
+    one, two = (None, None) if graph.weight_dtype is None else (1, 2)
     graph.insert_edges([0, 1, 2], [1, 2, 3], one)
     before = as_dict(graph, graph.edges())
-    last = graph.store("in") if graph.directed and graph.has_in_edges else graph.store("out")
-    two = None if one is None else 2
-    changes = [lambda: graph.apply(su.Batch((([0, 3, 0], [4, 4, 1]) + ((two,) if two else ())), ([0, 1], [1, 2])))]
-    if way == "fail_insert" or graph.store("out") is not last:
-        changes.append(lambda: graph.insert_edges([0, 3, 0], [4, 4, 1], two))
-    for change in changes if way == "fail_insert" or last is not graph.store("out") else changes[:1]:
-        setattr(last, way, True)
-        with pytest.raises(MemoryError, match="no memory"):
+    second = graph.directed and graph.has_in_edges
+    changes = [
+        lambda: graph.apply(su.Batch((([0, 3, 0], [4, 4, 1]) + ((two,) if two else ())), ([0, 1], [1, 2]))),
+        lambda: graph.insert_edges([0, 3, 0], [4, 4, 1], two),
+        lambda: graph.delete_edges([2, 0], [3, 3]),
+        lambda: graph.delete_vertices([1]),
+        lambda: graph.insert_vertices(2),
+    ]
+    for change, when in product(changes, ("before", "after") if second else ("before",)):
+        last = graph.store("in" if second else "out")
+        last.fail_at, last.when, last.error = name, when, error
+        try:
             change()
-        setattr(last, way, False)
-        graph.check()
-        assert (as_dict(graph, graph.edges()), graph.version) == (before, 1)
+        except error as caught:
+            assert "it failed" in str(caught)  # noqa: PT017 - not every change calls what fails
+            graph.check()
+            assert (as_dict(graph, graph.edges()), graph.version, graph.num_vertices) == (before, 1, 5)
+        else:
+            last.fail_at = ""
+            graph = made_again(graph, before, kind)
+
+
+def made_again(graph, edges, kind):
+    """Return a graph as it was before a change that did not fail."""
+    fresh = su.Graph(5, backend=type(graph.store()), device=graph.device, **KINDS[kind])
+    weight = None if graph.weight_dtype is None else list(edges.values())
+    fresh.insert_edges(*map(list, zip(*edges, strict=True)), weight)
+    return fresh
 
 
 def test_a_memory_limit_is_kept(make):
