@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import suricate as su
@@ -42,6 +43,12 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program]]:
                 yield f"{name} {options or ''} weight={weight}", program
 
 
+def all_sources() -> set[Path]:
+    """Return every ``.cu`` file of the package."""
+    root = Path(__file__).resolve().parents[1]
+    return {source for layer in ("core", "backends") for source in (root / layer).rglob("*.cu")}
+
+
 def attempt(job: tuple[str, Program, str]) -> str | None:
     """Compile one program for one architecture; return the error, if there was one."""
     label, program, arch = job
@@ -60,6 +67,9 @@ def main() -> int:
     jobs = [(label, program, arch) for label, program in distinct.values() for arch in ARCHES]
     with ProcessPoolExecutor() as pool:
         errors = [error for error in pool.map(attempt, jobs, chunksize=8) if error]
+    if not sys.argv[1:]:
+        left = all_sources() - {program.source.resolve() for _, program in distinct.values()}
+        errors += [f"FAIL {source}: no programs() lists it" for source in sorted(left)]
     print(*errors, sep="\n")
     print(f"{len(jobs) - len(errors)} compiled, {len(errors)} failed, {time.perf_counter() - begun:.0f} s")
     return bool(errors)

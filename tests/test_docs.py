@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from suricate import plugins
+from suricate import Store, plugins
 from suricate.cli import cli
 from suricate.plugins import hookspecs
 from suricate.plugins.checks import HOOKS
@@ -228,5 +228,7 @@ def test_readme_of_a_backend_is_one_page_of_known_parts(backend: str) -> None:
     text = (CHECKOUT / "backends" / backend / "README.md").read_text()
     assert len(text.splitlines()) <= 80
     assert {"What it stores", "Why", "Knobs", "Limits", "Figures"} <= set(re.findall(r"^## (.+)$", text, re.MULTILINE))
-    for option in plugins.backends()[backend].knobs:
-        assert f"`{option}`" in text, f"{backend} does not explain its option {option}"
+    parameters = inspect.signature(plugins.backends()[backend]).parameters
+    own = parameters.keys() - inspect.signature(Store).parameters.keys()
+    for option in own:
+        assert f"| `{option}` |" in text, f"{backend} does not explain its option {option}"

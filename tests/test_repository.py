@@ -22,7 +22,6 @@ LONGER = {  # files that are to be cut
     "backends/slabhash/slabs.cuh",
     "backends/slabhash/store.py",
     "tests/backends/test_slabhash.py",
-    "tests/core/edgefn/test_edgefn.py",
 }
 INSTEAD = {  # word -> what the glossary says (docs/glossary.md)
     "aside": "cached, or deferred",
