@@ -160,7 +160,7 @@ class BatchStore(Store):
         self._shared.report_deletion(batch, self.pool["weight"], report)
 
     def queued(self, inserted: int, deleted: int) -> None:
-        """Note that at most so many edges were inserted and deleted by what has just been queued on CUDA."""
+        """Note how many edges the kernels just queued on CUDA insert and delete at most."""
         if self.device.is_cuda:
             self.counters.charge(inserted, deleted)
             self.counters.post(self.counters_array())

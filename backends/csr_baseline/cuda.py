@@ -22,7 +22,7 @@ DELETES_IN_PLACE = False
 
 @cache
 def program(bits: int) -> Program:
-    """Return the backend's kernels for weights of so many bits."""
+    """Return the backend's kernels for weights of this many bits."""
     prelude = f"{constants(CONSTANTS)}\n{PRELUDE}"
     return Program(HERE / "device" / "csr.cu", prelude, defines=(("WEIGHT_BITS", bits),), include=(shared.HERE,))
 

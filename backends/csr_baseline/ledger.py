@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LOOSE_EDGES = 1 << 22  #: a bound of the number of edges is loose if it exceeds twice the known number by so many
+LOOSE_EDGES = 1 << 22  #: a bound of the number of edges is loose if it exceeds twice the known number by more than this
 
 
 def edge_bound(known: int, unseen: int) -> int | None:
@@ -12,7 +12,7 @@ def edge_bound(known: int, unseen: int) -> int | None:
 
 
 def rebuild_bytes(num_vertices: int, edges: int, edge_bytes: int) -> int:
-    """Return the bytes of the old and the new arrays while a graph of so many edges is rebuilt."""
+    """Return the bytes of the old and the new arrays while a graph of this size is rebuilt."""
     return 2 * (8 * (num_vertices + 1) + edges * edge_bytes)
 
 

@@ -46,7 +46,7 @@ class CsrPool(ArrayManager):
             )
 
     def target(self, edges: int) -> Graph:
-        """Return arrays for a rebuilt graph of so many edges; raises ``CapacityError``."""
+        """Return arrays for a rebuilt graph of ``edges`` edges; raises ``CapacityError``."""
         num_vertices = len(self["offsets"]) - 1
         self._admit_graph(num_vertices, edges)
         offsets = self.allocate("offsets", num_vertices + 1)["offsets"]
@@ -64,7 +64,7 @@ class CsrPool(ArrayManager):
         self.attach(graph._asdict())
 
     def is_reserved(self, edges: int) -> bool:
-        """Return whether both pairs of arrays hold so many edges."""
+        """Return whether both pairs of arrays hold ``edges`` edges."""
         return self._swaps and min(len(self["spare_dst"]), len(self["dst"])) >= edges
 
     def reserve(self, edges: int, more: int) -> None:

@@ -26,7 +26,7 @@ WORKERS = 132 * 8 * 256  #: threads of the kernels that walk a list whose length
 
 @cache
 def program(bits: int) -> Program:
-    """Return the backend's kernels for weights of so many bits."""
+    """Return the backend's kernels for weights of this many bits."""
     structs = "\n".join(['#include "bits.cuh"', GRAPH.declaration, MIGRATIONS.declaration])
     prelude = f"{constants(CONSTANTS)}\n{PRELUDE}\n{structs}"
     return Program(HERE / "device" / "hornet.cu", prelude, defines=(("WEIGHT_BITS", bits),), include=(shared.HERE,))
@@ -42,7 +42,7 @@ class CudaPlan:
     """What the kernels of an update keep between its launches.
 
     ``counts`` holds the number of parts of long moves and, per class: blocks needed, stack heights, blocks taken, the
-    first carved block. Kernels take addresses in it: views of so small arrays would cost more than a launch.
+    first carved block. Kernels take addresses in it: views of such small arrays would cost more than a launch.
     """
 
     arrays: tuple[Array, ...]  # those of the struct, which has their addresses

@@ -50,7 +50,7 @@ CONSTANTS = {
     "LANES": 8,  # threads that share one adjacency
     "LONG_DEGREE": 256,  # longer adjacencies are scanned in parts by warps
     "SCAN_PART": 512,  # slots of such a part
-    "LONG_MOVE": 4096,  # longer adjacencies are moved in parts of so many edges by blocks
+    "LONG_MOVE": 4096,  # longer adjacencies are moved in parts of this many edges by blocks
 }  # fmt: skip
 
 

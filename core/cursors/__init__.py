@@ -72,7 +72,6 @@ The threads that share a unit, a vertex or a segment call these functions togeth
 from __future__ import annotations
 
 import importlib
-from functools import cache
 
 from suricate.types import StoreView
 
@@ -88,9 +87,3 @@ def missing_functions(view: StoreView) -> list[str]:
     if view.has_updated:
         wanted += [*UPDATED, OWNER[view.owner_per]]
     return [name for name in wanted if not hasattr(module, name)]
-
-
-@cache
-def has_updated_iterator(cursor: str) -> bool:
-    """Return whether a cursor module can walk the edges inserted since the mark."""
-    return hasattr(importlib.import_module(cursor), "updated_count")

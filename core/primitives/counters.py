@@ -28,7 +28,7 @@ class Counters:
         self._pinned = PinnedCounters(device, size, np.int64) if device.is_cuda else None
 
     def charge(self, inserted: int, deleted: int) -> None:
-        """Note that a batch about to be queued inserts and deletes at most so many edges."""
+        """Note how many edges a batch about to be queued inserts and deletes at most."""
         if self._pinned is not None:
             self.unseen += (inserted, deleted)
             self._later += (inserted, deleted)
@@ -54,5 +54,5 @@ class Counters:
         self.unseen[:] = 0
         self._later[:] = 0
         while not self._pinned.has_arrived():
-            pass  # a copy queued before, on another stream, would be taken over later, and is older
+            pass  # else an older copy, queued on another stream, would be taken over later
         return self.values

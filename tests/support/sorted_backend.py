@@ -30,10 +30,11 @@ class SortedPool(ArrayManager):
 
 
 class Merge(NamedTuple):
-    """New arrays, where the new edges go in them (or which old ones stay), and which entries of the batch go in."""
+    """New arrays, where the old edges go in them, where the new ones, and which entries of the batch these are."""
 
     arrays: dict[str, Array]
-    stays: Array
+    old: Array
+    new: Array
     entries: Array
 
 
@@ -85,31 +86,32 @@ class SortedStore(BatchStore):
         xp, count = self.device.xp, batch.count()
         self.reserve_edges(count)
         entries = xp.flatnonzero(batch.kind == ABSENT)
-        stays = xp.ones(self.num_edges + count, bool)
-        stays[xp.searchsorted(self.pool["keys"], batch.keys[entries]) + xp.arange(count)] = False
-        return Merge(self.pool.allocate("edges", self.num_edges + count), stays, entries)
+        new = xp.searchsorted(self.pool["keys"], batch.keys[entries]) + xp.arange(count)
+        is_old = xp.ones(self.num_edges + count, bool)
+        is_old[new] = False
+        return Merge(self.pool.allocate("edges", len(is_old)), xp.flatnonzero(is_old), new, entries)
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Merge, weight: Array, report: Report) -> None:
         """See :meth:`BatchStore.apply_insertion`."""
         self.report_insertion(batch, weight, report)
-        arrays, stays, entries = reservation
+        arrays, old, new, entries = reservation
         fresh = {"keys": batch.keys[entries], "weight": weight[batch.order[entries]] if len(weight) else weight}
         for name, array in arrays.items():
             if len(array):
-                array[stays], array[~stays] = self.pool[name], fresh[name]
+                array[old], array[new] = self.pool[name], fresh[name]
         self.pool.attach(arrays)
 
-    def reserve_deletion(self, batch: LocatedBatch) -> Merge:
-        """See :meth:`BatchStore.reserve_deletion`; waits for the device."""
-        entries = batch.slot[batch.kind == PRESENT]
+    def reserve_deletion(self, batch: LocatedBatch) -> tuple[dict[str, Array], Array]:
+        """See :meth:`BatchStore.reserve_deletion`: the arrays that are left, and which edges stay; waits."""
         stays = self.device.xp.ones(self.num_edges, bool)
-        stays[entries] = False
-        return Merge(self.pool.allocate("edges", self.num_edges - batch.count()), stays, entries)
+        stays[batch.slot[batch.kind == PRESENT]] = False
+        return self.pool.allocate("edges", self.num_edges - batch.count()), stays
 
-    def apply_deletion(self, batch: LocatedBatch, reservation: Merge, report: Report) -> None:
+    def apply_deletion(self, batch: LocatedBatch, reservation: tuple[dict[str, Array], Array], report: Report) -> None:
         """See :meth:`BatchStore.apply_deletion`."""
         self.report_deletion(batch, report)
-        for name, array in reservation.arrays.items():
+        arrays, stays = reservation
+        for name, array in arrays.items():
             if len(array):
-                array[:] = self.pool[name][reservation.stays]
-        self.pool.attach(reservation.arrays)
+                array[:] = self.pool[name][stays]
+        self.pool.attach(arrays)

@@ -31,32 +31,32 @@ extern "C" __global__ void shift_offsets(long long vertices, LocatedBatch b, con
     new_offsets[v] = offsets[v] + sign * rank_before(b, j);
 }
 
-// Batch edges that lie at the slots of a block's part of the old edges: one search per block end.
-struct Part {
+// The old slots of a block, and the batch entries among them: one search per end.
+struct BlockRange {
     long long begin, end;  // old slots
     uint32_t first, last;  // batch edges; slots of those before are below ``begin``, of those from ``last`` above
 };
 
-__device__ __forceinline__ Part part_of_block(uint32_t m, const long long* slot, long long count) {
+__device__ __forceinline__ BlockRange range_of_block(uint32_t m, const long long* slot, long long count) {
     __shared__ uint32_t ends[2];
-    Part part;
-    part.begin = (long long)blockIdx.x * blockDim.x * ITEMS;
-    part.end = min(count, part.begin + (long long)blockDim.x * ITEMS);
-    if (part.begin >= part.end) return part;  // the same for the whole block
-    if (threadIdx.x == 0) ends[0] = lower_bound(slot, 0u, m, part.begin);
-    if (threadIdx.x == 32) ends[1] = upper_bound(slot, 0u, m, part.end - 1);
+    BlockRange range;
+    range.begin = (long long)blockIdx.x * blockDim.x * ITEMS;
+    range.end = min(count, range.begin + (long long)blockDim.x * ITEMS);
+    if (range.begin >= range.end) return range;  // the same for the whole block
+    if (threadIdx.x == 0) ends[0] = lower_bound(slot, 0u, m, range.begin);
+    if (threadIdx.x == 32) ends[1] = upper_bound(slot, 0u, m, range.end - 1);
     __syncthreads();
-    part.first = ends[0];
-    part.last = ends[1];
-    return part;
+    range.first = ends[0];
+    range.last = ends[1];
+    return range;
 }
 
 // Block per ITEMS * blockDim.x old edges (blockDim.x > 32): copy them to their slots in the new arrays. Coalesced.
 extern "C" __global__ void merge_old(long long vertices, LocatedBatch b, const long long* offsets, const uint32_t* dst,
                                      const bits_t* weight, uint32_t* new_dst, bits_t* new_weight) {
-    Part part = part_of_block(uint32_t(b.size), b.slot, offsets[vertices]);
-    for (long long e = part.begin + threadIdx.x; e < part.end; e += blockDim.x) {
-        long long to = e + rank_before(b, upper_bound(b.slot, part.first, part.last, e));
+    BlockRange range = range_of_block(uint32_t(b.size), b.slot, offsets[vertices]);
+    for (long long e = range.begin + threadIdx.x; e < range.end; e += blockDim.x) {
+        long long to = e + rank_before(b, upper_bound(b.slot, range.first, range.last, e));
         new_dst[to] = dst[e];
 #if WEIGHT_BITS
         new_weight[to] = weight[e];
@@ -68,11 +68,11 @@ extern "C" __global__ void merge_old(long long vertices, LocatedBatch b, const l
 extern "C" __global__ void compact_old(long long vertices, LocatedBatch b, const long long* offsets,
                                        const uint32_t* dst, const bits_t* weight, uint32_t* new_dst,
                                        bits_t* new_weight) {
-    Part part = part_of_block(uint32_t(b.size), b.slot, offsets[vertices]);
-    for (long long e = part.begin + threadIdx.x; e < part.end; e += blockDim.x) {
-        uint32_t j = lower_bound(b.slot, part.first, part.last, e);
+    BlockRange range = range_of_block(uint32_t(b.size), b.slot, offsets[vertices]);
+    for (long long e = range.begin + threadIdx.x; e < range.end; e += blockDim.x) {
+        uint32_t j = lower_bound(b.slot, range.first, range.last, e);
         long long below = rank_before(b, j);
-        bool deleted = rank_before(b, upper_bound(b.slot, j, part.last, e)) > below;
+        bool deleted = rank_before(b, upper_bound(b.slot, j, range.last, e)) > below;
         if (deleted) continue;
         new_dst[e - below] = dst[e];
 #if WEIGHT_BITS
