@@ -6,8 +6,10 @@
 ...     algorithm = MyAlgorithm
 ...     def oracle(self, num_vertices, src, dst, weight, **params): ...
 
-pytest collects what the class inherits; the ``dev`` extra brings pytest and hypothesis. Every backend is compared with
-one plain dictionary of edges, every algorithm with an oracle that its author writes by a different method.
+pytest collects what the class inherits; the ``dev`` extra brings pytest and hypothesis. A backend is compared with a
+table of edges in NumPy arrays (``table``, ``model``): random operations, large batches and ids (``scale``), the memory
+limit (``memory``), deltas (``graphs``), CUDA sources (``nvrtc``). An algorithm is compared, after random and scripted
+changes (``changes``), with an oracle that its author writes by a different method.
 """
 
 from __future__ import annotations

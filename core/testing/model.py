@@ -12,7 +12,7 @@ from suricate.cursors import missing_functions
 from suricate.devices import Array, Device
 from suricate.store import Store
 from suricate.testing.draws import draw_ids, draw_weights
-from suricate.testing.table import EdgeTable, Groups, bits, ends_of, group
+from suricate.testing.table import EdgeTable, Groups, agree, bits, compare_edges, ends_of, group
 from suricate.testing.walks import walk_updated, walk_view
 from suricate.types import NEW, REMOVED, UNCHANGED, EdgeList, Outcome, edge_keys
 
@@ -178,27 +178,7 @@ class ModelledStore:
 
     def compare(self, what: str, edges: EdgeList, wanted: EdgeTable) -> None:
         """Compare edges of the store, in any order, with a table."""
-        src, dst = self.device.to_numpy(edges.src), self.device.to_numpy(edges.dst)
-        assert src.dtype == dst.dtype == np.uint32, f"{what}: ids are {src.dtype} and {dst.dtype}, not uint32"
-        assert src.shape == dst.shape, f"{what}: {src.shape} sources, {dst.shape} destinations"
-        keys = edge_keys(src, dst)
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        if not np.array_equal(keys, wanted.keys):
-            missing, extra = np.setdiff1d(wanted.keys, keys), np.setdiff1d(keys, wanted.keys)
-            raise AssertionError(
-                f"{what}: {len(keys)} edges instead of {len(wanted)};"
-                f" {len(missing)} missing {some(missing)}, {len(extra)} superfluous {some(extra)}"
-            )
-        if self.store.weight_dtype is None:
-            assert edges.weight is None, f"{what}: weights on an unweighted store"
-            return
-        assert edges.weight is not None, f"{what}: no weights"
-        assert wanted.weight is not None
-        weight = self.device.to_numpy(edges.weight)
-        assert weight.dtype == self.store.weight_dtype, f"{what}: weights are {weight.dtype}"
-        assert weight.shape == src.shape, f"{what}: {weight.shape} weights for {src.shape} edges"
-        agree(f"{what}: weight", keys, weight[order], wanted.weight)
+        compare_edges(what, edges, wanted, self.device)
 
     def verify(self, rng: np.random.Generator) -> None:
         """Compare everything that the store can be asked with the table."""
@@ -353,19 +333,3 @@ class ModelledStore:
         if self._copy is not None:  # made by the step before
             self._copy.verify(rng)
         self._copy = self.verify_copy(self.device, rng) if operation == "copy" else None
-
-
-def agree(what: str, keys: np.ndarray, got: np.ndarray, wanted: np.ndarray) -> None:
-    """Compare a value per edge, bit for bit; ``keys`` name the edges in the message."""
-    wrong = np.flatnonzero(bits(got) != bits(wanted))
-    if len(wrong):
-        first = wrong[0]
-        raise AssertionError(
-            f"{what} of edge {some(keys[wrong[:1]])} is {got[first]}, not {wanted[first]} ({len(wrong)} are wrong)"
-        )
-
-
-def some(keys: np.ndarray) -> str:
-    """Return the first edges of these keys in words."""
-    src, dst = (part[:5].tolist() for part in ends_of(keys))
-    return " ".join(map(str, zip(src, dst, strict=True))) + (" ..." if len(keys) > 5 else "")

@@ -15,8 +15,9 @@ from hypothesis import settings
 
 from suricate.cuda.program import Program
 from suricate.devices import CPU, Array, resolve_device
+from suricate.graph import Graph
 from suricate.store import OPERATIONS, Store
-from suricate.testing import memory, nvrtc, scale
+from suricate.testing import graphs, memory, nvrtc, scale
 from suricate.testing.draws import SIZES, SPREADS, STRIDES, device_params, no_cuda, run_examples
 from suricate.testing.model import ModelledStore
 from suricate.types import NEW, REMOVED
@@ -261,6 +262,13 @@ class StoreConformance:
         there = model.copy_to(resolve_device("cuda"))
         there.verify(rng)
         there.verify_copy(CPU, rng)
+
+    def test_below_a_graph(self, device_kind: str, weight_dtype: str | None) -> None:
+        """A graph's deltas and queries are right, and batches with bad ids, also on the device, change nothing."""
+        if device_kind not in self.backend.devices:
+            pytest.skip(f"{self.backend.name} does not run on {device_kind}")
+        options = {"backend": self.backend, "device": device_kind, "weight_dtype": weight_dtype, **self.options}
+        graphs.changes_of_a_graph(Graph(graphs.NUM_VERTICES, **options))
 
     # -- scale ---------------------------------------------------------------------------------------------------------
 

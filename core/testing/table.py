@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from suricate.devices import Device
 from suricate.types import NEW, REPLACED, EdgeList, edge_keys
 
 
@@ -137,3 +138,43 @@ class EdgeTable:
         offsets = np.concatenate([[0], np.cumsum(end - first)]).astype(np.int64)
         owner = np.repeat(np.arange(len(vertices)), end - first)
         return offsets, np.arange(offsets[-1]) - offsets[owner] + first[owner]
+
+
+def compare_edges(what: str, edges: EdgeList, wanted: EdgeTable, device: Device) -> None:
+    """Compare edges on a device, in any order, with a table."""
+    src, dst = device.to_numpy(edges.src), device.to_numpy(edges.dst)
+    assert src.dtype == dst.dtype == np.uint32, f"{what}: ids are {src.dtype} and {dst.dtype}, not uint32"
+    assert src.shape == dst.shape, f"{what}: {src.shape} sources, {dst.shape} destinations"
+    keys = edge_keys(src, dst)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    if not np.array_equal(keys, wanted.keys):
+        missing, extra = np.setdiff1d(wanted.keys, keys), np.setdiff1d(keys, wanted.keys)
+        raise AssertionError(
+            f"{what}: {len(keys)} edges instead of {len(wanted)};"
+            f" {len(missing)} missing {some(missing)}, {len(extra)} superfluous {some(extra)}"
+        )
+    if wanted.weight is None:
+        assert edges.weight is None, f"{what}: weights on an unweighted store"
+        return
+    assert edges.weight is not None, f"{what}: no weights"
+    weight = device.to_numpy(edges.weight)
+    assert weight.dtype == wanted.weight.dtype, f"{what}: weights are {weight.dtype}"
+    assert weight.shape == src.shape, f"{what}: {weight.shape} weights for {src.shape} edges"
+    agree(f"{what}: weight", keys, weight[order], wanted.weight)
+
+
+def agree(what: str, keys: np.ndarray, got: np.ndarray, wanted: np.ndarray) -> None:
+    """Compare a value per edge, bit for bit; ``keys`` name the edges in the message."""
+    wrong = np.flatnonzero(bits(got) != bits(wanted))
+    if len(wrong):
+        first = wrong[0]
+        raise AssertionError(
+            f"{what} of edge {some(keys[wrong[:1]])} is {got[first]}, not {wanted[first]} ({len(wrong)} are wrong)"
+        )
+
+
+def some(keys: np.ndarray) -> str:
+    """Return the first edges of these keys in words."""
+    src, dst = (part[:5].tolist() for part in ends_of(keys))
+    return " ".join(map(str, zip(src, dst, strict=True))) + (" ..." if len(keys) > 5 else "")
