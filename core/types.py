@@ -61,6 +61,7 @@ class StoreView:
         constants: integers that the header sees as macros (slab width, for instance).
         weight_dtype: dtype of the weights, None if there are none.
         num_vertices: number of vertices.
+        declarations: C++ that the header needs before it, generated from what the Python side uses (enums, constants).
 
     What the cursor can do besides walking one vertex (see ``suricate.cursors``); operators choose their kernels by it:
 
@@ -83,6 +84,7 @@ class StoreView:
     ascending: bool = False
     find: Literal["hash", "sorted", "linear"] = "linear"
     owner_per: Literal["segment", "slot"] = "segment"
+    declarations: str = ""
 
 
 class Change(NamedTuple):

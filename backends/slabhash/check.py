@@ -5,22 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from suricate.backends.slabhash.cpu import KEY_TOMBSTONE
 from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_count, bucket_of, degree_place, first_slab, head_place
 from suricate.backends.slabhash.layout import (
     ARRIVED,
+    BARRIER_FLAG,
+    BATCH_COUNTERS,
     BUMP,
     ENDED,
     FREED,
     LISTED,
     LISTED_BIT,
-    OWN,
     QUEUED_FLAG,
     SEVERAL,
     TAKEN,
     TOUCHED,
     Slabs,
 )
+from suricate.backends.slabhash.loops import KEY_TOMBSTONE
 from suricate.errors import require
 from suricate.types import EMPTY
 
@@ -92,7 +93,7 @@ def check_chains(g, num_vertices, reached):
     return 0, 0
 
 
-def verify(slabs: Slabs, num_vertices: int, marked: bool) -> None:
+def verify(slabs: Slabs, num_vertices: int) -> None:
     """Raise ``CheckFailed`` if an invariant does not hold; the arrays are on the CPU."""
     counters = slabs.counters.astype(np.int64)
     bump, listed, taken, freed = (int(counters[at]) for at in (BUMP, LISTED, TAKEN, FREED))
@@ -101,8 +102,8 @@ def verify(slabs: Slabs, num_vertices: int, marked: bool) -> None:
     require(len(slabs.vertex) == 2 * len(slabs.buckets), "there are a head word, a degree and a bucket code per vertex")
     require(len(slabs.buckets) >= num_vertices, "there are words for every vertex")
     require(slabs.capacity == 0 or slabs.pool.ctypes.data % 128 == 0, "the pool is aligned to 128 bytes")
-    require(set(counters[[ARRIVED, ENDED]]) <= {0, 1 << 31}, "nobody waits at a barrier between batches")
-    require(not counters[OWN].any(), "an insertion leaves its own counters at zero")
+    require(set(counters[[ARRIVED, ENDED]]) <= {0, BARRIER_FLAG}, "nobody waits at a barrier between batches")
+    require(not counters[list(BATCH_COUNTERS)].any(), "an insertion leaves its own counters at zero")
     require(not (slabs.buckets & QUEUED_FLAG).any(), "no vertex is queued between batches")
     reached = np.zeros(slabs.capacity, bool)
     broken, vertex = check_chains(slabs, num_vertices, reached)
@@ -111,7 +112,7 @@ def verify(slabs: Slabs, num_vertices: int, marked: bool) -> None:
     left = slabs.free_list[min(taken, listed) : listed]
     require(len(np.unique(left)) == len(left), "no slab is in the free list twice")
     require(not reached[left].any() and (not len(left) or left.max() < bump), "the free list holds free slabs")
-    if marked:
+    if slabs.marked:
         _verify_marks(slabs, int(counters[TOUCHED]))
 
 
@@ -124,7 +125,6 @@ def _verify_free(slabs: Slabs, reached: np.ndarray, bump: int, listed: int, free
 
 
 def _verify_marks(slabs: Slabs, touched: int) -> None:
-    require(slabs.marked == 1, "a store that was marked says so")
     require(len(slabs.fresh) == len(slabs.touched) == slabs.capacity, "there is a mask of marks for every slab")
     listed = np.flatnonzero(slabs.fresh & LISTED_BIT)
     require(

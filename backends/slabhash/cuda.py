@@ -1,154 +1,72 @@
-"""``slabhash`` on CUDA: launches, and learning the device's counters without waiting."""
+"""``slabhash`` on CUDA: the launches. Nothing waits for the device where ``kernels.py`` does not say so."""
 
 from __future__ import annotations
 
-import struct
-import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import cupy
 import numpy as np
 from cupy.cuda import alloc
 
-from suricate.backends.slabhash.layout import BUMP, TOUCHED, Slabs
-from suricate.backends.slabhash.programs import DELETION, INSERT_BLOCKS, INSERTION, QUERY, SCRATCH, backend_programs
+from suricate.backends.slabhash.batches import (
+    MAX_BLOCKS,
+    MOST_PLANS,
+    NO_MEMORY,
+    WARPS,
+    BatchKernel,
+    BatchMemory,
+    LaunchPlan,
+    LazyChange,
+    batch_memory,
+    offsets_of,
+)
+from suricate.backends.slabhash.budget import Budget
+from suricate.backends.slabhash.kernels import Batch, BucketPlan
+from suricate.backends.slabhash.layout import TOUCHED, Geometry, Slabs
+from suricate.backends.slabhash.ledger import LOWER_HALF, Arrived, Reservation
+from suricate.backends.slabhash.options import Options
+from suricate.backends.slabhash.programs import (
+    BATCHES,
+    BLOCK,
+    DELETION,
+    INSERT_BLOCKS,
+    INSERTION,
+    MOVE,
+    NO_LIMIT,
+    QUERY,
+    SCRATCH,
+    VIEW,
+    backend_programs,
+)
 from suricate.cuda.ingest import UNVALIDATED, UnvalidatedBatch, Variant
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import Program
-from suricate.cuda.structs import ViewStruct, view_struct
-from suricate.devices import Array
+from suricate.cuda.structs import joined
+from suricate.devices import Array, Device
 from suricate.errors import CapacityError
-from suricate.types import Change, EdgeList, Outcome
+from suricate.types import Change, Outcome
 
-if TYPE_CHECKING:
-    from suricate.backends.slabhash.store import Grant
-
-BLOCK, WARPS, LANES = 256, 8, 32  # threads and warps of a block, lanes of a warp
-MAX_BLOCKS = 1 << 20
 FILL_THREADS = 1 << 18  # fill the device
-CHUNK = 32  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
-CHUNK_FROM = 1 << 17  # edges of such a batch
-SMALL_SHARE = 64  # a batch of at most this share of the pool's slabs is small: its lanes take one each for new vertices
-IN_VAIN = CHUNK - 1 + LANES  # that a warp of a large batch may give back: the rest of a chunk, and one of each lane
-NO_LIMIT = LOWER_HALF = 0xFFFFFFFF
-HALF = 1 << 31
-CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge waits for more buckets
-SMALL = 1 << 15  # edges; scratch arrays of batches of up to so many are kept,
-KEPT_SHARE = 4  # and larger ones of at most this share of the pool
-ALIGNMENT = 256  # bytes
-MOST_ASIDE = 1 << 20  # bytes allocated ahead of a batch
-MOST_PLANS = 64  # kinds and sizes of batches that are remembered
-BATCHES = {"insert": ("insert.cu", INSERTION), "erase": ("delete.cu", DELETION), "find": ("find.cu", QUERY)}
+CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge is deferred
+SMALL = 1 << 15  # edges; scratch buffers of batches of up to so many are cached,
+CACHED_SHARE = 4  # and larger ones of at most this share of the pool
+MOST_NEXT = 1 << 20  # bytes allocated ahead of the next unvalidated batch
 NULL = np.uint64(0)
 
 
-def _addresses(*arrays: Array | None) -> tuple[int, ...]:
-    return tuple(0 if array is None else array.data.ptr for array in arrays)
-
-
-@lru_cache(MOST_PLANS)
-def _offsets(*sizes: int) -> tuple[int, ...]:
-    """Return the offsets of parts of these sizes, and that of the end."""
-    return tuple(accumulate((size + ALIGNMENT - 1 & -ALIGNMENT for size in sizes), initial=0))
-
-
-class Space(NamedTuple):
-    """Memory for the copies and the outcome of an unvalidated batch, and the addresses in it.
-
-    They are those of the copies of src, dst and weight, of the status, and of the old weights.
-    """
-
-    offsets: tuple[int, ...]
-    memory: Any
-    addresses: tuple[int, ...]
-
-
-NO_SPACE = Space((0,), None, ())
-
-
-def _space(offsets: tuple[int, ...], memory: Any) -> Space:
-    start, (src, dst, weight, status, before, _) = memory.ptr, offsets
-    return Space(offsets, memory, (start + src, start + dst, start + weight, start + status, start + before))
-
-
-class Held(NamedTuple):
-    """The copies and the outcome of an unvalidated batch; arrays are made of them only when they are asked for."""
-
-    size: int
-    mirrored: bool
-    weight: np.dtype | None
-    before: np.dtype | None
-    space: Space
-
-    def __call__(self) -> Change:
-        """Return the arrays."""
-        weight, before = self.weight, self.before
-        edges = EdgeList(self._array(0, np.uint32), self._array(1, np.uint32), weight and self._array(2, weight))
-        outcome = Outcome(self._array(3, np.uint8), before and self._array(4, before))
-        return Change(edges, outcome, self.mirrored)
-
-    def _array(self, part: int, dtype: Any) -> Array:
-        return cupy.ndarray((self.size,), dtype, self.space.memory + self.space.offsets[part])
-
-
-class BatchKernel:
-    """The kernel of a batch operation.
-
-    Its argument begins with ``prefix`` bytes that change seldom, the view and what batches have in common; behind them
-    are, packed as ``words``, the operation's struct, and ``Unvalidated`` if it takes unvalidated batches. The device
-    holds ``room`` blocks at a time; the grid has no more if all of it must be ``resident``.
-    """
-
-    def __init__(
-        self, kernel: StructKernel, prefix: int, words: struct.Struct, lanes: int, room: int, *, resident: bool
-    ) -> None:
-        self._kernel, self._at, self._words = kernel, prefix, words
-        self._tiles, self._rounds = LANES // lanes, lanes if lanes > 2 else 1  # of a warp, and those it takes at most
-        self._filling = self._tiles * WARPS * room  # edges of which every tile of the device has one
-        self._most_blocks = room if resident else MAX_BLOCKS
-
-    def spread(self, edges: int) -> tuple[int, int]:
-        """Return how many of so many edges a warp takes at a time, and how many blocks to launch.
-
-        A warp takes as many edges as it has tiles while that keeps the device busy, up to one per lane for larger
-        batches; see slabs.cuh.
-        """
-        tiles, filling = self._tiles, self._filling
-        share = tiles if edges < filling else tiles * min(self._rounds, 1 + edges // filling)
-        return share, min((edges - 1) // (share * WARPS) + 1, self._most_blocks)
-
-    def launch(self, prefix: bytes, blocks: int, words: tuple[int, ...]) -> None:
-        """Launch as many blocks."""
-        kernel = self._kernel
-        if kernel.prefix is not prefix:
-            kernel.begin_with(prefix)
-        self._words.pack_into(kernel.buffer, self._at, *words)
-        kernel.launch(blocks, BLOCK)
-
-
-@dataclass(slots=True, eq=False)  # what every call reads is no tuple: a slot is read in a third of the time
-class Plan:
-    """What batches of one kind and size have in common.
-
-    A warp takes ``share`` edges at a time; ``offsets`` are those of a ``Space``, and that of its end.
-    """
-
-    kernel: BatchKernel
-    share: int
-    blocks: int
-    offsets: tuple[int, ...]
+def _address(array: Array | None) -> int:
+    return 0 if array is None else array.data.ptr
 
 
 @dataclass(slots=True, eq=False)
-class Scratch:
+class ScratchBuffer:
     """Memory for insertions of up to ``edges`` edges, ``size`` bytes.
 
-    ``prefix`` is what the kernel's argument begins with: the view, and the struct ``Scratch`` of ``settle.cuh``.
+    ``prefix`` is what the kernel's argument begins with: the struct of the arrays, and the struct ``Scratch``.
     """
 
     edges: int
@@ -157,7 +75,7 @@ class Scratch:
     prefix: bytes
 
 
-NO_SCRATCH = Scratch(0, 0, None, b"")
+NO_SCRATCH = ScratchBuffer(0, 0, None, b"")
 
 
 def _table_size(edges: int) -> int:
@@ -166,61 +84,58 @@ def _table_size(edges: int) -> int:
 
 
 class CudaKernels:
-    """The operations of a store on CuPy arrays; ``suricate.backends.slabhash.cpu.CpuKernels`` is the CPU twin.
+    """The operations of a store on CuPy arrays; see :class:`suricate.backends.slabhash.kernels.FusedKernels`.
 
-    Nothing waits for the device but :meth:`count_slabs` and :meth:`gather_touched`.
+    Args:
+        device: a CUDA device.
+        budget: of the store; scratch memory is accounted for there.
+        shape: geometry of the slabs.
+        weight_dtype: of the store.
+        options: of the store.
     """
 
-    def __init__(self, store: Any) -> None:
-        self._store = weakref.ref(store)  # which holds this: in a cycle its memory would outlive it
-        self._packed: tuple[np.void, bytes] | None = None
-        self._programs: dict[Variant | None, dict[str, Program]] = {}
+    def __init__(
+        self, device: Device, budget: Budget, shape: Geometry, weight_dtype: np.dtype | None, options: Options
+    ) -> None:
+        self._budget, self._shape, self._dtype, self._options = budget, shape, weight_dtype, options
+        self._per_bucket = options.load_factor * shape.keys
+        self._chain_limit = int(CHAIN_LIMIT * max(1.0, options.load_factor)) if options.hashing else NO_LIMIT
+        self._multiprocessors = cupy.cuda.Device(device.index).attributes["MultiProcessorCount"]
+        self._view: tuple[np.void, bytes] | None = None
         self._kernels: dict[tuple[str, Variant | None], BatchKernel] = {}
-        self._plans: dict[tuple[str, Variant | None, int], Plan] = {}
-        # What insertions send (see insert.cu), each in the lower half of a word; above it the slabs granted until then.
-        self._pinned = PinnedCounters(store.device, 3)
-        self._kept_scratch = NO_SCRATCH
-        self._aside = NO_SPACE  # for a batch to come
-        self._granted = self._seen = 0  # slabs, to all insertions and to those whose counters are known, modulo 2**32
-        self.behind = 0  #: insertions since counters were taken over
+        self._plans: dict[tuple[str, Variant | None, int], LaunchPlan] = {}
+        # What insertions send (see insert.cu), each in the lower half of a word; above it the ticket of the batch.
+        self._pinned = PinnedCounters(device, 3)
+        self._ticket = 0  # of the last insertion
+        self._cached = NO_SCRATCH
+        self._next = NO_MEMORY  # for an unvalidated batch to come
 
     @property
-    def store(self) -> Any:
-        """The store that these are the kernels of."""
-        return self._store()
+    def warps(self) -> int:
+        """Resident warps of an insertion."""
+        return INSERT_BLOCKS * WARPS * self._multiprocessors
+
+    @property
+    def cached_bytes(self) -> int:
+        """Bytes that are kept between batches: a scratch buffer, and memory for the next batch."""
+        return self._cached.size + self._next.offsets[-1]
+
+    def forget(self) -> None:
+        """Forget what depends on the arrays: they were replaced."""
+        self._view, self._cached, self._next = None, NO_SCRATCH, NO_MEMORY
+        self._budget.cached = 0
 
     # -- launching -----------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _struct(self) -> ViewStruct:
-        return view_struct(self.store.slabs)
-
-    @cached_property
-    def _chain_limit(self) -> int:
-        return int(CHAIN_LIMIT * max(1.0, self.store.load_factor)) if self.store.hashing else NO_LIMIT
-
-    @cached_property
-    def _multiprocessors(self) -> int:
-        return cupy.cuda.Device().attributes["MultiProcessorCount"]
-
-    def forget_arrays(self) -> None:
-        """The store has other arrays now: forget what depends on them."""
-        self._packed, self._kept_scratch, self._aside = None, NO_SCRATCH, NO_SPACE
-
-    def _view(self) -> tuple[np.void, bytes]:
-        """Return the struct of the store's arrays, as a scalar and as bytes."""
-        if self._packed is None:
-            view = self._struct.pack(self.store.slabs)
-            self._packed = (view, view.tobytes())
-        return self._packed
+    def _packed(self, slabs: Slabs) -> tuple[np.void, bytes]:
+        """Return the struct of the arrays, as a scalar and as bytes."""
+        if self._view is None:
+            view = VIEW.pack(slabs)
+            self._view = (view, view.tobytes())
+        return self._view
 
     def _program(self, source: str, variant: Variant | None = None) -> Program:
-        programs = self._programs.get(variant)
-        if programs is None:
-            store = self.store
-            programs = backend_programs(store.geometry, self._struct.declaration, store.edges_in_flight, variant)
-            self._programs[variant] = programs
-        return programs[source]
+        return backend_programs(self._shape, self._options.edges_in_flight, variant)[source]
 
     def _launch(self, name: str, threads: int, *args: Any) -> None:
         """Launch a kernel of maintain.cu over ``threads`` threads at most; None is passed as a null pointer."""
@@ -228,298 +143,322 @@ class CudaKernels:
         kernel = self._program("maintain.cu").kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
-    def _plan(self, name: str, raw: UnvalidatedBatch | None, edges: int) -> Plan:
-        """Return how a batch operation is launched for so many edges."""
-        key = name, None if raw is None else raw.variant, edges
-        return self._plans.get(key) or self._new_plan(*key)
-
-    def _new_plan(self, name: str, variant: Variant | None, edges: int) -> Plan:
-        kernel = self._kernels.get((name, variant)) or self._batch_kernel(name, variant)
-        dtype = self.store.weight_dtype
-        width = dtype.itemsize if dtype else 0
-        offsets = _offsets(4 * edges, 4 * edges, (name == "insert") * width * edges, edges, width * edges)
+    def _new_plan(self, slabs: Slabs, name: str, variant: Variant | None, edges: int) -> LaunchPlan:
+        """Work out how a batch operation is launched for so many edges."""
+        kernel = self._kernels.get((name, variant)) or self._batch_kernel(slabs, name, variant)
+        width = self._dtype.itemsize if self._dtype else 0
+        offsets = offsets_of(4 * edges, 4 * edges, (name == "insert") * width * edges, edges, width * edges)
         if len(self._plans) >= MOST_PLANS:
             self._plans.clear()
-        plan = self._plans[name, variant, edges] = Plan(kernel, *kernel.spread(edges), offsets)
+        plan = self._plans[name, variant, edges] = LaunchPlan(kernel, *kernel.spread(edges), offsets)
         return plan
 
-    def _batch_kernel(self, name: str, variant: Variant | None) -> BatchKernel:
-        source, words = BATCHES[name]
-        program, lanes = self._program(source, variant), self.store.geometry.lanes
-        prefix = len(self._view()[1]) + (SCRATCH.size if name == "insert" else 0)
+    def _batch_kernel(self, slabs: Slabs, name: str, variant: Variant | None) -> BatchKernel:
+        source, batch = BATCHES[name]
+        program, packer = self._program(source, variant), batch.own_packer
+        prefix = len(self._packed(slabs)[1]) + (batch.base.size if batch.base else 0)
         if variant is not None:
-            words = struct.Struct(words.format + UNVALIDATED.format[1:])
-        kernel = StructKernel(program, name, prefix + words.size)
-        held = kernel.resident(BLOCK)
-        room = self._multiprocessors * (min(held, INSERT_BLOCKS) if name == "insert" else held)
-        result = BatchKernel(kernel, prefix, words, lanes, room, resident=program.cooperative)
+            packer = joined(packer, UNVALIDATED)
+        kernel = StructKernel(program, name, prefix + packer.size)
+        blocks = kernel.resident(BLOCK)
+        resident = self._multiprocessors * (min(blocks, INSERT_BLOCKS) if name == "insert" else blocks)
+        result = BatchKernel(kernel, prefix, packer, self._shape.lanes, resident, cooperative=program.cooperative)
         self._kernels[name, variant] = result
         return result
 
     def _tiles(self, count: int) -> int:
         """Return the threads for ``count`` tiles."""
-        return count * self.store.geometry.lanes
+        return count * self._shape.lanes
 
     # -- counters ------------------------------------------------------------------------------------------------------
 
-    def slabs_ahead(self, edges: int) -> tuple[int, int]:
-        """Return how many slabs to keep in a batch for re-buckets, and for what may be taken in advance, in vain.
+    def read_counters(self, slabs: Slabs) -> list[int]:
+        """Return the counters as they are behind all that was queued; waits for the device."""
+        counters = slabs.counters.get().tolist()
+        self._pinned.busy = False
+        return counters
 
-        In a small batch those edges take one slab each that find their vertex without storage. All but the first of a
-        vertex do so in vain, but then share its slabs; so the batch takes at most one per edge, and what they fill.
-        """
-        in_advance, keys = 0, self.store.geometry.keys
-        if edges >= CHUNK_FROM:
-            in_advance = IN_VAIN * INSERT_BLOCKS * WARPS * self._multiprocessors
-        elif edges * SMALL_SHARE <= self.store.slabs.capacity:
-            in_advance = edges // keys + 1
-        return 6 * edges // keys, in_advance
+    def poll(self) -> Arrived | None:
+        """Return the counters that have arrived last, if any; never waits."""
+        free, used, denied = self._pinned.words.tolist()
+        ticket = free >> 32
+        if used >> 32 != ticket or denied >> 32 != ticket:
+            return None  # only a part of them is here
+        if ticket == self._ticket:
+            self._pinned.busy = False
+        return Arrived(ticket, free & LOWER_HALF, used & LOWER_HALF, denied & LOWER_HALF)
 
-    def refresh(self) -> None:
-        """Take over counters that have arrived, if any have. Never waits."""
-        seen = self._seen
-        if seen == self._granted:
-            return
-        room, used, wanted = self._pinned.words.tolist()
-        arrived = room >> 32
-        if not 0 < arrived - seen & LOWER_HALF < HALF or used >> 32 != arrived or wanted >> 32 != arrived:
-            return  # nothing new, or only a part of it: next time
-        self._seen, self.behind, self._pinned.busy = arrived, 0, arrived != self._granted
-        self.store._set_room((room & LOWER_HALF) - self.pending, used & LOWER_HALF, wanted & LOWER_HALF)
+    # -- scratch memory ------------------------------------------------------------------------------------------------
 
-    @property
-    def pending(self) -> int:
-        """Number of slabs granted to insertions whose counters have not been taken over."""
-        return self._granted - self._seen & LOWER_HALF
+    def scratch_bytes(self, slabs: Slabs, edges: int) -> int:
+        """Return the bytes of scratch memory that an insertion takes beside what is cached."""
+        if edges <= self._cached.edges:
+            return 0
+        return offsets_of(*self._scratch_sizes(slabs, edges).values())[-1]
 
-    def forget_pending(self) -> None:
-        """The store knows the counters, as they are behind all that was queued."""
-        self._seen, self.behind, self._pinned.busy = self._granted, 0, False
+    def scratch(self, slabs: Slabs, edges: int) -> ScratchBuffer:
+        """Return memory for the scratch arrays of an insertion; batches share it, as they run one after the other."""
+        return self._cached if edges <= self._cached.edges else self._new_scratch(slabs, edges)
 
-    # -- batches -------------------------------------------------------------------------------------------------------
+    def release(self, scratch: ScratchBuffer) -> None:
+        """Nothing to do: what is not cached returns to CuPy's memory pool, which keeps the order of the stream."""
 
-    def insert(
-        self,
-        src: Array,
-        dst: Array,
-        weight: Array | None,
-        guard: Array | None,
-        grant: Grant,
-        status: Array,
-        before: Array | None,
-    ) -> None:
-        """Insert a batch with the slabs that are granted to it."""
-        addresses = _addresses(src, dst, weight, guard, status, before)
-        self._insert(self._plan("insert", None, grant.edges), None, addresses, grant)
+    def cache_scratch(self, slabs: Slabs, edges: int) -> None:
+        """Allocate the scratch memory of batches of up to ``edges`` edges ahead of them, if such memory is cached."""
+        if edges > self._cached.edges and self._is_cached(slabs, edges, self.scratch_bytes(slabs, edges)):
+            with suppress(CapacityError):
+                self._new_scratch(slabs, edges)
 
-    def insert_unvalidated(self, batch: UnvalidatedBatch, grant: Grant) -> Held:
-        """The same for a batch that nobody has checked."""
-        edges = batch.size
-        plan = self._plan("insert", batch, edges)
-        space = self._take_space(plan.offsets)
-        src, dst, weight, status, before = space.addresses
-        self._insert(plan, batch, (src, dst, weight, 0, status, before), grant)
-        self._lay_aside(batch, plan.offsets)
-        dtype = self.store.weight_dtype
-        return Held(edges, batch.variant.mirrored, dtype, dtype, space)
+    def _is_cached(self, slabs: Slabs, edges: int, size: int) -> bool:
+        return edges <= SMALL or size * CACHED_SHARE <= slabs.pool.nbytes
 
-    def _take_space(self, offsets: tuple[int, ...]) -> Space:
-        """Return space for the copies and the outcome of a batch."""
-        space, self._aside = self._aside, NO_SPACE
-        return space if space.offsets is offsets else _space(offsets, self._alloc(offsets[-1]))
+    def _new_scratch(self, slabs: Slabs, edges: int) -> ScratchBuffer:
+        rounded = 1 << (edges - 1).bit_length() if edges <= SMALL else edges
+        sizes = self._scratch_sizes(slabs, rounded)
+        if not self._budget.allows(offsets_of(*sizes.values())[-1]):
+            rounded, sizes = edges, self._scratch_sizes(slabs, edges)
+        *offsets, size = offsets_of(*sizes.values())
+        is_cached = self._is_cached(slabs, rounded, size)
+        if is_cached:
+            self._cached, self._budget.cached = NO_SCRATCH, 0  # the smaller one goes first
+        self._budget.admit(size)
+        memory = self._alloc(size)
+        addresses = {
+            name: memory.ptr + offset if length else 0
+            for (name, length), offset in zip(sizes.items(), offsets, strict=True)
+        }
+        shared = SCRATCH.values(
+            **addresses,
+            pinned=self._pinned.address,
+            per_bucket=self._per_bucket,
+            table_size=sizes["table"] // 4,
+            limit=self._chain_limit,
+            most_moves=sizes["moves"] // MOVE.size,
+        )
+        scratch = ScratchBuffer(rounded, size, memory, self._packed(slabs)[1] + SCRATCH.packer.pack(*shared))
+        if is_cached:
+            self._cached, self._budget.cached = scratch, size
+        return scratch
 
-    def _lay_aside(self, batch: UnvalidatedBatch, offsets: tuple[int, ...]) -> None:
-        """Allocate space for another batch like this one, if it is small: now, while the device is at work."""
-        if batch.waits and offsets[-1] <= MOST_ASIDE and self.store.memory_limit is None:
-            try:  # suppress() would take half a microsecond
-                self._aside = _space(offsets, alloc(offsets[-1]))
-            except MemoryError:
-                return
+    def _scratch_sizes(self, slabs: Slabs, edges: int) -> dict[str, int]:
+        """Return the bytes of the scratch arrays: the pointers of ``SCRATCH``."""
+        hashing, capacity = self._options.hashing, slabs.capacity
+        weighted = 4 if self._dtype is not None else 0
+        queue = 4 * min(edges, len(slabs.buckets)) if hashing else 0
+        # Buckets that may move: those of all vertices that can have outgrown them, but for the largest vertices.
+        moves = MOVE.size * min(capacity, max(edges, SMALL) + capacity // 16) if hashing else 0
+        return {
+            "existing": weighted * edges,
+            "table": weighted * _table_size(edges),
+            "place": weighted * edges,
+            "queue": queue,
+            "target": queue,
+            "code": queue,
+            "moves": moves,
+            "deferred": 4 * edges if hashing else 0,
+        }
 
     def _alloc(self, size: int) -> Any:
         try:
             return alloc(size)
         except MemoryError as error:
-            raise self.store.out_of_memory(error) from error
+            raise self._budget.out_of_memory(error) from error
 
-    def _insert(self, plan: Plan, raw: UnvalidatedBatch | None, addresses: tuple[int, ...], grant: Grant) -> None:
-        store, edges = self.store, grant.edges
-        scratch = self._scratch(edges)
-        ahead, slabs = 0, grant.need + grant.quota
-        # A small batch may take one slab per edge then: more than it was granted if it was counted what it needs.
-        if grant.least < grant.ample <= store._room and (edges >= CHUNK_FROM or grant.need >= edges):
-            ahead = CHUNK if edges >= CHUNK_FROM else 1
-            slabs += grant.ample - grant.least
-        self._granted = granted = self._granted + (slabs or 1) & LOWER_HALF  # another number with each insertion
-        words = (*addresses, edges, grant.quota, ahead, granted, plan.share)
-        if raw:
-            words += raw.words
-        self._pinned.busy = True
+    # -- batches -------------------------------------------------------------------------------------------------------
+
+    def insert(
+        self, slabs: Slabs, batch: Batch, reservation: Reservation, outcome: Outcome, scratch: ScratchBuffer, start: int
+    ) -> int:
+        """Insert a batch; returns its size."""
+        edges = reservation.edges
+        plan = self._plans.get(("insert", None, edges)) or self._new_plan(slabs, "insert", None, edges)
+        words = INSERTION.values(
+            src=batch.src.data.ptr, dst=batch.dst.data.ptr, weight=_address(batch.weight), guard=_address(batch.guard),
+            status=outcome.status.data.ptr, before=_address(outcome.weight), n=edges, quota=reservation.quota,
+            ahead=reservation.ahead, ticket=reservation.ticket, share=plan.share,
+        )  # fmt: skip
+        self._ticket, self._pinned.busy = reservation.ticket, True
         plan.kernel.launch(scratch.prefix, plan.blocks, words)
-        store._room -= slabs
-        self.behind += 1
+        return edges
 
-    def _scratch(self, edges: int) -> Scratch:
-        """Return memory for the scratch arrays of an insertion; batches share it, as they run one after the other."""
-        if edges <= self._kept_scratch.edges:
-            return self._kept_scratch
-        scratch = self._new_scratch(1 << (edges - 1).bit_length() if edges <= SMALL else edges)
-        if self._may_keep(scratch.edges, scratch.size):
-            self._kept_scratch = scratch
-        return scratch
+    def insert_unvalidated(
+        self, slabs: Slabs, batch: UnvalidatedBatch, reservation: Reservation
+    ) -> Callable[[], Change]:
+        """Check and insert a batch; returns what makes the arrays of its copies and outcome."""
+        edges, variant = reservation.edges, batch.variant
+        plan = self._plans.get(("insert", variant, edges)) or self._new_plan(slabs, "insert", variant, edges)
+        offsets, scratch = plan.offsets, self._cached
+        if edges > scratch.edges:
+            scratch = self._new_scratch(slabs, edges)
+        memory = self._take_memory(offsets)
+        src, dst, weight, status, before = memory.addresses
+        words = INSERTION.values(
+            src=src, dst=dst, weight=weight, guard=0, status=status, before=before, n=edges, quota=reservation.quota,
+            ahead=reservation.ahead, ticket=reservation.ticket, share=plan.share,
+        )  # fmt: skip
+        self._ticket, self._pinned.busy = reservation.ticket, True
+        plan.kernel.launch(scratch.prefix, plan.blocks, words + batch.words)
+        if batch.waits:
+            self._allocate_next(offsets)
+        return LazyChange(edges, variant.mirrored, self._dtype, self._dtype, memory)
 
-    def prepare(self, edges: int) -> None:
-        """Allocate the scratch memory of batches of up to ``edges`` edges ahead of them, if it is such as is kept."""
-        if edges and self._may_keep(edges, sum(self._scratch_sizes(edges))):
-            with suppress(CapacityError):
-                self._scratch(edges)
+    def _take_memory(self, offsets: tuple[int, ...]) -> BatchMemory:
+        """Return memory for the copies and the outcome of a batch: they belong to the caller."""
+        memory, self._next = self._next, NO_MEMORY
+        return memory if memory.offsets is offsets else batch_memory(offsets, self._alloc(offsets[-1]))
 
-    def _may_keep(self, edges: int, size: int) -> bool:
-        small = edges <= SMALL or size * KEPT_SHARE <= self.store.slabs.pool.nbytes
-        return small and self.store.may_keep(size)
+    def _allocate_next(self, offsets: tuple[int, ...]) -> None:
+        """Allocate memory for another batch like this one, if it is small: now, while the device is at work."""
+        if offsets[-1] <= MOST_NEXT and self._budget.limit is None:
+            try:  # suppress() would take half a microsecond
+                self._next = batch_memory(offsets, alloc(offsets[-1]))
+            except MemoryError:
+                return
 
-    @property
-    def scratch_bytes(self) -> int:
-        """Bytes that are kept between batches: scratch memory, and what is laid aside."""
-        return self._kept_scratch.size + self._aside.offsets[-1]
-
-    def _new_scratch(self, edges: int) -> Scratch:
-        sizes = self._scratch_sizes(edges)
-        *offsets, end = _offsets(*sizes)
-        memory = self._alloc(end)
-        addresses = [memory.ptr + offset if size else 0 for offset, size in zip(offsets, sizes, strict=True)]
-        _, table, *_, moves, _ = sizes
-        shared = SCRATCH.pack(
-            *addresses, self._pinned.address, self.store.per_bucket, table // 4, self._chain_limit, moves // 8
-        )
-        return Scratch(edges, end, memory, self._view()[1] + shared)
-
-    def _scratch_sizes(self, edges: int) -> tuple[int, ...]:
-        """Return the bytes of the scratch arrays: those from ``met`` to ``late`` in ``settle.cuh``."""
-        store = self.store
-        weighted = 4 if store.weight_dtype is not None else 0
-        queue = 4 * min(edges, len(store.slabs.buckets)) if store.hashing else 0
-        # Buckets that may move: those of all vertices that can have outgrown them, but for the largest vertices.
-        moves = 8 * min(store.slabs.capacity, max(edges, SMALL) + store.slabs.capacity // 16) if store.hashing else 0
-        late = 4 * edges if store.hashing else 0
-        return weighted * edges, weighted * _table_size(edges), weighted * edges, queue, queue, queue, moves, late
-
-    def delete(self, src: Array, dst: Array, guard: Array | None, status: Array, before: Array | None) -> None:
+    def delete(self, slabs: Slabs, batch: Batch, outcome: Outcome) -> None:
         """Delete a batch."""
-        edges = len(src)
-        self._delete(self._plan("erase", None, edges), None, edges, _addresses(src, dst, guard, status, before))
+        edges = len(batch.src)
+        plan = self._plans.get(("erase", None, edges)) or self._new_plan(slabs, "erase", None, edges)
+        words = DELETION.values(
+            src=batch.src.data.ptr, dst=batch.dst.data.ptr, guard=_address(batch.guard),
+            status=outcome.status.data.ptr, before=_address(outcome.weight), n=edges, share=plan.share,
+        )  # fmt: skip
+        plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words)
 
-    def delete_unvalidated(self, batch: UnvalidatedBatch) -> Held:
-        """The same for a batch that nobody has checked."""
-        edges = batch.size
-        plan = self._plan("erase", batch, edges)
-        space = self._take_space(plan.offsets)
-        src, dst, _, status, before = space.addresses
-        self._delete(plan, batch, edges, (src, dst, 0, status, before))
-        self._lay_aside(batch, plan.offsets)
-        return Held(edges, batch.variant.mirrored, None, self.store.weight_dtype, space)
+    def delete_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch) -> Callable[[], Change]:
+        """Check and delete a batch; returns what makes the arrays of its copies and outcome."""
+        edges, variant = batch.size, batch.variant
+        plan = self._plans.get(("erase", variant, edges)) or self._new_plan(slabs, "erase", variant, edges)
+        offsets = plan.offsets
+        memory = self._take_memory(offsets)
+        src, dst, _, status, before = memory.addresses
+        words = DELETION.values(src=src, dst=dst, guard=0, status=status, before=before, n=edges, share=plan.share)
+        plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
+        if batch.waits:
+            self._allocate_next(offsets)
+        return LazyChange(edges, variant.mirrored, None, self._dtype, memory)
 
-    def _delete(self, plan: Plan, raw: UnvalidatedBatch | None, edges: int, addresses: tuple[int, ...]) -> None:
-        words = (*addresses, edges, plan.share)
-        if raw:
-            words += raw.words
-        plan.kernel.launch(self._view()[1], plan.blocks, words)
-
-    def find(self, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
+    def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""
-        self._find(None, src.data.ptr, dst.data.ptr, len(src), found, weight)
+        edges = len(src)
+        plan = self._plans.get(("find", None, edges)) or self._new_plan(slabs, "find", None, edges)
+        words = QUERY.values(
+            src=src.data.ptr, dst=dst.data.ptr, found=found.data.ptr, result=_address(weight), n=edges, share=plan.share
+        )
+        plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words)
 
-    def find_unvalidated(self, batch: UnvalidatedBatch, found: Array, weight: Array | None) -> None:
-        """The same for a batch that nobody has checked."""
-        self._find(batch, 0, 0, batch.size, found, weight)
+    def find_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch, found: Array, weight: Array | None) -> None:
+        """Check a batch and look it up; invalid edges are not found."""
+        edges, variant = batch.size, batch.variant
+        plan = self._plans.get(("find", variant, edges)) or self._new_plan(slabs, "find", variant, edges)
+        words = QUERY.values(src=0, dst=0, found=found.data.ptr, result=_address(weight), n=edges, share=plan.share)
+        plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
 
-    def _find(
-        self, raw: UnvalidatedBatch | None, src: int, dst: int, edges: int, found: Array, weight: Array | None
-    ) -> None:
-        plan = self._plan("find", raw, edges)
-        words: tuple[int, ...] = (src, dst, found.data.ptr, 0 if weight is None else weight.data.ptr, edges, plan.share)
-        if raw:
-            words += raw.words
-        plan.kernel.launch(self._view()[1], plan.blocks, words)
+    # -- buckets for all vertices --------------------------------------------------------------------------------------
 
-    # -- maintenance ---------------------------------------------------------------------------------------------------
+    def planning_bytes(self, vertices: int) -> int:
+        """Return the bytes of codes, numbers of heads and their running sums."""
+        return (2 + 8 + 8) * vertices
 
-    def count_sources(self, src: Array, guard: Array | None, counts: Array) -> None:
-        """Add the edges per source to ``counts`` (uint32 per vertex)."""
-        self._launch("count_sources", len(src), src, np.int64(len(src)), guard, counts)
-
-    def plan(self, expected: Array, room: float) -> tuple[Array, Array]:
-        """Return encoded (uint16) and plain (int64, 0 without edges) bucket counts per vertex.
-
-        They are for ``room`` times as many edges as ``expected`` (uint32).
-        """
-        n, store = len(expected), self.store
+    def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
+        """Plan buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32); waits for the device."""
+        n = len(expected)
         codes, heads = cupy.empty(n, np.uint16), cupy.empty(n, np.int64)
-        self._launch("plan_buckets", n, expected, np.int64(n), np.float64(store.per_bucket / room),
-            np.int32(store.hashing), codes, heads,
+        self._launch("plan_buckets", n, expected, np.int64(n), np.float64(self._per_bucket / growth),
+            np.int32(self._options.hashing), codes, heads,
         )  # fmt: skip
-        return codes, heads
+        ends = cupy.cumsum(heads)
+        return BucketPlan(codes, heads, ends, int(ends[-1]) if n else 0)
 
-    def write_tables(self, codes: Array, heads: Array, ends: Array, old: Array, vertex: Array, buckets: Array) -> None:
+    def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
         """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
-        planned, size = np.int64(len(heads)), np.int64(len(buckets))
-        self._launch("write_tables", len(buckets), codes, heads, ends, planned, size, old, vertex, buckets)
+        planned, size = np.int64(len(plan.codes)), len(buckets)
+        self._launch(
+            "write_tables", size, plan.codes, plan.heads, plan.ends, planned, np.int64(size), old, vertex, buckets
+        )
 
-    def place_heads(self, owner: Array, heads: Array, ends: Array, total: int) -> None:
-        """Write the owners of the first ``total`` slabs; ``ends`` are the running sums of ``heads``."""
-        self._launch("place_heads", len(heads), heads, ends, np.int64(len(heads)), owner)
+    def place_heads(self, plan: BucketPlan, owner: Array) -> None:
+        """Write the owners of the planned heads."""
+        planned = len(plan.codes)
+        self._launch("place_heads", planned, plan.heads, plan.ends, np.int64(planned), owner)
 
-    def count_slabs(self, slabs: Slabs, bump: int, src: Array, dst: Array, guard: Array | None, fresh: bool) -> int:
+    def counting_bytes(self, slabs: Slabs, bump: int) -> int:
+        """Return the bytes of temporary arrays that counting takes."""
+        return 4 * (bump + len(slabs.buckets))
+
+    def count_sources(self, batch: Batch, counts: Array) -> None:
+        """Add the edges per source to ``counts`` (uint32 per vertex)."""
+        edges = len(batch.src)
+        self._launch("count_sources", edges, batch.src, np.int64(edges), batch.guard, counts)
+
+    def count_batch(self, slabs: Slabs, bump: int, batch: Batch, *, fresh: bool) -> int:
         """Return how many slabs inserting the batch needs at most; waits for the device."""
-        size = bump + len(slabs.buckets)
-        counts, total = cupy.zeros(size, np.uint32), cupy.zeros(1, np.uint64)
-        view, end = self._struct.pack(slabs), np.int64(bump)
-        self._launch("count_edges", len(src), view, end, src, dst, np.int64(len(src)), guard, counts
-        )  # fmt: skip
-        self._launch("sum_slabs", size, view, end, counts, np.int64(size), np.int32(fresh), total
-        )  # fmt: skip
+        counts = cupy.zeros(bump + len(slabs.buckets), np.uint32)
+        view, edges = VIEW.pack(slabs), len(batch.src)
+        self._launch(
+            "count_edges", edges, view, np.int64(bump), batch.src, batch.dst, np.int64(edges), batch.guard, counts
+        )
+        return self._sum_slabs(view, bump, counts, fresh=fresh)
+
+    def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
+        """Return how many slabs besides the ``heads`` moving all edges of ``old`` needs at most; waits."""
+        counts, view = cupy.zeros(heads, np.uint32), VIEW.pack(plan)
+        self._launch("count_moves", old.capacity * old.words, VIEW.pack(old), view, counts)
+        return self._sum_slabs(view, heads, counts, fresh=True)
+
+    def _sum_slabs(self, view: np.void, bump: int, counts: Array, *, fresh: bool) -> int:
+        total = cupy.zeros(1, np.uint64)
+        size = len(counts)
+        self._launch("sum_slabs", size, view, np.int64(bump), counts, np.int64(size), np.int32(fresh), total)
         return int(total[0])
 
     def move_edges(self, old: Slabs, new: Slabs) -> None:
-        """Copy all edges to empty buckets in another pool."""
-        self._launch("move_edges", old.capacity * old.words, self._struct.pack(old), self._struct.pack(new))
+        """Copy all edges to the empty buckets of another pool."""
+        self._launch("move_edges", old.capacity * old.words, VIEW.pack(old), VIEW.pack(new))
 
-    def forget_touched(self) -> None:
-        """Forget what was inserted since the mark."""
-        self._launch("forget_touched", FILL_THREADS, self._view()[0])
-        self.store.slabs.counters[TOUCHED] = 0
+    # -- all storage ---------------------------------------------------------------------------------------------------
 
-    def free_vertices(self, vertices: Array) -> None:
+    def count_edges(self, slabs: Slabs) -> int:
+        """Return the number of edges; waits for the device."""
+        return int(slabs.vertex[1::2].sum(dtype=np.int64))
+
+    def free_vertices(self, slabs: Slabs, vertices: Array) -> None:
         """Free the storage of distinct vertices."""
-        count, view = len(vertices), self._view()[0]
+        count, view = len(vertices), self._packed(slabs)[0]
         sections = cupy.empty(count, np.int64)
         self._launch("count_sections", count, view, vertices, np.int64(count), sections)
         ends = cupy.cumsum(sections)
         self._launch("free_sections", FILL_THREADS, view, vertices, ends, np.int64(count))
         self._launch("forget_vertices", count, view, vertices, np.int64(count))
 
-    def list_free(self, found: Array) -> None:
-        """Fill ``found`` with the free slabs below the bump counter; it has room for exactly them."""
-        cursor = cupy.zeros(1, np.uint32)
-        self._launch("list_free", int(self.store._counters[BUMP]), self._view()[0], found, cursor)
+    def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
+        """Fill ``found`` with the free slabs below ``bump``."""
+        self._launch("list_free", bump, VIEW.pack(slabs), found, cupy.zeros(1, np.uint32))
 
-    def gather(self, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
+    def gather(self, slabs: Slabs, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
         """Write the edges of the i-th vertex from ``offsets[i]`` on."""
         count = len(vertices)
-        parts = max(1, min(256, 8192 // count))
+        split = max(1, min(256, 8192 // count))
         cursor = cupy.zeros(count, np.uint32)
-        self._launch("gather", 32 * count * parts, self._view()[0], vertices, offsets, np.int64(count),
-            np.int64(parts), cursor, dst, weight,
+        self._launch("gather", 32 * count * split, self._packed(slabs)[0], vertices, offsets, np.int64(count),
+            np.int64(split), cursor, dst, weight,
         )  # fmt: skip
 
-    def gather_all(self, offsets: Array, src: Array, dst: Array, weight: Array | None) -> None:
-        """Write all edges; those of vertex v from ``offsets[v]`` on."""
-        cursor = cupy.zeros(self.store.num_vertices, np.uint32)
-        threads = self._tiles(self.store.slabs.capacity)
-        self._launch("gather_all", threads, self._view()[0], offsets, cursor, src, dst, weight)
+    def gather_all(self, slabs: Slabs, num_vertices: int, src: Array, dst: Array, weight: Array | None) -> None:
+        """Write all edges, ordered by source."""
+        offsets, cursor = cupy.zeros(num_vertices + 1, np.int64), cupy.zeros(num_vertices, np.uint32)
+        degrees = slabs.vertex[1 : 2 * num_vertices : 2].copy()
+        cupy.cumsum(degrees, dtype=np.int64, out=offsets[1:])
+        threads = self._tiles(slabs.capacity)
+        self._launch("gather_all", threads, self._packed(slabs)[0], offsets, cursor, src, dst, weight)
 
-    def gather_touched(self, count: int, src: Array, dst: Array, weight: Array | None) -> int:
+    def gather_touched(self, slabs: Slabs, count: int, src: Array, dst: Array, weight: Array | None) -> int:
         """Write the edges inserted since the mark, from ``count`` slabs; return their number (waits for it)."""
         cursor = cupy.zeros(1, np.uint64)
-        self._launch("gather_touched", self._tiles(count), self._view()[0], cursor, src, dst, weight)
+        self._launch("gather_touched", self._tiles(count), self._packed(slabs)[0], cursor, src, dst, weight)
         return int(cursor[0])
+
+    def forget_touched(self, slabs: Slabs) -> None:
+        """Forget which edges were inserted since the mark."""
+        self._launch("forget_touched", FILL_THREADS, self._packed(slabs)[0])
+        slabs.counters[TOUCHED] = 0

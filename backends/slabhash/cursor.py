@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from suricate.backends.slabhash.layout import MANTISSA_BITS, SEVERAL, TOUCHED
+from suricate.backends.slabhash.layout import (
+    HASH_FACTOR,
+    HASH_SHIFT,
+    MANTISSA_BITS,
+    MIX_FACTOR,
+    MIX_SHIFT,
+    SEVERAL,
+    TOUCHED,
+)
 from suricate.backends.slabhash.vector import match8, prefetch, trailing_zeros
+from suricate.jit import inner
 from suricate.types import EMPTY
 
 KEY_EMPTY = np.uint32(EMPTY)
@@ -14,48 +22,48 @@ LEADING_ONE = 1 << MANTISSA_BITS
 AHEAD = 8  # buckets ahead at which the second slab is prefetched
 
 
-@njit(inline="always")
+@inner
 def decode(code):
     """Return the bucket count that a code stands for."""
     exponent, mantissa = np.int64(code) >> MANTISSA_BITS, np.int64(code) & (LEADING_ONE - 1)
     return (mantissa | LEADING_ONE) << (exponent - 1) if exponent else mantissa
 
 
-@njit(inline="always")
+@inner
 def head_place(u):
     """Return the index in ``vertex`` of the head word of ``u``."""
     return np.uint64(2) * np.uint64(u)
 
 
-@njit(inline="always")
+@inner
 def degree_place(u):
     """Return the index in ``vertex`` of the degree of ``u``."""
     return np.uint64(2) * np.uint64(u) + np.uint64(1)
 
 
-@njit(inline="always")
+@inner
 def first_slab(word):
     """Return the first slab that a head word, which is not EMPTY, names."""
     return np.int64(word) & (SEVERAL - 1)
 
 
-@njit(inline="always")
+@inner
 def bucket_count(g, u):
     """Return the number of buckets of ``u``; 1 without storage."""
     return decode(g.buckets[u])
 
 
-@njit(inline="always")
+@inner
 def bucket_of(v, count):
     """Return the bucket, below ``count``, of destination ``v``: multiply, mix, scale."""
-    h = (np.int64(v) * 0x9E3779B1) & 0xFFFFFFFF
-    h ^= h >> 15
-    h = (h * 0x85EBCA77) & 0xFFFFFFFF
-    h ^= h >> 13
+    h = (np.int64(v) * HASH_FACTOR) & 0xFFFFFFFF
+    h ^= h >> HASH_SHIFT
+    h = (h * MIX_FACTOR) & 0xFFFFFFFF
+    h ^= h >> MIX_SHIFT
     return (h * count) >> 32
 
 
-@njit(inline="always")
+@inner
 def match_words(g, base, v):
     """Return a mask whose low ``g.keys`` bits are the key slots that hold ``v``, of the slab with first word ``base``.
 
@@ -68,13 +76,13 @@ def match_words(g, base, v):
     return low | match8(g.pool, base + third, v) << 16 | match8(g.pool, base + third + (third >> 1), v) << 24
 
 
-@njit(inline="always")
+@inner
 def degree(g, u):
     """Return the number of out-edges of ``u``."""
     return np.int64(g.vertex[degree_place(u)])
 
 
-@njit(inline="always")
+@inner
 def units(g, u):
     """Return the number of buckets; 0 for a vertex without storage.
 
@@ -84,7 +92,7 @@ def units(g, u):
     return np.int64(0) if g.vertex[head_place(u)] == KEY_EMPTY else count
 
 
-@njit(inline="always")
+@inner
 def first(g, u, k):
     """Return the cursor at the head slab of bucket ``k``.
 
@@ -102,40 +110,40 @@ def first(g, u, k):
     return head
 
 
-@njit(inline="always")
+@inner
 def begin(g, c):
     """Return the first key slot of slab ``c``."""
     return c * g.words
 
 
-@njit(inline="always")
+@inner
 def end(g, c):
     """Return one past the last used key slot of slab ``c``: EMPTY is at the tail only."""
     base = c * g.words
     return base + trailing_zeros(match_words(g, base, KEY_EMPTY) | (1 << g.keys))
 
 
-@njit(inline="always")
+@inner
 def following(g, c):
     """Return the next slab of the bucket, or -1."""
     after = g.pool[np.uint64(c * g.words + g.keys)]
     return np.int64(-1) if after == KEY_EMPTY else np.int64(after)
 
 
-@njit(inline="always")
+@inner
 def key(g, i):
     """Return the word in slot ``i``."""
     return g.pool[np.uint64(i)]
 
 
-@njit(inline="always")
+@inner
 def weight(g, i):
     """Return the weight of slot ``i``."""
     wide = g.weight.itemsize >> 3
     return g.weight[np.uint64((i + (i & (g.words - 1)) * wide + g.weight_offset) >> wide)]
 
 
-@njit
+@inner
 def find(g, u, v):
     """Return the slot of edge ``(u, v)``, or -1."""
     s = np.int64(g.vertex[head_place(u)])
@@ -153,25 +161,25 @@ def find(g, u, v):
         s = np.int64(after)
 
 
-@njit(inline="always")
+@inner
 def updated_count(g):
     """Return the number of slabs that were inserted into since the mark."""
     return np.int64(g.counters[TOUCHED])
 
 
-@njit(inline="always")
+@inner
 def updated_segment(g, i):
     """Return the cursor at the ``i``-th slab that was inserted into since the mark."""
     return np.int64(g.touched[np.uint64(i)])
 
 
-@njit(inline="always")
+@inner
 def segment_owner(g, c):
     """Return the vertex whose edges slab ``c`` holds; EMPTY if it is free."""
     return g.owner[np.uint64(c)]
 
 
-@njit(inline="always")
+@inner
 def is_fresh(g, i):
     """Return whether the key in slot ``i`` was inserted since the mark."""
     slab = np.uint64(i) >> np.uint64(trailing_zeros(g.words))

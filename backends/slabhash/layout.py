@@ -17,30 +17,45 @@ from suricate.devices import Array
 
 SLAB_BYTES = (32, 64, 128)
 
-# Places in the array of counters (uint32[NUM_COUNTERS]); others belong to one insertion on CUDA: see slab_layout.cuh.
+# Places in the array of counters, uint32[NUM_COUNTERS].
 BUMP = 0  #: slabs below this index are or were in use
 LISTED = 1  #: length of the list of free slabs
 TAKEN = 2  #: how many of the list were taken again
 FREED = 3  #: free slabs below BUMP that are not in the list (yet)
-WANTED = 4  #: slabs that re-buckets asked for in vain
+DENIED = 4  #: slabs whose allocation was denied during rehashing
 TOUCHED = 5  #: length of the list of slabs that were inserted into since the mark
-ARRIVED = 32  #: CUDA: grid-wide barrier, apart from the others, as blocks poll it while they count
-REFUSED = 33  #: CUDA: number of the last call whose batch was refused in the kernel that was to apply it
-ENDED = 34  #: CUDA: the barrier that ends an insertion
-UNDONE = 35  #: CUDA: whether an insertion has more to do behind it
+# CUDA, within one insertion; zero before and after it.
+QUEUED = 6  #: vertices to rehash
+DEFERRALS = 7  #: edges deferred until their vertex has more buckets
+MOVES = 8  #: buckets to move
+EXISTING = 9  #: edges that were there already
+SPENT = 12  #: slabs that rehashing has reserved, 64 bits
+HEADS = 14  #: heads among them
+# CUDA, grid-wide barriers, apart from the others, as blocks poll them while they count; each with a word beside it.
+ARRIVED = 32  #: the barriers inside an insertion or deletion
+REJECTED = 33  #: number of the last call whose batch was rejected by the kernel that was to apply it
+ENDED = 34  #: the barrier that ends an insertion
+EPILOGUE = 35  #: whether the insertion needs its epilogue; zero between batches
 NUM_COUNTERS = 64
-OWN = [6, 7, 8, 9, 12, 13, 14, UNDONE]  #: CUDA: zero between batches
+BATCH_COUNTERS = (QUEUED, DEFERRALS, MOVES, EXISTING, SPENT, SPENT + 1, HEADS, EPILOGUE)  #: zero between batches
+BARRIER_FLAG = 1 << 31  #: of the counter of a barrier: flips with every barrier
 
 SEVERAL = 1 << 31  #: flag of a head word: the vertex has more than one bucket
 MAX_SLABS = SEVERAL - 2
-
-# A bucket code is a bucket count in 10 bits: exact up to 63, then 5 bits behind the leading one, and an exponent.
-MANTISSA_BITS = 5
-QUEUED_FLAG = 1 << 15  #: CUDA: of a code, while the vertex waits to be re-bucketed
-GROWTH = 1.7  #: a vertex is re-bucketed when it has this many times the edges that its buckets are sized for ...
-GROWTH_ROOM = 1.5  #: ... and gets buckets for this many times its edges
-FLAG_CHAIN = 3  #: below this many slabs nothing is looked at
 LISTED_BIT = 1 << 31  #: of a word of ``fresh``: the slab is in the list of touched ones
+
+# A bucket code is a bucket count in 10 bits: exact below 64, then MANTISSA_BITS after the leading one, and an exponent.
+MANTISSA_BITS = EXPONENT_BITS = 5
+QUEUED_FLAG = 1 << 15  #: CUDA: of a code, while the vertex waits to be rehashed
+
+# The bucket of a destination: multiply, shift and mix, multiply, shift and mix, scale.
+HASH_FACTOR, HASH_SHIFT = 0x9E3779B1, 15
+MIX_FACTOR, MIX_SHIFT = 0x85EBCA77, 13
+
+REHASH_CHAIN = 3  #: a vertex is checked when one of its chains grows to so many slabs,
+LONG_CHAIN = 1.5  #: on CUDA: and holds this many times the keys that a bucket may grow to,
+REHASH_AT = 1.7  #: and rehashed when it has this many times the edges that its buckets are sized for;
+REHASH_GROWTH = 1.5  #: it gets buckets for this many times its edges
 
 
 @dataclass(frozen=True)
@@ -122,6 +137,11 @@ class Slabs(NamedTuple):
     keys: int
     weight_words: int
     weight_offset: int
+
+
+_NONE = np.zeros(0, np.uint32)
+#: no arrays, of the dtypes that they have
+NO_SLABS = Slabs(_NONE, _NONE, _NONE, np.zeros(0, np.uint16), _NONE, _NONE, _NONE, _NONE, 0, 0, 0, 0, 0, 0)
 
 
 class SlabView(NamedTuple):

@@ -1,75 +1,158 @@
-"""The CUDA programs of ``slabhash``: what is put in front of each source, and the structs that its kernels take.
+"""The CUDA programs of ``slabhash``: the structs that its kernels take, and the constants that Python and C++ share.
 
-Needs no CuPy and no GPU, so that everything can be compiled anywhere.
+All of it is written once, here and in ``layout.py``, and put in front of each source. Needs no CuPy and no GPU, so that
+everything can be compiled anywhere.
 """
 
 from __future__ import annotations
 
-import struct
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from suricate.backends.slabhash import layout
 from suricate.backends.slabhash.layout import Geometry, macros
 from suricate.cuda.ingest import Variant, sample_variants
 from suricate.cuda.program import Program
-from suricate.cuda.structs import view_struct
+from suricate.cuda.structs import Struct, constants, enum, named, view_struct
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent / "device"
+BLOCK, LANES = 256, 32  # threads of a block, lanes of a warp
 INSERT_BLOCKS = 4  # per multiprocessor, all resident: limits the registers of an insertion
-PART = 8  # buckets of a vertex that a tile frees
+SECTION_BUCKETS = 8  # buckets of a vertex that a tile frees
+NO_LIMIT = 0xFFFFFFFF
 
-# What is in the structs of insert.cu (settle.cuh), delete.cu and find.cu.
-SCRATCH = struct.Struct("=9Qd3I4x")
-INSERTION = struct.Struct("=6Qq4I")
-DELETION = struct.Struct("=5Q2q")
-QUERY = struct.Struct("=4Q2q")
+COUNTERS = (
+    "BUMP", "LISTED", "TAKEN", "FREED", "DENIED", "TOUCHED", "QUEUED", "DEFERRALS", "MOVES", "EXISTING", "SPENT",
+    "HEADS", "ARRIVED", "REJECTED", "ENDED", "EPILOGUE",
+)  # fmt: skip
+LAYOUT = (
+    "BARRIER_FLAG", "SEVERAL", "LISTED_BIT", "MANTISSA_BITS", "EXPONENT_BITS", "QUEUED_FLAG", "HASH_FACTOR",
+    "HASH_SHIFT", "MIX_FACTOR", "MIX_SHIFT", "REHASH_CHAIN", "LONG_CHAIN", "REHASH_AT", "REHASH_GROWTH",
+)  # fmt: skip
+LAUNCH = ("BLOCK", "INSERT_BLOCKS", "SECTION_BUCKETS", "NO_LIMIT")
+
+#: All arrays of a store: pointers to them, the same for all stores.
+VIEW = view_struct(layout.NO_SLABS)
+
+#: A bucket to move, of the vertex at place ``item`` of the queue.
+MOVE = Struct("Move", {"item": "uint32_t", "bucket": "uint32_t"})
+
+#: What the insertions of a store have in common: scratch arrays for up to n edges, options, and where to send counters.
+SCRATCH = Struct(
+    "Scratch",
+    {
+        "existing": "uint32_t*",  # weighted stores: [n]: indices of the edges that were there already; see reweigh.cuh
+        "table": "uint32_t*",  # weighted stores: [table_size], a power of two, at least 2 n
+        "place": "uint32_t*",  # weighted stores: [n]
+        "queue": "uint32_t*",  # [vertices]: those to rehash; null: buckets are fixed
+        "target": "uint32_t*",  # like queue: first of the new heads, EMPTY if the vertex stays where it is
+        "code": "uint32_t*",  # like queue: encoded new bucket count
+        "moves": "Move*",  # [most_moves]
+        "deferred": "uint32_t*",  # [n]: indices of the deferred edges
+        "pinned": "uint64_t*",  # [3] in host memory; see send_counts()
+        "per_bucket": "double",
+        "table_size": "uint32_t",
+        "limit": "uint32_t",  # slabs of a chain beyond which an edge is deferred
+        "most_moves": "uint32_t",
+    },
+)
+#: An insertion: its edges [n], weights and outcome. A warp takes ``share`` edges at a time, and ``ahead`` new slabs: if
+#: not 0, lanes take a slab for a vertex without storage before they know whether another lane is first.
+INSERTION = Struct(
+    "Insertion",
+    {
+        "src": "uint32_t*",
+        "dst": "uint32_t*",
+        "weight": "bits_t*",
+        "guard": "const uint32_t*",  # validated batches: null, or not zero: nothing is to be changed
+        "status": "uint8_t*",
+        "before": "bits_t*",
+        "n": "long long",
+        "quota": "uint32_t",  # slabs that rehashing may use
+        "ahead": "uint32_t",
+        "ticket": "uint32_t",  # sent with the counters, so that the host knows which batches they include
+        "share": "uint32_t",
+    },
+    base=SCRATCH,
+)
+#: A deletion: its edges [n] and outcome.
+DELETION = Struct(
+    "Deletion",
+    {
+        "src": "uint32_t*",
+        "dst": "uint32_t*",
+        "guard": "const uint32_t*",  # as in an insertion
+        "status": "uint8_t*",
+        "before": "bits_t*",
+        "n": "long long",
+        "share": "long long",
+    },
+)
+#: A query: edges [n], whether they were found, and the weights of those that were.
+QUERY = Struct(
+    "Query",
+    {
+        "src": "const uint32_t*",
+        "dst": "const uint32_t*",
+        "found": "uint8_t*",
+        "result": "bits_t*",
+        "n": "long long",
+        "share": "long long",
+    },
+)
+BATCHES = {"insert": ("insert.cu", INSERTION), "erase": ("delete.cu", DELETION), "find": ("find.cu", QUERY)}
+
+
+def declarations(shape: Geometry) -> str:
+    """Return what is generated from ``layout.py``: the places of counters, constants, and ``bits_t``, a weight's bits.
+
+    Without weights ``bits_t`` is never read or written.
+    """
+    bits = {0: "uint8_t", 1: "uint32_t", 2: "uint64_t"}[shape.weight_words]
+    return "\n".join([enum("", named(layout, *COUNTERS)), constants(named(layout, *LAYOUT)), f"typedef {bits} bits_t;"])
 
 
 @cache
-def backend_programs(
-    shape: Geometry, declaration: str, in_flight: int = 2, variant: Variant | None = None
-) -> dict[str, Program]:
+def prelude(shape: Geometry) -> str:
+    """Return what is put in front of the sources."""
+    launch = {name: globals()[name] for name in LAUNCH}
+    structs = (struct.declaration for struct in (MOVE, SCRATCH, INSERTION, DELETION, QUERY))
+    return "\n".join([declarations(shape), constants(launch), VIEW.declaration, *structs])
+
+
+@cache
+def backend_programs(shape: Geometry, in_flight: int = 2, variant: Variant | None = None) -> dict[str, Program]:
     """Return the programs of the backend by source file; with a ``variant``, those that take unvalidated batches of it.
 
     They are the same for all stores of this layout, so that kernels are looked up once.
     """
-    defines: dict[str, int | str] = {**macros(shape), "RAW": int(variant is not None)}
-    own = {
-        "insert.cu": {
-            "BLOCKS_PER_SM": INSERT_BLOCKS,
-            "SCRATCH_BYTES": SCRATCH.size,
-            "BATCH_BYTES": SCRATCH.size + INSERTION.size,
-        },
-        "delete.cu": {"BATCH_BYTES": DELETION.size},
-        "find.cu": {"IN_FLIGHT": in_flight, "BATCH_BYTES": QUERY.size},
-    }
-    if variant is None:
-        own["maintain.cu"] = {"PART_BUCKETS": PART}
-    else:
+    defines: dict[str, int | str] = {**macros(shape), "UNVALIDATED": int(variant is not None)}
+    if variant is not None:
         defines.update(variant.defines())
+    sources = ["insert.cu", "delete.cu", "find.cu"] + ["maintain.cu"] * (variant is None)
     return {
         name: Program(
-            HERE / name,
-            declaration,
-            tuple({**defines, **more}.items()),
+            FOLDER / name,
+            prelude(shape),
+            tuple({**defines, **({"IN_FLIGHT": in_flight} if name == "find.cu" else {})}.items()),
             cooperative=name == "insert.cu" or (name == "delete.cu" and variant is not None),
         )
-        for name, more in own.items()
+        for name in sources
     }
 
 
 def programs(store: Any) -> list[Program]:
     """Return a representative set of the programs for a store of this layout (of either device); needs no CuPy."""
-    declaration, held = view_struct(store.slabs).declaration, store.weight_dtype
+    held = store.weight_dtype
     plain, weighted = sample_variants(None), [] if held is None else sample_variants(held.name)
 
     def of(variant: Variant, *sources: str) -> list[Program]:
-        found = backend_programs(store.geometry, declaration, variant=variant)
+        found = backend_programs(store.geometry, variant=variant)
         return [found[source] for source in sources]
 
     return [
-        *backend_programs(store.geometry, declaration).values(),
+        *backend_programs(store.geometry).values(),
         *of((weighted or plain)[0], "insert.cu"),
         *of(plain[0], "delete.cu", "find.cu"),
         *of(plain[1], "find.cu"),

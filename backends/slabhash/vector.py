@@ -1,14 +1,11 @@
-"""What the CPU kernels are built with: their decorator, and four machine operations that Numba has no name for."""
+"""Machine operations of the CPU loops that Numba has no name for."""
 
 from __future__ import annotations
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-
-#: compiles a kernel that allocates nothing: without Numba's reference counts, which take five times as long as an edge
-kernel = njit(cache=True, nogil=True, _nrt=False)
 
 
 def _address(context, builder, array_type, array, index):

@@ -20,7 +20,6 @@ typedef WEIGHT_T weight_t;
 //   Copies       where the copies of a batch go,
 //   Unvalidated  a batch as the caller gave it.
 INGEST_DECLARATIONS
-using Raw = Unvalidated;
 
 template <class T>
 __device__ __forceinline__ constexpr bool is_signed(T) {

@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from suricate import types
 from suricate.notice import compiling
 
 HERE = Path(__file__).parent
+SENTINELS, STATUSES = ("EMPTY", "TOMBSTONE"), ("UNCHANGED", "NEW", "REPLACED", "REMOVED")  #: of ``suricate.types``
 
 C_TYPES = {
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short",
@@ -59,8 +61,16 @@ class Program:
     def text(self) -> str:
         """The source text handed to NVRTC; holds a digest of all headers, so that caches notice a changed one."""
         macros = "".join(f"#define {name} {value}\n" for name, value in self.defines)
-        headers = _headers_digest(self.include_dirs)
-        return f'// headers {headers}\n{macros}#include "suricate.cuh"\n{self.prelude}\n{self.source.read_text()}'
+        return "\n".join(
+            [
+                f"// headers {_headers_digest(self.include_dirs)}",
+                f'{macros}#include "suricate.cuh"',
+                *(f"constexpr uint32_t {name} = {getattr(types, name)}u;" for name in SENTINELS),
+                *(f"constexpr uint8_t {name} = {getattr(types, name)};" for name in STATUSES),
+                self.prelude,
+                self.source.read_text(),
+            ]
+        )
 
     @property
     def options(self) -> tuple[str, ...]:

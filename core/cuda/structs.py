@@ -7,7 +7,7 @@ and what a launch packs comes from the same object, so the two cannot differ. Ne
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -68,11 +68,23 @@ class Struct:
     def packer(self) -> struct.Struct:
         """Packs one value per field, in order; pointers as integers."""
         fields, size, _ = self._layout
-        parts, end = ["="], 0
-        for offset, code in fields:
-            parts.append(f"{offset - end}x{code}")
-            end = offset + struct.calcsize(f"={code}")
-        return struct.Struct("".join([*parts, f"{size - end}x"]))
+        return _packer(fields, size)
+
+    @cached_property
+    def values(self) -> Callable[..., tuple]:
+        """Returns the values of its own fields, all given by keyword, in the order that the packer takes them.
+
+        Generated, like the methods of a NamedTuple: a plain call, as every small batch makes it.
+        """
+        names = ", ".join(self.own)
+        return eval(f"lambda *, {names}: ({names},)")
+
+    @cached_property
+    def own_packer(self) -> struct.Struct:
+        """Packs the values of its own fields, to be put behind those of the base."""
+        start = self.base.size if self.base else 0
+        fields, size, _ = self._layout
+        return _packer([(offset - start, code) for offset, code in fields if offset >= start], size - start)
 
     @property
     def size(self) -> int:
@@ -85,6 +97,21 @@ class Struct:
         fields, size, _ = self._layout
         offsets, codes = zip(*fields, strict=True)
         return np.dtype({"names": [*self.fields], "formats": codes, "offsets": offsets, "itemsize": size})
+
+
+def _packer(fields: Iterable[tuple[int, str]], size: int) -> struct.Struct:
+    """Return the packer of fields at these offsets."""
+    parts, end = ["="], 0
+    for offset, code in fields:
+        parts.append(f"{offset - end}x{code}")
+        end = offset + struct.calcsize(f"={code}")
+    return struct.Struct("".join([*parts, f"{size - end}x"]))
+
+
+def joined(*packers: struct.Struct) -> struct.Struct:
+    """Return the packer of structs that lie one behind the other, each of them a multiple of 8 bytes."""
+    assert not any(packer.size % 8 for packer in packers)
+    return struct.Struct("=" + "".join(packer.format.removeprefix("=") for packer in packers))
 
 
 def _code(kind: str) -> str:
@@ -100,6 +127,11 @@ def enum(name: str, members: Mapping[str, int]) -> str:
 def constants(values: Mapping[str, int | float]) -> str:
     """Return C++ constants: ``uint32_t`` for integers (``uint64_t`` beyond 32 bits), ``float`` for floats."""
     return "\n".join(f"constexpr {_literal(name, value)};" for name, value in values.items())
+
+
+def named(source: Any, *names: str) -> dict[str, Any]:
+    """Return attributes of a module by name: what :func:`enum` and :func:`constants` take."""
+    return {name: getattr(source, name) for name in names}
 
 
 def _literal(name: str, value: float) -> str:
@@ -145,6 +177,7 @@ def view_prelude(view: StoreView) -> str:
     }
     lines = [f"#define {name} {value}" for name, value in macros.items()]
     lines.append(f"typedef {c_type(view.weight_dtype or np.int32)} weight_t;")
+    lines.append(view.declarations)
     lines.append(view_struct(view.data).declaration)
     lines.append(f'#include "{view.header.name}"')
     agreed = {"(SCAN_LANES > 0)": view.can_scan, "HAS_UPDATED": view.has_updated}

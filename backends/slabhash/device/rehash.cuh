@@ -1,45 +1,13 @@
-// What follows every insertion in the same launch, and mostly finds nothing to do: vertices whose chains have grown move
-// to more buckets, then deferred edges are inserted. All blocks are resident and synchronise with each other.
+// Rehashing, a part of the insertion's epilogue: vertices whose chains have grown move to more buckets. All blocks are
+// resident and synchronise with each other.
 #pragma once
-#include "slabs.cuh"
-
-// A bucket to move, of the vertex at place `item` of the queue.
-struct Move {
-    uint32_t item, bucket;
-};
-
-// What the insertions of a store have in common, packed by cuda.py: scratch arrays for up to n edges, options, and where to
-// send counters.
-struct Scratch {
-    uint32_t* met;      // weighted stores: uint32[n]: indices of the edges that were there already; see reweigh.cuh
-    uint32_t* table;    // weighted stores: uint32[table_size], a power of two, at least 2 n
-    uint32_t* place;    // weighted stores: uint32[n]
-    uint32_t* queue;    // uint32[vertices]: those to re-bucket; null: buckets are fixed
-    uint32_t* target;   // like queue: first of the new heads, EMPTY if the vertex stays where it is
-    uint32_t* code;     // like queue: encoded new bucket count
-    Move* moves;        // [most_moves]
-    uint32_t* late;     // uint32[n]: indices of the deferred edges
-    uint64_t* mirror;   // [3] in host memory; see send_counts()
-    double per_bucket;
-    uint32_t table_size, limit, most_moves;
-};
-
-// An insertion: its edges uint32[n], weights and outcome. A warp takes `share` edges at a time, and `ahead` new slabs: if not 0,
-// lanes take a slab for a vertex without storage before they know whether another lane is first. Packed by cuda.py.
-struct Insertion : Scratch {
-    uint32_t* src;
-    uint32_t* dst;
-    bits_t* weight;
-    const uint32_t* guard;  // RAW 0: null, or not zero: nothing is to be changed
-    uint8_t* status;
-    bits_t* before;
-    long long n;
-    uint32_t quota;  // slabs that moves may use
-    uint32_t ahead, granted, share;
-};
+#include "barrier.cuh"
+#include "chain.cuh"
+#include "move.cuh"
 
 // Inclusive sum over the lanes of the warp.
-template <class T> __device__ __forceinline__ T warp_sum(T x) {
+template <class T>
+__device__ __forceinline__ T warp_scan(T x) {
     for (int d = 1; d < 32; d <<= 1) {
         T below = __shfl_up_sync(WARP, x, d);
         if ((threadIdx.x & 31) >= d) x += below;
@@ -48,8 +16,9 @@ template <class T> __device__ __forceinline__ T warp_sum(T x) {
 }
 
 // Warp: give each lane `x` places of a counter; returns the first. One atomic, by the lane that knows the sum.
-template <class T> __device__ __forceinline__ T claim(T* counter, T x) {
-    const T sum = warp_sum(x);
+template <class T>
+__device__ __forceinline__ T reserve(T* counter, T x) {
+    const T sum = warp_scan(x);
     T base = 0;
     if ((threadIdx.x & 31) == 31 && sum) base = atomicAdd(counter, sum);
     return __shfl_sync(WARP, base, 31) + sum - x;
@@ -69,48 +38,48 @@ __device__ __forceinline__ void list_moves(const Insertion& b, uint32_t item, ui
 }
 
 // Warp: choose the new heads of those of the queued vertices from `first` on, one per lane, that have outgrown their
-// buckets (others have keys that collide), and list those, as far as the list goes. A vertex claims its slabs, heads and
-// what may overflow, from the quota: slabs that insertions count on are never taken. Heads are contiguous, so they come
-// from the end of the pool, which moves on when all are planned (see settle).
+// buckets (others have keys that collide), and list the buckets to move, as far as the list goes. A vertex reserves its
+// slabs, heads and what may overflow, from the quota: slabs that insertions count on are never taken. Heads are
+// contiguous, so they come from the end of the pool, which moves on when all are planned (see rehash()).
 __device__ void plan_moves(const View& g, const Insertion& b, long long first, uint32_t queued) {
     const uint32_t item = uint32_t(first) + (threadIdx.x & 31);
     const bool there = item < queued;
     uint32_t old = 0, heads = 0, edges = 0;
     if (there) {
-        const uint32_t v = b.queue[item], buckets = table_of(g, v).buckets;
+        const uint32_t v = b.queue[item], buckets = buckets_of(g, v).count;
         edges = *degree_word(g, v);  // with those that are deferred
-        const uint32_t code = bucket_code(uint32_t(ceil(edges * GROWTH_ROOM / b.per_bucket)));
+        const uint32_t code = bucket_code(uint32_t(ceil(edges * double(REHASH_GROWTH) / b.per_bucket)));
         b.code[item] = code;
         if (outgrown(edges, buckets, float(b.per_bucket))) {
             old = buckets;
             heads = bucket_count(code);
         }
     }
-    const uint32_t place = claim(g.counters + WORK, old);
+    const uint32_t place = reserve(g.counters + MOVES, old);
     const uint32_t listed = min(old, b.most_moves - min(place, b.most_moves));
     const uint64_t need = heads && listed == old ? heads + edges / SLAB_KEYS : 0u;
-    const uint64_t spent = claim(reinterpret_cast<uint64_t*>(g.counters + SPENT), need);
+    const uint64_t spent = reserve(reinterpret_cast<uint64_t*>(g.counters + SPENT), need);
     const bool granted = need && spent + need <= b.quota;
-    const uint64_t at = uint64_t(g.counters[BUMP]) + claim(g.counters + HEADS, granted ? heads : 0u);
+    const uint64_t at = uint64_t(g.counters[BUMP]) + reserve(g.counters + HEADS, granted ? heads : 0u);
     const bool fits = granted && at + heads <= uint64_t(g.capacity);
     if (granted && !fits && at < uint64_t(g.capacity)) atomicAdd(g.counters + FREED, uint32_t(g.capacity - at));
-    claim(g.counters + WANTED, need && !fits ? uint32_t(min(need, uint64_t(1) << 20)) : 0u);
+    reserve(g.counters + DENIED, need && !fits ? uint32_t(min(need, uint64_t(1) << 20)) : 0u);
     if (there) b.target[item] = fits ? uint32_t(at) : EMPTY;
     list_moves(b, item, place, listed);
 }
 
 // Mover: do move `p`, if it is `there`: write the owners of the bucket's share of the new heads, and move the edges to them,
-// slab by slab; what they leave is freed. The warp together; returns how many slabs it freed.
+// slab by slab; the old slabs are freed. The warp together; returns how many slabs it freed.
 __device__ __forceinline__ uint32_t move_bucket(const View& g, const Mover& m, const Insertion& b, bool there, long long p) {
     uint32_t v = 0, target = 0, heads = 1, slab = EMPTY, freed = 0;
     const Move move = there ? b.moves[p] : Move{0, 0};
     if (there && (target = b.target[move.item]) != EMPTY) {
         v = b.queue[move.item];
         heads = bucket_count(b.code[move.item]);
-        const Table old = table_of(g, v);
+        const Buckets old = buckets_of(g, v);
         slab = old.head + move.bucket;
-        const uint32_t end = uint32_t(uint64_t(heads) * (move.bucket + 1) / old.buckets);
-        for (uint32_t k = uint32_t(uint64_t(heads) * move.bucket / old.buckets) + m.lane; k < end; k += KEY_LANES)
+        const uint32_t end = uint32_t(uint64_t(heads) * (move.bucket + 1) / old.count);
+        for (uint32_t k = uint32_t(uint64_t(heads) * move.bucket / old.count) + m.lane; k < end; k += KEY_LANES)
             g.owner[target + k] = v;
     }
     while (__any_sync(WARP, slab != EMPTY)) {
@@ -123,8 +92,8 @@ __device__ __forceinline__ uint32_t move_bucket(const View& g, const Mover& m, c
     return freed;
 }
 
-// Re-bucket the queued vertices; all blocks together. Four grid-wide barriers.
-__device__ __noinline__ void settle(const View& g, const Insertion& b) {
+// Grid: rehash the queued vertices. Four grid-wide barriers.
+__device__ __noinline__ void rehash(const View& g, const Insertion& b) {
     const Mover m;
     const uint32_t queued = load_word(g.counters + QUEUED);
     if (!queued) return;
@@ -137,7 +106,7 @@ __device__ __noinline__ void settle(const View& g, const Insertion& b) {
     }
     grid_barrier(g);
 
-    const uint32_t work = min(load_word(g.counters + WORK), b.most_moves);
+    const uint32_t work = min(load_word(g.counters + MOVES), b.most_moves);
     uint32_t freed = 0;
     for (long long first = warp_index() * MOVERS; first < work; first += warp_count() * MOVERS)
         freed += move_bucket(g, m, b, first + m.index() < work, first + m.index());
@@ -146,7 +115,7 @@ __device__ __noinline__ void settle(const View& g, const Insertion& b) {
 
     for (long long item = thread_index(); item < queued; item += grid_size()) {
         const uint32_t v = b.queue[item], target = b.target[item];
-        const uint32_t code = target == EMPTY ? g.buckets[v] & 0x7FFFu : b.code[item];
+        const uint32_t code = target == EMPTY ? g.buckets[v] & (QUEUED_FLAG - 1u) : b.code[item];
         if (target != EMPTY) *head_word(g, v) = bucket_count(code) > 1 ? target | SEVERAL : target;
         g.buckets[v] = (unsigned short)code;
     }

@@ -1,7 +1,7 @@
 // Cursor of slabhash: the CUDA twin of cursor.py. Units are buckets, slots are words of the pool, segments are slabs.
 // SLAB_LANES lanes read a slab with LANE_WORDS words each. Nothing here synchronises lanes.
 #pragma once
-#include "slab_layout.cuh"
+#include "layout.cuh"
 
 #define SCAN_LANES SLAB_LANES
 #define HAS_UPDATED 1
@@ -9,8 +9,8 @@
 __device__ __forceinline__ uint32_t degree(const View& g, uint32_t u) { return *degree_word(g, u); }
 
 __device__ __forceinline__ uint32_t units(const View& g, uint32_t u) {
-    const Table table = table_of(g, u);
-    return table.head == EMPTY ? 0u : table.buckets;
+    const Buckets buckets = buckets_of(g, u);
+    return buckets.head == EMPTY ? 0u : buckets.count;
 }
 
 __device__ __forceinline__ weight_t weight(const View& g, long long slot) {
@@ -21,7 +21,7 @@ __device__ __forceinline__ weight_t weight(const View& g, long long slot) {
 // Call f for the edges in the words that lane `q` of a tile loads from the slab whose first word is `base`, of those that
 // `mask` (a bit per key slot of the slab) lets through.
 template <class F>
-__device__ __forceinline__ void for_part(const View& g, long long base, int q, uint32_t mask, F&& f) {
+__device__ __forceinline__ void for_words(const View& g, long long base, int q, uint32_t mask, F&& f) {
     const long long slot = base + q * LANE_WORDS;
     uint32_t word[LANE_WORDS];
 #if LANE_WORDS == 4
@@ -38,7 +38,7 @@ __device__ __forceinline__ void for_part(const View& g, long long base, int q, u
 constexpr uint32_t ALL_SLOTS = 0xFFFFFFFFu;
 
 // Walk a chain. With more lanes than a slab needs, teams of SLAB_LANES lanes take the slabs in turn; with fewer, each
-// lane reads several parts.
+// lane reads several times.
 template <int LANES, class F>
 __device__ __forceinline__ void for_chain(const View& g, uint32_t slab, int lane, F&& f) {
     constexpr int TEAMS = LANES > SLAB_LANES ? LANES / SLAB_LANES : 1;
@@ -48,9 +48,9 @@ __device__ __forceinline__ void for_chain(const View& g, uint32_t slab, int lane
         uint32_t next = __ldg(g.pool + base + SLAB_KEYS);
         if (TEAMS == 1 || turn % TEAMS == team) {
             if constexpr (LANES >= SLAB_LANES) {
-                for_part(g, base, lane % SLAB_LANES, ALL_SLOTS, f);
+                for_words(g, base, lane % SLAB_LANES, ALL_SLOTS, f);
             } else {
-                for (int q = lane; q < SLAB_LANES; q += LANES) for_part(g, base, q, ALL_SLOTS, f);
+                for (int q = lane; q < SLAB_LANES; q += LANES) for_words(g, base, q, ALL_SLOTS, f);
             }
         }
         slab = next;
@@ -66,8 +66,8 @@ __device__ __forceinline__ void for_unit(const View& g, uint32_t u, uint32_t k, 
 template <int LANES, class F>
 __device__ __forceinline__ void for_neighbors(const View& g, uint32_t u, int lane, F&& f) {
     constexpr int TEAM = LANES > SLAB_LANES ? SLAB_LANES : LANES;
-    const Table table = table_of(g, u);
-    const uint32_t head = table.head, count = head == EMPTY ? 0u : table.buckets;
+    const Buckets buckets = buckets_of(g, u);
+    const uint32_t head = buckets.head, count = head == EMPTY ? 0u : buckets.count;
     if (TEAM == LANES || count == 1) {
         for (uint32_t k = 0; k < count; ++k) for_chain<LANES>(g, head + k, lane, f);
     } else {
@@ -82,7 +82,7 @@ __device__ __forceinline__ long long find(const View& g, uint32_t u, uint32_t v)
         long long base = (long long)slab * SLAB_WORDS, at = -1;
         uint32_t next = __ldg(g.pool + base + SLAB_KEYS);
         for (int q = 0; q < SLAB_LANES; ++q)
-            for_part(g, base, q, ALL_SLOTS, [&](uint32_t key, long long slot) {
+            for_words(g, base, q, ALL_SLOTS, [&](uint32_t key, long long slot) {
                 if (key == v) at = slot;
             });
         if (at >= 0) return at;
@@ -97,7 +97,7 @@ __device__ __forceinline__ uint32_t segment_owner(const View& g, long long s) { 
 
 template <class F>
 __device__ __forceinline__ void for_segment(const View& g, long long s, int lane, F&& f) {
-    for_part(g, s * SLAB_WORDS, lane, ALL_SLOTS, f);
+    for_words(g, s * SLAB_WORDS, lane, ALL_SLOTS, f);
 }
 
 __device__ __forceinline__ long long updated_segments(const View& g) { return g.counters[TOUCHED]; }
@@ -106,5 +106,5 @@ __device__ __forceinline__ long long updated_segment(const View& g, long long i)
 
 template <class F>
 __device__ __forceinline__ void for_updated(const View& g, long long s, int lane, F&& f) {
-    for_part(g, s * SLAB_WORDS, lane, g.fresh[s], f);
+    for_words(g, s * SLAB_WORDS, lane, g.fresh[s], f);
 }

@@ -1,34 +1,23 @@
-// Batched queries. With RAW 1 the batch is as the caller gave it (see ingest.cuh), each edge is checked as it is looked up,
-// and bad ones are not found; with RAW 0 it has been checked. Arrays: src, dst uint32[n], found uint8[n], result bits_t[n].
-#include "slabs.cuh"
-#if RAW
+// Batched queries. With UNVALIDATED 1 the batch is as the caller gave it (see ingest.cuh), each edge is checked as it is
+// looked up, and bad ones are not found; with UNVALIDATED 0 it was checked before.
+#include "slab.cuh"
+#if UNVALIDATED
 #include "ingest.cuh"
 #endif
-
-struct Query {
-    const uint32_t* src;
-    const uint32_t* dst;
-    uint8_t* found;
-    bits_t* result;  // the weights of the edges found
-    long long n;
-    long long share;
-};
-
-static_assert(sizeof(Query) == BATCH_BYTES, "cuda.py packs it");
 
 struct Arguments {
     View g;
     Query batch;
-#if RAW
-    Raw raw;
+#if UNVALIDATED
+    Unvalidated given;
 #endif
 };
 
 // Load edge i; false if there is none, or if it is bad.
 __device__ __forceinline__ bool load_edge(const Arguments& a, long long i, uint32_t& u, uint32_t& v, bool& bad) {
     if (i >= a.batch.n) return false;
-#if RAW
-    if (!as_edge(a.raw, i, entry_of(a.raw, i), u, v)) {
+#if UNVALIDATED
+    if (!as_edge(a.given, i, entry_of(a.given, i), u, v)) {
         bad = true;
         return false;
     }
@@ -39,16 +28,16 @@ __device__ __forceinline__ bool load_edge(const Arguments& a, long long i, uint3
     return true;
 }
 
-// Look edges up, in grid stride; a tile has the slabs of IN_FLIGHT rounds on their way at a time. Reads only, but for bad
+// Look edges up, in grid stride; a tile has the slabs of IN_FLIGHT rounds in flight at a time. Reads only, but for bad
 // entries. Does not synchronise.
-extern "C" __global__ void __launch_bounds__(256, 8) find(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 8) find(const __grid_constant__ Arguments a) {
     const View& g = a.g;
     const Query& b = a.batch;
     const Tile t;
     constexpr int AHEAD = IN_FLIGHT < SLAB_LANES ? IN_FLIGHT : SLAB_LANES;
     const int lane = threadIdx.x & 31, share = int(b.share), rounds = share / TILES;
-#if RAW
-    if (blockIdx.x == 0 && threadIdx.x == 0) begin_call(a.raw);
+#if UNVALIDATED
+    if (blockIdx.x == 0 && threadIdx.x == 0) begin_call(a.given);
 #endif
     bool bad = false;
     for (long long base = warp_index() * share; base < b.n; base += warp_count() * share) {
@@ -60,20 +49,20 @@ extern "C" __global__ void __launch_bounds__(256, 8) find(const __grid_constant_
             uint32_t after = EMPTY;
 #pragma unroll 1
             for (int r = 0; r < rounds; r += AHEAD) {
-                Part q[AHEAD];
+                LaneWords q[AHEAD];
                 uint32_t at[AHEAD];
 #pragma unroll
                 for (int p = 0; p < AHEAD; ++p) {
                     at[p] = __shfl_sync(WARP, slab, edge_lane(t, r + p));
-                    q[p] = filled_part(EMPTY);
+                    q[p] = filled_words(EMPTY);
                     if (r + p < rounds && at[p] != EMPTY)
-                        q[p] = read_part(g.pool + (long long)at[p] * SLAB_WORDS, t.lane);
+                        q[p] = read_words(g.pool + (long long)at[p] * SLAB_WORDS, t.lane);
                 }
 #pragma unroll
                 for (int p = 0; p < AHEAD; ++p) {
                     const int from = edge_lane(t, r + p);
                     const uint32_t hit = match_mask(q[p], t.lane, __shfl_sync(WARP, v, from));
-                    const uint32_t next = __shfl_sync(WARP, q[p].word[LINK_PART], serving_lane() + LINK_LANE);
+                    const uint32_t next = __shfl_sync(WARP, q[p].word[LINK_WORD], serving_lane() + LINK_LANE);
                     const bool hits = voted(r + p, hit);
                     if (lane / TILES == r + p) after = hits ? EMPTY : next;
                     found |= hits;
@@ -87,9 +76,9 @@ extern "C" __global__ void __launch_bounds__(256, 8) find(const __grid_constant_
         }
         if (lane < share && base + lane < b.n) b.found[base + lane] = found;
     }
-#if RAW
-    if (!bad) return;  // else look for what was bad, which may take its time
+#if UNVALIDATED
+    if (!bad) return;  // else find the bad entries, which may take its time
     for (long long base = warp_index() * share; base < b.n; base += warp_count() * share)
-        if (lane < share && base + lane < b.n) check_entry(a.raw, base + lane, load_entry(a.raw, base + lane));
+        if (lane < share && base + lane < b.n) check_entry(a.given, base + lane, load_entry(a.given, base + lane));
 #endif
 }

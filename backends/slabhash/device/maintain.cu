@@ -1,7 +1,9 @@
 // Maintenance and traversal of all storage. None of these kernels synchronises with the host.
-#include "slabs.cuh"
+#include "move.cuh"
 
-__device__ __forceinline__ uint32_t stored_buckets(const Table& table) { return table.head == EMPTY ? 0u : table.buckets; }
+__device__ __forceinline__ uint32_t stored_buckets(const Buckets& buckets) {
+    return buckets.head == EMPTY ? 0u : buckets.count;
+}
 
 // Warp: sum over the lanes, in every lane.
 __device__ __forceinline__ uint32_t warp_sum(uint32_t x) {
@@ -94,16 +96,27 @@ extern "C" __global__ void sum_slabs(View g, long long bump, const uint32_t* cou
     }
 }
 
+// counts[b] += edges of `old` that belong to bucket b of g, of which only the vertices are read. A thread per word of the
+// pool, one atomic per edge.
+extern "C" __global__ void count_moves(View old, View g, uint32_t* counts) {
+    const long long words = (long long)old.counters[BUMP] * SLAB_WORDS;
+    for (long long i = thread_index(); i < words; i += grid_size()) {
+        if ((i & (SLAB_WORDS - 1)) >= SLAB_KEYS) continue;
+        const uint32_t v = old.pool[i];
+        if (v < TOMBSTONE) atomicAdd(counts + head_of(g, old.owner[i / SLAB_WORDS], v), 1u);
+    }
+}
+
 // Copy all edges of `old` to the buckets of g. A mover (KEY_LANES lanes) per slab, in address order.
-extern "C" __global__ void __launch_bounds__(256) move_edges(View old, View g) {
+extern "C" __global__ void __launch_bounds__(BLOCK) move_edges(View old, View g) {
     const Mover m;
     const long long bump = old.counters[BUMP];
     for (long long base = warp_index() * MOVERS; base < bump; base += warp_count() * MOVERS) {
         const long long slab = base + m.index();
         const uint32_t u = slab < bump ? old.owner[slab] : EMPTY;
         const bool active = u != EMPTY;
-        const Table table = active ? table_of(g, u) : Table{0, 1};
-        move_slab(old, m, active, uint32_t(slab), g, u, table.head, table.buckets);
+        const Buckets buckets = active ? buckets_of(g, u) : Buckets{0, 1};
+        move_slab(old, m, active, uint32_t(slab), g, u, buckets.head, buckets.count);
     }
 }
 
@@ -126,15 +139,15 @@ __device__ __forceinline__ void release_chains(const View& g, const Tile& t, uin
     count_freed(g, freed);
 }
 
-// Number of sections of PART_BUCKETS buckets of distinct vertices (uint32[n]). A thread per vertex.
+// Number of sections of SECTION_BUCKETS buckets of distinct vertices (uint32[n]). A thread per vertex.
 extern "C" __global__ void count_sections(View g, const uint32_t* vertices, long long n, long long* counts) {
     for (long long i = thread_index(); i < n; i += grid_size())
-        counts[i] = (stored_buckets(table_of(g, vertices[i])) + PART_BUCKETS - 1) / PART_BUCKETS;
+        counts[i] = (stored_buckets(buckets_of(g, vertices[i])) + SECTION_BUCKETS - 1) / SECTION_BUCKETS;
 }
 
 // Free the chains of distinct vertices; `ends` are the running sums of their sections. A tile per section, found by
-// binary search: a hub is shared by many tiles.
-extern "C" __global__ void __launch_bounds__(256)
+// binary search: a heavy vertex is split between many tiles.
+extern "C" __global__ void __launch_bounds__(BLOCK)
 free_sections(View g, const uint32_t* vertices, const long long* ends, long long n) {
     const Tile t;
     const long long total = ends[n - 1];
@@ -148,10 +161,10 @@ free_sections(View g, const uint32_t* vertices, const long long* ends, long long
                 if (ends[middle] > section) high = middle;
                 else low = middle + 1;
             }
-            const Table table = table_of(g, vertices[low]);
-            const uint32_t from = uint32_t(section - (low ? ends[low - 1] : 0)) * PART_BUCKETS;
-            begin = table.head + from;
-            end = table.head + min(table.buckets, from + PART_BUCKETS);
+            const Buckets buckets = buckets_of(g, vertices[low]);
+            const uint32_t from = uint32_t(section - (low ? ends[low - 1] : 0)) * SECTION_BUCKETS;
+            begin = buckets.head + from;
+            end = buckets.head + min(buckets.count, from + SECTION_BUCKETS);
         }
         release_chains(g, t, begin, end);
     }
@@ -194,8 +207,8 @@ __device__ __forceinline__ uint32_t group_scan(uint32_t x, uint32_t& total) {
     return sum - x;
 }
 
-// Write the edges of a lane's part (those in `mask`) from place `at` on; src and weight may be null.
-__device__ __forceinline__ void write_edges(const View& g, const Part& q, uint32_t mask, long long slot, uint32_t u,
+// Write the edges in a lane's words (those in `mask`) from place `at` on; src and weight may be null.
+__device__ __forceinline__ void write_edges(const View& g, const LaneWords& q, uint32_t mask, long long slot, uint32_t u,
                                             long long at, uint32_t* src, uint32_t* dst, bits_t* weight) {
     for (; mask; mask &= mask - 1, ++at) {
         const int c = __ffs(mask) - 1;
@@ -207,30 +220,30 @@ __device__ __forceinline__ void write_edges(const View& g, const Part& q, uint32
     }
 }
 
-// Edges of vertices[i] (uint32[n], repeats allowed) to offsets[i] and on. `parts` warps share a vertex, their tiles
+// Edges of vertices[i] (uint32[n], repeats allowed) to offsets[i] and on. `split` warps share a vertex, their tiles
 // stride over its buckets; cursor is a zeroed uint32[n] that hands out places, one atomic per warp and round.
-extern "C" __global__ void __launch_bounds__(256)
-gather(View g, const uint32_t* vertices, const long long* offsets, long long n, long long parts, uint32_t* cursor,
+extern "C" __global__ void __launch_bounds__(BLOCK)
+gather(View g, const uint32_t* vertices, const long long* offsets, long long n, long long split, uint32_t* cursor,
        uint32_t* dst, bits_t* weight) {
     const Tile t;
     const int lane = threadIdx.x & 31;
-    for (long long unit = warp_index(); unit < n * parts; unit += warp_count()) {
-        const long long i = unit / parts;
+    for (long long item = warp_index(); item < n * split; item += warp_count()) {
+        const long long i = item / split;
         const uint32_t u = vertices[i];
-        const Table table = table_of(g, u);
-        const long long head = table.head, count = stored_buckets(table);
-        for (long long first = unit % parts * TILES; first < count; first += parts * TILES) {
+        const Buckets buckets = buckets_of(g, u);
+        const long long head = buckets.head, count = stored_buckets(buckets);
+        for (long long first = item % split * TILES; first < count; first += split * TILES) {
             uint32_t slab = first + t.index() < count ? uint32_t(head + first + t.index()) : EMPTY;
             while (__any_sync(WARP, slab != EMPTY)) {
                 const long long slot = (long long)slab * SLAB_WORDS + t.lane * LANE_WORDS;
-                Part q = filled_part(EMPTY);
-                if (slab != EMPTY) q = read_part(g.pool + (long long)slab * SLAB_WORDS, t.lane);
+                LaneWords q = filled_words(EMPTY);
+                if (slab != EMPTY) q = read_words(g.pool + (long long)slab * SLAB_WORDS, t.lane);
                 const uint32_t mask = slot_mask(q, t.lane, true);
                 uint32_t total, at = group_scan<32>(__popc(mask), total), place = 0;
                 if (lane == 0 && total) place = atomicAdd(cursor + i, total);
                 place = __shfl_sync(WARP, place, 0);
                 write_edges(g, q, mask, slot, u, offsets[i] + place + at, nullptr, dst, weight);
-                slab = __shfl_sync(WARP, q.word[LINK_PART], t.shift + LINK_LANE);
+                slab = __shfl_sync(WARP, q.word[LINK_WORD], t.shift + LINK_LANE);
             }
         }
     }
@@ -238,15 +251,15 @@ gather(View g, const uint32_t* vertices, const long long* offsets, long long n, 
 
 // All edges, those of vertex v from offsets[v] on. A tile per slab, in address order; cursor is a zeroed uint32 per
 // vertex, one atomic per slab.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(BLOCK)
 gather_all(View g, const long long* offsets, uint32_t* cursor, uint32_t* src, uint32_t* dst, bits_t* weight) {
     const Tile t;
     const long long bump = g.counters[BUMP];
     for (long long base = warp_index() * TILES; base < bump; base += warp_count() * TILES) {
         const long long slab = base + t.index(), slot = slab * SLAB_WORDS + t.lane * LANE_WORDS;
         const uint32_t u = slab < bump ? g.owner[slab] : EMPTY;
-        Part q = filled_part(EMPTY);
-        if (u != EMPTY) q = read_part(g.pool + slab * SLAB_WORDS, t.lane);
+        LaneWords q = filled_words(EMPTY);
+        if (u != EMPTY) q = read_words(g.pool + slab * SLAB_WORDS, t.lane);
         const uint32_t mask = slot_mask(q, t.lane, true);
         uint32_t total, at = group_scan<SLAB_LANES>(__popc(mask), total), place = 0;
         if (t.lane == 0 && total) place = atomicAdd(cursor + u, total);
@@ -257,7 +270,7 @@ gather_all(View g, const long long* offsets, uint32_t* cursor, uint32_t* src, ui
 
 // Edges inserted since the mark, in any order; cursor is a zeroed uint64[1]. A tile per touched slab, one atomic per
 // warp.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(BLOCK)
 gather_touched(View g, unsigned long long* cursor, uint32_t* src, uint32_t* dst, bits_t* weight) {
     const Tile t;
     const int lane = threadIdx.x & 31;
@@ -266,7 +279,7 @@ gather_touched(View g, unsigned long long* cursor, uint32_t* src, uint32_t* dst,
         const bool active = base + t.index() < touched;
         const uint32_t slab = active ? g.touched[base + t.index()] : 0u, u = g.owner[slab];
         const long long slot = (long long)slab * SLAB_WORDS + t.lane * LANE_WORDS;
-        const Part q = read_part(g.pool + (long long)slab * SLAB_WORDS, t.lane);
+        const LaneWords q = read_words(g.pool + (long long)slab * SLAB_WORDS, t.lane);
         const uint32_t fresh = active ? (g.fresh[slab] & ~LISTED_BIT) >> t.lane * LANE_WORDS : 0u;
         const uint32_t mask = fresh & slot_mask(q, t.lane, true);
         uint32_t total, at = group_scan<32>(__popc(mask), total);

@@ -1,0 +1,91 @@
+"""The bytes of a store against its memory limit, as plain integers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from suricate.devices import Device
+from suricate.errors import CapacityError
+
+LARGE = 1 << 26  # bytes from which on an allocation is compared with the memory of the machine
+CGROUP = Path("/sys/fs/cgroup")
+
+
+class Budget:
+    """What a store may allocate. Everything counts at any time: old and new arrays while they grow, and scratch memory.
+
+    What the store returns belongs to the caller and does not count, nor do the temporary arrays of a query.
+
+    Args:
+        limit: ``memory_limit`` of the store, in bytes, or None.
+        device: where the store is.
+
+    Attributes:
+        arrays: bytes of the store's arrays; written by its ``Pool`` only.
+        cached: bytes of scratch memory that is kept for the next batch; written by its ``Kernels`` only.
+        borrowed: bytes of temporary arrays; see :meth:`borrow`.
+    """
+
+    def __init__(self, limit: int | None, device: Device) -> None:
+        self.limit, self._device = limit, device
+        self.arrays = self.cached = self.borrowed = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes that the store holds now."""
+        return self.arrays + self.cached + self.borrowed
+
+    def allows(self, size: int) -> bool:
+        """Return whether ``size`` more bytes are within the limit."""
+        return self.limit is None or self.held + size <= self.limit
+
+    def admit(self, size: int) -> None:
+        """Raise ``CapacityError`` if ``size`` more bytes are beyond the limit, or more than the machine has left."""
+        if not self.allows(size):
+            raise CapacityError(f"slabhash needs {self.held + size} bytes, memory_limit is {self.limit}")
+        if size > LARGE and not self._device.is_cuda and size > (left := available_memory()):
+            raise CapacityError(f"slabhash needs {size} more bytes, the machine has {left} left")
+
+    def borrow(self, size: int) -> None:
+        """Admit ``size`` bytes of temporary arrays; :meth:`repay` them."""
+        self.admit(size)
+        self.borrowed += size
+
+    def repay(self, size: int) -> None:
+        """Note that temporary arrays are gone."""
+        self.borrowed -= size
+
+    @contextmanager
+    def allocating(self, size: int = 0) -> Iterator[None]:
+        """Borrow ``size`` bytes while the block runs; running out of real memory in it raises ``CapacityError``."""
+        self.borrow(size)
+        try:
+            yield
+        except CapacityError:
+            raise
+        except MemoryError as error:
+            raise self.out_of_memory(error) from error
+        finally:
+            self.repay(size)
+
+    def out_of_memory(self, error: MemoryError) -> CapacityError:
+        """Return what to raise where real memory has run out."""
+        return CapacityError(f"slabhash cannot allocate memory on {self._device}: {error}")
+
+
+def available_memory() -> int:
+    """Return how many bytes this process can still take: what the machine has left, within a control group's limit."""
+    left = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        fields = dict(line.split(":") for line in meminfo.read_text().splitlines() if ":" in line)
+        if "MemAvailable" in fields:
+            left = min(left, 1024 * int(fields["MemAvailable"].split()[0]))
+    try:
+        limit, used = ((CGROUP / name).read_text().strip() for name in ("memory.max", "memory.current"))
+    except OSError:
+        return left
+    return left if limit == "max" else min(left, int(limit) - int(used))

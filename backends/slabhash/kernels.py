@@ -1,0 +1,156 @@
+"""What a store asks of its kernels, the same on both devices.
+
+Methods take arrays and plain numbers, and hold neither the store nor its arrays: what they keep between calls depends
+on the arrays only until :meth:`Kernels.forget`. Nothing waits for a CUDA device unless it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from suricate.backends.slabhash.layout import Slabs
+from suricate.backends.slabhash.ledger import Arrived, Reservation
+from suricate.devices import Array
+from suricate.types import Outcome
+
+if TYPE_CHECKING:
+    from suricate.cuda.ingest import UnvalidatedBatch
+    from suricate.types import Change
+
+
+class Batch(NamedTuple):
+    """A validated batch: ``uint32[n]`` ids, weights or None, and a guard (see :meth:`suricate.store.Store.insert`)."""
+
+    src: Array
+    dst: Array
+    weight: Array | None
+    guard: Array | None
+
+
+class BucketPlan(NamedTuple):
+    """Buckets for all vertices: their number as codes, and the number of heads.
+
+    What else is in it is for the kernels that made it.
+    """
+
+    codes: Array
+    heads: Array | None
+    ends: Array | None
+    total: int
+
+
+class Kernels(Protocol):
+    """The operations of a store on the arrays of one device."""
+
+    @property
+    def warps(self) -> int:
+        """Resident warps of an insertion on CUDA; 0 on the CPU."""
+
+    @property
+    def cached_bytes(self) -> int:
+        """Bytes of scratch memory that is kept between batches."""
+
+    def forget(self) -> None:
+        """Forget what depends on the arrays: they were replaced."""
+
+    def read_counters(self, slabs: Slabs) -> list[int]:
+        """Return the counters as they are behind all that was queued; waits for the device."""
+
+    def poll(self) -> Arrived | None:
+        """Return the counters that have arrived last, if any; never waits."""
+
+    def scratch_bytes(self, slabs: Slabs, edges: int) -> int:
+        """Return the bytes of scratch memory that an insertion of ``edges`` edges takes beside what is cached."""
+
+    def scratch(self, slabs: Slabs, edges: int) -> Any:
+        """Return scratch memory for an insertion, accounted for in the budget; give it to :meth:`insert`, then back."""
+
+    def release(self, scratch: Any) -> None:
+        """Give scratch memory back."""
+
+    def cache_scratch(self, slabs: Slabs, edges: int) -> None:
+        """Allocate scratch memory for insertions of up to ``edges`` edges, if such memory is kept between batches."""
+
+    def insert(
+        self, slabs: Slabs, batch: Batch, reservation: Reservation, outcome: Outcome, scratch: Any, start: int
+    ) -> int:
+        """Insert a batch, of which the edges before ``start`` are in; return how many are in then.
+
+        On the CPU that may be fewer than all: a vertex should be rehashed and the reservation does not allow it.
+        """
+
+    def delete(self, slabs: Slabs, batch: Batch, outcome: Outcome) -> None:
+        """Delete a batch."""
+
+    def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
+        """Look a batch up."""
+
+    def planning_bytes(self, vertices: int) -> int:
+        """Return the bytes of temporary arrays that :meth:`plan_buckets` takes."""
+
+    def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
+        """Plan buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32); waits for the device."""
+
+    def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
+        """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
+
+    def place_heads(self, plan: BucketPlan, owner: Array) -> None:
+        """Write the owners of the planned heads."""
+
+    def counting_bytes(self, slabs: Slabs, bump: int) -> int:
+        """Return the bytes of temporary arrays that :meth:`count_batch` and :meth:`count_moves` take."""
+
+    def count_sources(self, batch: Batch, counts: Array) -> None:
+        """Add the edges per source to ``counts`` (uint32 per vertex)."""
+
+    def count_batch(self, slabs: Slabs, bump: int, batch: Batch, *, fresh: bool) -> int:
+        """Return how many slabs inserting the batch needs at most; waits for the device.
+
+        ``bump`` is the counter BUMP. With ``fresh`` all heads below it are empty, and the pool is not read.
+        """
+
+    def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
+        """Return how many slabs besides the ``heads`` moving all edges of ``old`` needs at most; waits for the device.
+
+        Of ``plan`` only the words and bucket codes of the vertices are read.
+        """
+
+    def move_edges(self, old: Slabs, new: Slabs) -> None:
+        """Copy all edges to the empty buckets of another pool."""
+
+    def count_edges(self, slabs: Slabs) -> int:
+        """Return the number of edges; waits for the device."""
+
+    def free_vertices(self, slabs: Slabs, vertices: Array) -> None:
+        """Free the storage of distinct vertices."""
+
+    def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
+        """Fill ``found`` with the free slabs below ``bump``; it has as many elements as there are."""
+
+    def gather(self, slabs: Slabs, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
+        """Write the edges of the i-th vertex from ``offsets[i]`` on."""
+
+    def gather_all(self, slabs: Slabs, num_vertices: int, src: Array, dst: Array, weight: Array | None) -> None:
+        """Write all edges, ordered by source."""
+
+    def gather_touched(self, slabs: Slabs, count: int, src: Array, dst: Array, weight: Array | None) -> int:
+        """Write the edges inserted since the mark, from ``count`` slabs; return their number (waits for it)."""
+
+    def forget_touched(self, slabs: Slabs) -> None:
+        """Forget which edges were inserted since the mark."""
+
+
+class FusedKernels(Kernels, Protocol):
+    """Kernels of a CUDA device, which also check a batch in the launch that applies it."""
+
+    def insert_unvalidated(
+        self, slabs: Slabs, batch: UnvalidatedBatch, reservation: Reservation
+    ) -> Callable[[], Change]:
+        """Check and insert a batch; returns what makes the arrays of its copies and outcome."""
+
+    def delete_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch) -> Callable[[], Change]:
+        """Check and delete a batch; returns what makes the arrays of its copies and outcome."""
+
+    def find_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch, found: Array, weight: Array | None) -> None:
+        """Check a batch and look it up; invalid edges are not found."""

@@ -1,0 +1,427 @@
+"""The slabs of a store in plain integers: how many are free, what a batch can need, and how to get more of them.
+
+Slabs never run out inside a kernel: before a batch the host reserves as many as any such batch can need. It knows a
+lower bound of the free ones, and reads the device's counters only when that does not suffice. Then, in this order: a
+growing store on CUDA is sized anew for batches to come; free slabs are listed for reuse; the pool grows geometrically;
+or the batch is counted exactly and the pool grows by what it really needs.
+
+Nothing here holds an array or calls a kernel: the generators of :class:`Ledger` yield what is to be done next, and are
+sent what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from suricate.backends.slabhash.layout import BUMP, DENIED, FREED, LISTED, TAKEN, TOUCHED
+
+MIN_SLABS = 64  # a pool grows by so many at least
+SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
+BULK_LOAD = 2  # edges per vertex from which on a first batch is taken for all of a graph
+BULK_SHARE = 32  # a batch of this share of the edges is large for a store ...
+BATCHES_AHEAD = 16  # ... which is then sized for this many more of them,
+EDGES_AHEAD = 1 << 24  # but for no more than this many edges, or half as many again
+POLL_AFTER = 16  # batches without polling the counters, which also say what rehashing lacks
+LARGE_VERTEX = 1 << 12  # slabs that the rehashing of a heavy vertex may take, in a small batch too
+
+# Slabs that lanes and warps of a CUDA insertion take before they know that they need them.
+LANES = 32  # of a warp
+CHUNK = 32  # slabs that a warp takes at a time, where there are more than its share of a large batch needs
+CHUNK_FROM = 1 << 17  # edges of such a batch
+MAX_UNUSED_PER_WARP = CHUNK - 1 + LANES  # slabs a warp of a large batch returns: rest of a chunk, one of each lane
+SMALL_SHARE = 64  # a batch of at most this share of the pool's slabs is small: its lanes take one each for new vertices
+
+LOWER_HALF, HALF = 0xFFFFFFFF, 1 << 31  # tickets are counted modulo 2**32
+
+
+@dataclass(slots=True, eq=False)  # read on the hot path, where a slot takes a third of the time of a NamedTuple's field
+class Demand:
+    """What a batch of ``edges`` edges can need at most.
+
+    Attributes:
+        edges: of the batch.
+        need: slabs for its edges.
+        quota: slabs for rehashing.
+        least: slabs that must be free for it; those that reserve() set aside for later batches included.
+        ample: free slabs from which on some can be taken in advance, and may stay unused.
+        ahead: how many a warp takes in advance at a time, if there are as many (0: none).
+        sized: whether all buckets were sized for this batch.
+    """
+
+    edges: int
+    need: int
+    quota: int
+    least: int
+    ample: int
+    ahead: int
+    sized: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """Slabs set aside for a batch that is about to be queued.
+
+    Attributes:
+        edges: of the batch.
+        slabs: set aside for it.
+        quota: those of them that rehashing may use; negative: no rehashing.
+        ahead: slabs that a warp takes in advance at a time, or 0.
+        ticket: number of the batch, by which the counters that its kernel sends are known.
+    """
+
+    edges: int
+    slabs: int
+    quota: int
+    ahead: int
+    ticket: int
+
+
+class Arrived(NamedTuple):
+    """Counters that a kernel has sent: slabs as of the batch with this ticket."""
+
+    ticket: int
+    free: int
+    used: int
+    denied: int
+
+
+class Read(NamedTuple):
+    """Read the counters, waiting for the device, and :meth:`Ledger.record` them."""
+
+
+class ForgetDenied(NamedTuple):
+    """Set the counter of denied slabs to zero."""
+
+
+class CountEdges(NamedTuple):
+    """Answer with the number of edges in the store."""
+
+
+class CountBatch(NamedTuple):
+    """Answer with the number of slabs that the batch needs at most."""
+
+
+class SizeForBatch(NamedTuple):
+    """Give every vertex the buckets it needs with the batch; answer with the slabs the batch needs, None on failure."""
+
+    later: int  # edges to reserve slabs for besides
+
+
+class SizeAhead(NamedTuple):
+    """Give every vertex ``growth`` times the buckets it needs with the batch; answer whether that was possible."""
+
+    stored: int  # edges
+    spare: int  # slabs to have free
+    growth: float
+
+
+class Repack(NamedTuple):
+    """Move all edges to a new pool with ``spare`` free slabs; answer whether that was possible."""
+
+    spare: int
+
+
+class Sweep(NamedTuple):
+    """Write the free slabs to a list, of this length, from which they are taken again."""
+
+    length: int
+
+
+class Grow(NamedTuple):
+    """Grow the pool to ``wanted`` slabs, or at least to ``least``; answer whether it did.
+
+    If it is not ``optional``, failing raises ``CapacityError``.
+    """
+
+    least: int
+    wanted: int
+    optional: bool
+
+
+Steps = Generator[NamedTuple, Any, Any]
+NO_DEMAND = Demand(0, 0, 0, 0, 0, 0)
+
+
+class Ledger:
+    """What the host knows of a store's slabs, and what it decides by that.
+
+    Args:
+        keys: key slots of a slab.
+        num_vertices: of the store; kept up to date by the store.
+        hashing: whether vertices are rehashed.
+        warps: resident warps of an insertion on CUDA; 0 on the CPU, where nothing is taken in advance.
+
+    Attributes:
+        capacity: slabs of the pool.
+        free: lower bound of the free slabs, without those reserved for batches under way.
+        used: slabs in use, or a few more.
+        denied: slabs whose allocation was denied during rehashing.
+        space: slabs behind the last one that was ever used, as of the last :meth:`record`; heads come from there.
+        touched: slabs inserted into since the mark, as of the last :meth:`record`.
+        inserted: upper bound of the edges inserted since the buckets were last sized for all.
+        has_deleted: whether anything was deleted since then.
+        behind: batches queued since counters were last taken over.
+        promised: edges of ``reserve()`` that are still to come.
+    """
+
+    def __init__(self, keys: int, num_vertices: int, *, hashing: bool, warps: int = 0) -> None:
+        self.keys, self.num_vertices, self.hashing, self.warps = keys, num_vertices, hashing, warps
+        self.capacity = self.free = self.used = self.denied = self.space = self.freed = self.listed = self.touched = 0
+        self.inserted = 0
+        self.has_deleted = False
+        self.behind = 0
+        self.promised = 0
+        self._usual = NO_DEMAND  # of any batch of that size, while the pool stays as it is
+        self._issued = self._seen = 0  # slabs reserved in all, and as of the counters that are known, modulo 2**32
+
+    # -- what the device says ------------------------------------------------------------------------------------------
+
+    def record(self, counters: Sequence[int], capacity: int) -> None:
+        """Note the counters as they are behind all that was queued, and the capacity of the pool."""
+        bump, taken = counters[BUMP], counters[TAKEN]
+        self.listed = max(0, counters[LISTED] - taken)
+        self.capacity, self.space, self.freed = capacity, capacity - bump, counters[FREED]
+        self.free, self.used, self.denied = self.space + self.listed, bump - self.listed - self.freed, counters[DENIED]
+        self.touched = counters[TOUCHED]
+        self._seen, self.behind = self._issued, 0
+
+    def take_over(self, arrived: Arrived | None) -> None:
+        """Note counters that have arrived; those of later batches are still under way."""
+        if arrived is None or not 0 < arrived.ticket - self._seen & LOWER_HALF < HALF:
+            return
+        self._seen, self.behind = arrived.ticket, 0
+        self.free, self.used, self.denied = arrived.free - self.pending, arrived.used, arrived.denied
+
+    @property
+    def pending(self) -> int:
+        """Slabs reserved for batches whose counters are not known yet."""
+        return self._issued - self._seen & LOWER_HALF
+
+    def rebuilt(self, capacity: int, used: int, stored: int) -> None:
+        """Note a new pool with ``stored`` edges in at most ``used`` slabs; the device was waited for."""
+        self.inserted, self.has_deleted = stored, False
+        self.capacity, self.free, self.used, self.denied = capacity, capacity - used, used, 0
+        self.space, self.freed, self.listed = self.free, 0, 0
+        self._seen, self.behind, self._usual = self._issued, 0, NO_DEMAND
+
+    def grown(self, capacity: int) -> None:
+        """Note that the pool has grown."""
+        more = capacity - self.capacity
+        self.capacity, self.free, self.space, self._usual = capacity, self.free + more, self.space + more, NO_DEMAND
+
+    # -- what a batch can need -----------------------------------------------------------------------------------------
+
+    def bound(self, edges: int, chains: int) -> int:
+        """Return how many slabs ``edges`` edges can need if they go to ``chains`` chains, all of which can be full."""
+        return min(edges, chains + edges // self.keys)
+
+    def worst_case(self, edges: int) -> int:
+        """Return how many slabs any ``edges`` edges can need: each bucket can be full, each vertex without one."""
+        return self.bound(edges, self.capacity - self.free + self.num_vertices)
+
+    def in_advance(self, edges: int) -> int:
+        """Return how many slabs a batch may take in advance, beyond what it needs.
+
+        In a small batch those edges take one slab each that find their vertex without storage. All but the first of a
+        vertex do not need theirs, but share its slabs: so the batch takes at most one per edge, and what they fill.
+        """
+        if not self.warps:
+            return 0
+        if edges >= CHUNK_FROM:
+            return MAX_UNUSED_PER_WARP * self.warps
+        return edges // self.keys + 1 if edges * SMALL_SHARE <= self.capacity else 0
+
+    def allowance(self, edges: int) -> int:
+        """Return how many slabs a batch should have beyond its need: for rehashing, and to be taken in advance."""
+        if not self.hashing:
+            return 0
+        denied = 2 * min(self.denied, self.used + edges)  # denied requests come again, and are counted again
+        heavy = min(self.capacity // 32, max(edges // 4, LARGE_VERTEX))
+        at_the_end = 6 * edges // self.keys if self.warps else 0  # CUDA rehashes at the end of a batch
+        return at_the_end + self.in_advance(edges) + heavy + denied
+
+    def is_large(self, edges: int) -> bool:
+        """Return whether a batch has more edges than there is storage in use for, so that all is sized anew first."""
+        return self.hashing and edges > (self.capacity - self.free) * self.keys
+
+    def demand(self, edges: int) -> Demand | None:
+        """Return the demand of a batch if the slabs known to be free cover it, with all that rehashing may use.
+
+        None: :meth:`provide` them.
+        """
+        if self.denied or self.is_large(edges):
+            return None
+        need, allowance = self.worst_case(edges), self.allowance(edges)
+        return self._demand(edges, need, allowance) if self.free >= need + allowance else None
+
+    def usual_demand(self, edges: int) -> Demand | None:
+        """Return the demand of a batch if the slabs that are known to be free cover it; rehashing gets what is left."""
+        usual = self._usual
+        if usual.edges == edges and not self.denied and self.free >= usual.least:
+            return usual
+        need = self.worst_case(edges)
+        if self.denied or self.free < need or self.is_large(edges):
+            return None
+        demand = self._demand(edges, need, self.allowance(edges))
+        if need == edges and self.free > demand.least:  # neither can become more
+            self._usual = demand
+        return demand
+
+    def _demand(self, edges: int, need: int, allowance: int, *, sized: bool = False) -> Demand:
+        """Return the demand of a batch that needs ``need`` slabs, with up to ``allowance`` besides."""
+        kept = max(need, self.worst_case(self.promised)) if self.promised else need
+        in_advance = self.in_advance(edges)
+        quota = max(0, min(self.free - kept, allowance - in_advance))
+        ahead = 0
+        # A small batch may take one slab per edge then: more than its need if that was counted.
+        if in_advance and (edges >= CHUNK_FROM or need >= edges):
+            ahead = CHUNK if edges >= CHUNK_FROM else 1
+        least = kept + quota
+        return Demand(edges, need, quota, least, least + in_advance, ahead, sized)
+
+    def reserve(self, demand: Demand) -> Reservation:
+        """Set slabs aside for a batch."""
+        slabs, ahead = demand.need + demand.quota, demand.ahead
+        if ahead:
+            if demand.ample <= self.free:
+                slabs += demand.ample - demand.least
+            else:
+                ahead = 0
+        self._issued = ticket = self._issued + (slabs or 1) & LOWER_HALF  # another number with each batch
+        self.free -= slabs
+        self.behind += 1
+        return Reservation(demand.edges, slabs, demand.quota, ahead, ticket)
+
+    def cancel(self, reservation: Reservation) -> None:
+        """Take back the last reservation, whose batch was not queued after all."""
+        self._issued = self._issued - (reservation.slabs or 1) & LOWER_HALF
+        self.free += reservation.slabs
+        self.behind -= 1
+
+    def queued(self, edges: int) -> None:
+        """Note that a batch was queued."""
+        self.inserted += edges
+        if self.promised:
+            self.promised = max(0, self.promised - edges)
+
+    def continue_from(self, other: Ledger) -> None:
+        """Take over what is known of a store, for a copy of it."""
+        self.num_vertices, self.inserted, self.has_deleted = other.num_vertices, other.inserted, other.has_deleted
+
+    def promise(self, edges: int) -> None:
+        """Keep slabs for so many edges to come."""
+        self.promised, self._usual = max(self.promised, edges), NO_DEMAND
+
+    # -- getting slabs: generators of steps ----------------------------------------------------------------------------
+
+    def provide(self, edges: int) -> Steps:
+        """Get the slabs for a batch; returns its demand."""
+        if self.is_large(edges):
+            need = yield SizeForBatch(max(0, self.promised - edges))
+            if need is not None:
+                return self._demand(edges, need, self.allowance(edges), sized=True)
+        yield Read()
+        need, allowance = self.worst_case(edges), self.allowance(edges)
+        if self.free >= need + allowance and (not self.denied or self.space >= allowance):
+            yield from self._forget_denied()
+        elif self.warps and (yield from self._size_ahead(edges)):
+            need, allowance = self.worst_case(edges), self.allowance(edges)
+        elif self.warps and need + allowance <= self.capacity and (yield from self._free_slabs(need + allowance)):
+            need = self.worst_case(edges)
+        else:
+            need = yield from self._free_counted(edges, allowance)
+        return self._demand(edges, need, allowance)
+
+    def provide_more(self, edges: int, need: int) -> Steps:
+        """Within a batch on the CPU: get slabs to rehash a vertex.
+
+        ``edges`` are to go, for which ``need`` slabs suffice. Returns the new need and the quota, negative if there are
+        no more.
+        """
+        yield Read()
+        allowance = self.allowance(edges)
+        if (yield from self._repack(self.worst_case(edges) + allowance)):
+            need = self.worst_case(edges)
+            return need, max(-1, min(allowance, self.free - need))
+        if self.space < need + allowance:
+            least = self.free + need + allowance - self.space
+            if not (yield Grow(least, least + self.capacity // 4, optional=True)):
+                return need, -1
+        yield from self._forget_denied()
+        return need, allowance
+
+    def provide_for(self, edges: int) -> Steps:
+        """Get slabs for any ``edges`` edges to come, which :meth:`promise` then keeps for them."""
+        if self.free >= self.worst_case(edges) + self.allowance(edges):
+            return
+        yield Read()
+        need = self.worst_case(edges) + self.allowance(edges)
+        if not (yield from self._sweep(need)):
+            yield Grow(need, need + max(need, self.capacity) // 16, optional=False)  # so that few calls make it grow
+
+    def _size_ahead(self, edges: int) -> Steps:
+        """In a graph that grows by batches that are large for it: size all buckets for several more of them.
+
+        There are slabs until then, so that few vertices are rehashed one by one, and few batches end up here. Where
+        edges have been deleted there may be enough without.
+        """
+        if not self.hashing or self.has_deleted:
+            return False
+        stored = yield CountEdges()
+        if 2 * stored < edges or edges * BULK_SHARE < stored:
+            return False
+        coming = min(BATCHES_AHEAD * edges, max(stored // 2, EDGES_AHEAD - stored))
+        spare = edges + 6 * edges // self.keys + self.in_advance(edges) + coming // self.keys
+        spare += (self.capacity + spare) // 8  # a larger pool keeps more for rehashing
+        if not (yield SizeAhead(stored, spare, 1 + coming / (stored + edges))):
+            return False
+        if self.free < self.worst_case(edges) + self.allowance(edges):
+            yield Read()
+        return self.free >= self.worst_case(edges) + self.allowance(edges)
+
+    def _free_slabs(self, slabs: int) -> Steps:
+        """Get ``slabs`` free slabs without counting what a batch needs; the counters have just been read."""
+        lacks_heads = self.denied > 0 and self.space < slabs  # heads do not come from the free list
+        yield from self._forget_denied()
+        if (yield from self._repack(slabs)):
+            return True
+        if not lacks_heads and (yield from self._sweep(slabs)):
+            return True
+        least = self.free + slabs - self.space if lacks_heads else slabs
+        return (yield Grow(least, least + self.capacity // 4, optional=True))
+
+    def _free_counted(self, edges: int, allowance: int) -> Steps:
+        """Count the slabs that a batch needs, and get them, and ``allowance`` if possible; returns their number."""
+        need = yield CountBatch()
+        if self.free < need and (yield from self._repack(need + self.capacity // 8)):
+            need = yield CountBatch()
+        if not (yield from self._sweep(need)):
+            share = 4 if self.inserted else SLACK  # the first batch is a bulk build: no more than it takes
+            yield Grow(need, need + self.capacity // share + MIN_SLABS, optional=False)
+        lack = need + allowance - self.free
+        if self.denied:
+            lack = max(lack, allowance - self.space)  # heads come from the end
+        if lack > 0 and self.inserted and self.warps:
+            yield Grow(self.free + lack, self.free + lack, optional=True)
+        yield from self._forget_denied()
+        return need
+
+    def _forget_denied(self) -> Steps:
+        if self.denied:
+            yield ForgetDenied()
+            self.denied = 0
+
+    def _repack(self, spare: int) -> Steps:
+        """Repack a pool that is mostly holes, which heads cannot use; returns whether it was."""
+        holes = self.capacity - self.space - self.used
+        if holes <= self.used + MIN_SLABS:
+            return False
+        return (yield Repack(spare))
+
+    def _sweep(self, need: int) -> Steps:
+        """List the free slabs for reuse if they are many; returns whether there are ``need`` now."""
+        if self.freed and (self.free + self.freed >= need or 8 * self.freed >= self.capacity):
+            yield Sweep(self.freed + self.listed)
+        return self.free >= need

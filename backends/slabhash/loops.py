@@ -1,0 +1,470 @@
+"""The loops of ``slabhash`` on the CPU: slabs, chains, rehashing and batches; the CUDA kernels as an executable text.
+
+Edges are taken in order. The memory of an edge is prefetched three times, so that many cache misses overlap: the words
+of its vertex ``FAR`` edges ahead, its head slab ``MIDWAY``, and the slab behind that ``NEAR``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.backends.slabhash.cursor import (
+    KEY_EMPTY,
+    LEADING_ONE,
+    bucket_count,
+    bucket_of,
+    decode,
+    degree_place,
+    first_slab,
+    head_place,
+)
+from suricate.backends.slabhash.layout import (
+    BUMP,
+    DENIED,
+    FREED,
+    LISTED,
+    LISTED_BIT,
+    MANTISSA_BITS,
+    REHASH_AT,
+    REHASH_CHAIN,
+    REHASH_GROWTH,
+    SEVERAL,
+    TAKEN,
+    TOUCHED,
+)
+from suricate.backends.slabhash.vector import match8, prefetch, reach8, trailing_zeros
+from suricate.jit import inner, kernel
+from suricate.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
+
+FAR, MIDWAY, NEAR = 80, 50, 20  # edges ahead at which a vertex, its head slab and the next slab are prefetched
+RING = 64  # heads of the edges ahead that are remembered: a power of two, more than MIDWAY
+KEY_TOMBSTONE = np.uint32(TOMBSTONE)
+
+
+# -- slabs -------------------------------------------------------------------------------------------------------------
+
+
+@inner
+def encode(count):
+    """Return the code of the smallest representable bucket count that is not below ``count``."""
+    exponent = 0
+    while count >= 2 * LEADING_ONE:
+        count = (count + 1) >> 1
+        exponent += 1
+    return count if count < LEADING_ONE else (exponent + 1) << MANTISSA_BITS | count & (LEADING_ONE - 1)
+
+
+@inner
+def compare(g, base, v, compare8):
+    """Return the mask of the key slots that compare with ``v`` (uint32), of the slab whose first word is ``base``.
+
+    ``compare8`` is ``match8`` (they equal it) or ``reach8`` (they are not below it).
+    """
+    hits = compare8(g.pool, base, v)
+    if g.keys > 7:
+        hits |= compare8(g.pool, base + 8, v) << 8
+        if g.keys > 15:
+            hits |= compare8(g.pool, base + 16, v) << 16
+            hits |= compare8(g.pool, base + 24, v) << 24
+    return hits & ((1 << g.keys) - 1)
+
+
+@inner
+def match(g, base, v):
+    """Return the mask of the key slots of a slab that hold ``v``."""
+    return compare(g, base, v, match8)
+
+
+@inner
+def match_free(g, base):
+    """Return the mask of the key slots of a slab that hold no key."""
+    return compare(g, base, KEY_TOMBSTONE, reach8)
+
+
+@inner
+def head_of(g, u, v):
+    """Return the head slab of the bucket for edge ``(u, v)``; -1 if ``u`` has no storage."""
+    word = np.int64(g.vertex[head_place(u)])
+    if word & SEVERAL == 0:
+        return word
+    if word == EMPTY:
+        return np.int64(-1)
+    return word - SEVERAL + bucket_of(v, bucket_count(g, u))
+
+
+@inner
+def set_head(g, u, slab, code):
+    """Let ``code`` buckets (encoded) from ``slab`` on be those of ``u``."""
+    g.vertex[head_place(u)] = slab | SEVERAL if code > 1 else slab
+    g.buckets[u] = code
+
+
+@inner
+def next_slab(g, slab):
+    """Return the slab behind ``slab`` in its chain, -1 for none."""
+    after = np.int64(g.pool[slab * g.words + g.keys])
+    return np.int64(-1) if after == EMPTY else after
+
+
+@inner
+def weight_of(g, slot):
+    """Return the word of the weight of an edge from the word of its key."""
+    j = slot & (g.words - 1)
+    return slot - j + g.weight_offset + j * g.weight_words
+
+
+@inner
+def allocate(g, owner):
+    """Return a clean slab for vertex ``owner``: one of the free list, else a new one. The host has reserved it."""
+    taken = np.int64(g.counters[TAKEN])
+    if taken < g.counters[LISTED]:
+        slab = np.int64(g.free_list[taken])
+        g.counters[TAKEN] = taken + 1
+    else:
+        slab = np.int64(g.counters[BUMP])
+        g.counters[BUMP] = slab + 1
+    g.owner[slab] = owner
+    return slab
+
+
+@inner
+def release(g, slab):
+    """Clean a slab and mark it as free; where it is in the list of touched ones, it stays there, without slots."""
+    base = slab * g.words
+    for j in range(g.words):
+        g.pool[base + j] = KEY_EMPTY
+    g.owner[slab] = KEY_EMPTY
+    if g.marked:
+        g.fresh[slab] = np.int64(g.fresh[slab]) & LISTED_BIT
+    g.counters[FREED] += np.uint32(1)
+
+
+@inner
+def release_chains(g, head, count):
+    """Free the chains of ``count`` buckets."""
+    for k in range(count):
+        slab = head + k
+        while slab >= 0:
+            after = next_slab(g, slab)
+            release(g, slab)
+            slab = after
+
+
+@inner
+def mark_slot(g, slot):
+    """Remember that the key in word ``slot`` of the pool was inserted since the mark."""
+    slab = slot >> trailing_zeros(g.words)
+    before = np.int64(g.fresh[slab])
+    if before & LISTED_BIT == 0:
+        g.touched[g.counters[TOUCHED]] = slab
+        g.counters[TOUCHED] += np.uint32(1)
+    g.fresh[slab] = before | LISTED_BIT | 1 << (slot & (g.words - 1))
+
+
+@inner
+def fresh_slots(g, slab):
+    """Return the mask of the key slots of ``slab`` that were inserted into since the mark."""
+    return np.int64(g.fresh[slab]) & (LISTED_BIT - 1) if g.marked else np.int64(0)
+
+
+@inner
+def extend(g, slab):
+    """Put a new slab behind ``slab``, the last of its chain; return it."""
+    after = allocate(g, g.owner[slab])
+    g.pool[slab * g.words + g.keys] = after
+    return after
+
+
+@inner
+def append(g, slab, v, weights, word, fresh):
+    """Add a key that is not in the chain from ``slab`` on, with the weight at ``weights[word:]``.
+
+    There are no tombstones in this chain: where moves go to, nothing was deleted.
+    """
+    slot = np.int64(-1)
+    while slot < 0:
+        empty = match(g, slab * g.words, KEY_EMPTY)
+        if empty:
+            slot = slab * g.words + trailing_zeros(empty)
+            break
+        after = next_slab(g, slab)
+        if after < 0:
+            after = extend(g, slab)
+            slot = after * g.words
+        slab = after
+    g.pool[slot] = v
+    for t in range(g.weight_words):
+        g.pool[weight_of(g, slot) + t] = weights[word + t]
+    if fresh:
+        mark_slot(g, slot)
+
+
+@inner
+def move_slab(old, slab, g, head, count):
+    """Copy the keys of a slab of ``old``, with what is known of them, to the ``count`` buckets from ``head`` on."""
+    base, fresh = slab * old.words, fresh_slots(old, slab)
+    for j in range(old.keys):
+        v = old.pool[base + j]
+        if v < KEY_TOMBSTONE:
+            append(g, head + bucket_of(v, count), v, old.pool, weight_of(old, base + j), fresh >> j & 1)
+
+
+# -- rehashing ---------------------------------------------------------------------------------------------------------
+
+
+@inner
+def chain_length(g, slab):
+    """Return the number of slabs of the chain from ``slab`` on."""
+    length = 0
+    while slab >= 0:
+        length += 1
+        slab = next_slab(g, slab)
+    return length
+
+
+@kernel
+def rehash(g, v, per_bucket, quota):
+    """Move vertex ``v``, which has outgrown its buckets, to more; return the slabs spent, -1 if ``quota`` denies them.
+
+    Spent are the new heads, and as many slabs as it has: its old slots, free ones included, may be all that was planned
+    for the edges of the batch that are still to come, whatever bucket these go to.
+    """
+    head, count = first_slab(g.vertex[head_place(v)]), bucket_count(g, v)
+    degree = np.int64(g.vertex[degree_place(v)])
+    code = encode(np.int64(np.ceil(degree * REHASH_GROWTH / per_bucket)))
+    heads, target = decode(code), np.int64(g.counters[BUMP])
+    need = heads
+    for k in range(count):
+        need += chain_length(g, head + k)
+    if need > quota or target + heads > g.capacity:
+        g.counters[DENIED] += np.uint32(need)
+        return np.int64(-1)
+    g.counters[BUMP] = target + heads
+    g.owner[target : target + heads] = v
+    for k in range(count):
+        slab = head + k
+        while slab >= 0:
+            move_slab(g, slab, g, target, heads)
+            slab = next_slab(g, slab)
+    release_chains(g, head, count)
+    set_head(g, v, target, code)
+    return need
+
+
+@inner
+def has_outgrown(g, v, per_bucket):
+    """Return whether ``v`` has outgrown its buckets."""
+    return g.vertex[degree_place(v)] > REHASH_AT * bucket_count(g, v) * per_bucket
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+
+
+@inner
+def edge_hash(u, v):
+    """Return a hash of 32 bits of an edge."""
+    h = ((np.int64(u) * 0x9E3779B1) ^ (np.int64(v) * 0x85EBCA77)) & 0xFFFFFFFF
+    h = ((h ^ h >> 15) * 0x2C1B3C6D) & 0xFFFFFFFF
+    return h ^ h >> 13
+
+
+@inner
+def place_of(src, dst, i, table, mask):
+    """Return the place in ``table`` of the edge with index ``i``: where an index of the same edge is, or EMPTY."""
+    at = edge_hash(src[i], dst[i]) & mask
+    while True:
+        other = table[at]
+        if other == KEY_EMPTY or (src[other] == src[i] and dst[other] == dst[i]):
+            return at
+        at = (at + 1) & mask
+
+
+@kernel
+def merge_duplicates(src, dst, weights, size, existing, table, last, status, before):
+    """Make the last duplicate of an edge the only one with a status, that of all of them together.
+
+    The edges were inserted one by one. ``existing`` are, in order, the indices of those that were there by then.
+    ``table`` (uint32, a power of two, more than ``existing``, all EMPTY) is an open-addressing hash table of the first
+    index of these edges, ``last`` as long, has the last one. ``size`` is the words of a weight. Weights are compared as
+    words, bit for bit.
+    """
+    mask = len(table) - 1
+    for k in range(len(existing)):
+        if k + FAR < len(existing):
+            ahead = edge_hash(src[existing[k + FAR]], dst[existing[k + FAR]]) & mask
+            prefetch(table, ahead)
+            prefetch(last, ahead)
+        i = np.int64(existing[k])
+        at = place_of(src, dst, i, table, mask)
+        if table[at] == KEY_EMPTY:
+            table[at] = i
+        last[at] = i
+    for j in range(len(src)):
+        if j + FAR < len(src):
+            prefetch(table, edge_hash(src[j + FAR], dst[j + FAR]) & mask)
+        if status[j] == NEW:
+            at = place_of(src, dst, j, table, mask)
+            if table[at] != KEY_EMPTY:
+                table[at] = j
+    for k in range(len(existing)):
+        i = np.int64(existing[k])
+        at = place_of(src, dst, i, table, mask)
+        head = np.int64(table[at])
+        if last[at] != i:
+            if head != i:
+                status[i] = UNCHANGED
+            continue
+        if head == i:
+            continue
+        same = True
+        for t in range(size):
+            before[i * size + t] = before[head * size + t]
+            same &= before[i * size + t] == weights[i * size + t]
+        status[i] = NEW if status[head] == NEW else (UNCHANGED if same else REPLACED)
+        status[head] = UNCHANGED
+
+
+@inner
+def fetch_slab(g, slab):
+    """Prefetch the keys of a slab, its next pointer, and its weights unless they are wide."""
+    prefetch(g.pool, slab * g.words)
+    if g.words > 16:
+        prefetch(g.pool, slab * g.words + 16)
+
+
+@inner
+def fetch(g, src, dst, start, heads, i):
+    """Prefetch what the edges ``FAR``, ``MIDWAY`` and ``NEAR`` places behind the i-th will touch first.
+
+    Called for every ``i`` from ``start - FAR`` on, so that the first edges, from ``start`` on, are prefetched as well.
+    ``heads`` (int64[RING]) remembers where the chains of the next edges begin (-1: nowhere yet).
+    """
+    if i + FAR < len(src):
+        prefetch(g.vertex, head_place(src[i + FAR]))
+        prefetch(g.buckets, np.int64(src[i + FAR]))
+    if start <= i + MIDWAY < len(src):
+        slab = head_of(g, src[i + MIDWAY], dst[i + MIDWAY])
+        heads[(i + MIDWAY) & (RING - 1)] = slab
+        if slab >= 0:
+            fetch_slab(g, slab)
+    if start <= i + NEAR < len(src):
+        slab = heads[(i + NEAR) & (RING - 1)]
+        if slab >= 0:
+            after = next_slab(g, slab)
+            fetch_slab(g, slab if after < 0 else after)  # again, which costs less than a branch
+
+
+@inner
+def survey(g, slab, v):
+    """Walk the chain from ``slab`` on; return the slot of key ``v``, its first free slot, its last slab and its length.
+
+    Slots are -1 if there are none; where there is the key, the walk ends, and only its slot is meaningful.
+    """
+    free, last, length = np.int64(-1), slab, 0
+    while slab >= 0:
+        base = slab * g.words
+        hits = match(g, base, v)
+        if hits:
+            return base + trailing_zeros(hits), free, last, length
+        holes = match_free(g, base)
+        if holes and free < 0:
+            free = base + trailing_zeros(holes)
+        last, length = slab, length + 1
+        slab = next_slab(g, slab)
+    return np.int64(-1), free, last, length
+
+
+@kernel
+def insert_edges(g, src, dst, weights, existing, start, quota, hashing, per_bucket, heads, status, before):
+    """Insert edges from index ``start`` on; return the index reached: short of the end if ``quota`` denied slabs.
+
+    A new key goes to the first free slot of its chain. ``weights`` are words. Weighted stores write the indices of the
+    edges that are there already to ``existing``; its last word counts them. ``quota`` are the slabs that rehashing may
+    use (negative: do not rehash).
+    """
+    size = g.weight_words
+    for i in range(start - FAR, len(src)):
+        fetch(g, src, dst, start, heads, i)
+        if i < start:
+            continue
+        u, v = src[i], dst[i]
+        head = heads[i & (RING - 1)]
+        if head < 0:
+            head = head_of(g, u, v)  # an edge since then may have been the first of its vertex
+        if head < 0:
+            head = allocate(g, u)
+            g.vertex[head_place(u)] = head
+        slot, free, last, length = survey(g, head, v)
+        if slot >= 0:
+            at, same = weight_of(g, slot), True
+            for t in range(size):
+                before[i * size + t] = g.pool[at + t]
+                same &= g.pool[at + t] == weights[i * size + t]
+                g.pool[at + t] = weights[i * size + t]
+            status[i] = UNCHANGED if same else REPLACED
+            if size > 0:
+                existing[existing[len(src)]] = i
+                existing[len(src)] += np.uint32(1)
+            continue
+        slot = free if free >= 0 else extend(g, last) * g.words
+        g.pool[slot] = v
+        for t in range(size):
+            g.pool[weight_of(g, slot) + t] = weights[i * size + t]
+        g.vertex[degree_place(u)] += np.uint32(1)
+        status[i] = NEW
+        if g.marked:
+            mark_slot(g, slot)
+        grown = free < 0 and length + 1 >= REHASH_CHAIN
+        if grown and hashing and quota >= 0 and has_outgrown(g, u, per_bucket):
+            used = rehash(g, u, per_bucket, quota)
+            if used < 0:
+                return i + 1
+            quota -= used
+            for j in range(i + 1, min(i + MIDWAY + 1, len(src))):
+                heads[j & (RING - 1)] = head_of(g, src[j], dst[j])
+    return len(src)
+
+
+@inner
+def locate(g, slab, v):
+    """Return the slot of key ``v`` in the chain from ``slab`` on (-1: no chain); -1 if it is not there."""
+    slot = np.int64(-1)
+    while slab >= 0:
+        hits = match(g, slab * g.words, v)
+        if hits:
+            slot = slab * g.words + trailing_zeros(hits)
+            break
+        slab = next_slab(g, slab)
+    return slot
+
+
+@kernel
+def delete_edges(g, src, dst, heads, status, before):
+    """Turn the keys of the edges into tombstones; note their weights."""
+    size = g.weight_words
+    for i in range(-FAR, len(src)):
+        fetch(g, src, dst, np.int64(0), heads, i)
+        if i < 0:
+            continue
+        slot = locate(g, heads[i & (RING - 1)], dst[i])
+        if slot >= 0:
+            g.pool[slot] = KEY_TOMBSTONE
+            g.vertex[degree_place(src[i])] -= np.uint32(1)
+            status[i] = REMOVED
+            for t in range(size):
+                before[i * size + t] = g.pool[weight_of(g, slot) + t]
+
+
+@kernel
+def find_edges(g, src, dst, heads, found, result):
+    """Look edges up; copy their weights."""
+    size = g.weight_words
+    for i in range(-FAR, len(src)):
+        fetch(g, src, dst, np.int64(0), heads, i)
+        if i < 0:
+            continue
+        slot = locate(g, heads[i & (RING - 1)], dst[i])
+        found[i] = slot >= 0
+        if slot >= 0:
+            for t in range(size):
+                result[i * size + t] = g.pool[weight_of(g, slot) + t]

@@ -1,0 +1,269 @@
+"""The loops of ``slabhash`` on the CPU over all storage: planning buckets, counting, moving, freeing, copying."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.backends.slabhash.cursor import (
+    KEY_EMPTY,
+    bucket_count,
+    decode,
+    degree_place,
+    first_slab,
+    head_place,
+)
+from suricate.backends.slabhash.layout import BUMP, SEVERAL, TOUCHED
+from suricate.backends.slabhash.loops import (
+    FAR,
+    KEY_TOMBSTONE,
+    MIDWAY,
+    NEAR,
+    RING,
+    encode,
+    fetch_slab,
+    fresh_slots,
+    head_of,
+    match_free,
+    move_slab,
+    next_slab,
+    release_chains,
+    set_head,
+    weight_of,
+)
+from suricate.backends.slabhash.vector import one_bits, prefetch, trailing_zeros
+from suricate.jit import inner, kernel
+from suricate.types import EMPTY
+
+
+@kernel
+def count_keys(src, counts):
+    """Add the number of edges of each source to ``counts``."""
+    for i in range(len(src)):
+        if i + FAR < len(src):
+            prefetch(counts, np.int64(src[i + FAR]))
+        counts[src[i]] += np.uint32(1)
+
+
+@kernel
+def plan_buckets(expected, per_bucket, hashing, codes):
+    """Write the encoded bucket count for each expected degree, 0 where that is 0; return the number of heads."""
+    total = np.int64(0)
+    for v in range(len(expected)):
+        codes[v] = 0
+        if expected[v] > 0:
+            count = np.int64(np.ceil(expected[v] / per_bucket)) if hashing else np.int64(1)
+            codes[v] = encode(max(np.int64(1), count))
+            total += decode(codes[v])
+    return total
+
+
+@kernel
+def write_tables(codes, old, vertex, buckets):
+    """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
+    head = np.int64(0)
+    for v in range(len(buckets)):
+        code = np.int64(codes[v]) if v < len(codes) else np.int64(0)
+        vertex[head_place(v)] = EMPTY if code == 0 else head | SEVERAL if code > 1 else head
+        vertex[degree_place(v)] = old[degree_place(v)]
+        buckets[v] = max(code, np.int64(1))
+        head += decode(code)
+
+
+@kernel
+def place_heads(codes, owner):
+    """Write the owners of the planned heads."""
+    at = np.int64(0)
+    for v in range(len(codes)):
+        end = at + decode(codes[v])
+        owner[at:end] = v
+        at = end
+
+
+@inner
+def chain_at(g, bump, u, v):
+    """Return the place among ``bump`` heads and then all vertices for the chain that edge ``(u, v)`` goes to."""
+    head = head_of(g, u, v)
+    return head if head >= 0 else bump + np.int64(u)
+
+
+@inner
+def free_slots(g, slab):
+    """Return the number of key slots of the chain from ``slab`` on that hold no key; at most 254."""
+    free = np.int64(0)
+    while slab >= 0:
+        free += one_bits(match_free(g, slab * g.words))
+        slab = next_slab(g, slab)
+    return min(free, np.int64(254))
+
+
+@kernel
+def count_slabs(g, bump, src, dst, heads, left, fresh):
+    """Return how many slabs an insertion needs at most.
+
+    ``left``, zeroed uint8[bump + vertices], is set to one more than the slots that are left of a chain. With ``fresh``
+    all heads are known to be empty, and the pool is not read. ``heads`` is as for ``fetch``.
+    """
+    need = np.int64(0)
+    for i in range(-FAR, len(src)):
+        if i + FAR < len(src):
+            prefetch(g.vertex, head_place(src[i + FAR]))
+        if 0 <= i + MIDWAY < len(src):
+            ahead = chain_at(g, bump, src[i + MIDWAY], dst[i + MIDWAY])
+            heads[(i + MIDWAY) & (RING - 1)] = ahead
+            prefetch(left, ahead)
+            if not fresh and ahead < bump:
+                fetch_slab(g, ahead)
+        if not fresh and 0 <= i + NEAR < len(src):
+            ahead = heads[(i + NEAR) & (RING - 1)]
+            if ahead < bump:
+                after = next_slab(g, ahead)
+                fetch_slab(g, ahead if after < 0 else after)
+        if i < 0:
+            continue
+        at = heads[i & (RING - 1)]
+        slots = np.int64(left[at]) - 1
+        if slots < 0:
+            slots = np.int64(0) if at >= bump else np.int64(g.keys) if fresh else free_slots(g, at)
+        if slots == 0:
+            need += 1
+            slots = np.int64(g.keys)
+        left[at] = slots
+    return need
+
+
+@kernel
+def count_moves(old, plan, left):
+    """Return how many slabs besides the heads moving all edges of ``old`` to the buckets of ``plan`` needs at most.
+
+    ``left``, zeroed uint8[heads], is set to one more than the slots that are left of a chain.
+    """
+    need = np.int64(0)
+    for slab in range(np.int64(old.counters[BUMP])):
+        u = old.owner[slab]
+        if u == KEY_EMPTY:
+            continue
+        base = slab * old.words
+        for j in range(old.keys):
+            v = old.pool[base + j]
+            if v < KEY_TOMBSTONE:
+                at = head_of(plan, u, v)
+                slots = np.int64(left[at]) - 1
+                if slots < 0:
+                    slots = np.int64(old.keys)
+                if slots == 0:
+                    need += 1
+                    slots = np.int64(old.keys)
+                left[at] = slots
+    return need
+
+
+@kernel
+def move_edges(old, g):
+    """Copy all edges of ``old`` to the empty buckets of ``g``."""
+    for slab in range(np.int64(old.counters[BUMP])):
+        v = old.owner[slab]
+        if v != KEY_EMPTY:
+            move_slab(old, slab, g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
+
+
+@kernel
+def count_edges(vertex):
+    """Return the sum of the degrees; NumPy would take a buffer to add 32 bits to 64."""
+    total = np.int64(0)
+    for at in range(1, len(vertex), 2):
+        total += vertex[at]
+    return total
+
+
+@kernel
+def free_vertices(g, vertices):
+    """Free the storage of vertices."""
+    for v in vertices:
+        if g.vertex[head_place(v)] != KEY_EMPTY:
+            release_chains(g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
+            set_head(g, v, KEY_EMPTY, 1)
+            g.vertex[degree_place(v)] = 0
+
+
+@kernel
+def list_free(g, found):
+    """Write the indices of the free slabs that were in use before."""
+    at = 0
+    for slab in range(np.int64(g.counters[BUMP])):
+        if g.owner[slab] == KEY_EMPTY:
+            found[at] = slab
+            at += 1
+
+
+@inner
+def copy_slab(g, slab, slots, dst, weights, at):
+    """Append the edges in the key slots of a mask; return the new end."""
+    base = slab * g.words
+    slots &= match_free(g, base) ^ ((1 << g.keys) - 1)
+    while slots:
+        slot = base + trailing_zeros(slots)
+        slots &= slots - 1
+        dst[at] = g.pool[slot]
+        for t in range(g.weight_words):
+            weights[at * g.weight_words + t] = g.pool[weight_of(g, slot) + t]
+        at += 1
+    return at
+
+
+@inner
+def copy_vertex(g, v, dst, weights, at):
+    """Append the edges of ``v``; return the new end."""
+    if g.vertex[head_place(v)] != KEY_EMPTY:
+        for k in range(bucket_count(g, v)):
+            slab = first_slab(g.vertex[head_place(v)]) + k
+            while slab >= 0:
+                at = copy_slab(g, slab, np.int64(-1), dst, weights, at)
+                slab = next_slab(g, slab)
+    return at
+
+
+@kernel
+def gather(g, vertices, offsets, dst, weights):
+    """Write the edges of the i-th vertex from ``offsets[i]`` on."""
+    for i in range(len(vertices)):
+        if i + FAR < len(vertices):
+            prefetch(g.vertex, head_place(vertices[i + FAR]))
+        if i + NEAR < len(vertices):
+            ahead = g.vertex[head_place(vertices[i + NEAR])]
+            if ahead != KEY_EMPTY:
+                fetch_slab(g, first_slab(ahead))
+        copy_vertex(g, np.int64(vertices[i]), dst, weights, offsets[i])
+
+
+@kernel
+def gather_all(g, num_vertices, src, dst, weights):
+    """Write all edges, ordered by source."""
+    at = np.int64(0)
+    for v in range(num_vertices):
+        if v + NEAR < num_vertices:
+            ahead = g.vertex[head_place(v + NEAR)]
+            if ahead != KEY_EMPTY:
+                fetch_slab(g, first_slab(ahead))
+        end = copy_vertex(g, v, dst, weights, at)
+        src[at:end] = v
+        at = end
+
+
+@kernel
+def gather_touched(g, src, dst, weights):
+    """Write the edges inserted since the mark, slab by slab in the order of their first change; return their number."""
+    at = 0
+    for t in range(g.counters[TOUCHED]):
+        slab = np.int64(g.touched[t])
+        end = copy_slab(g, slab, fresh_slots(g, slab), dst, weights, at)
+        src[at:end] = g.owner[slab]
+        at = end
+    return at
+
+
+@kernel
+def forget_touched(g):
+    """Empty the list of touched slabs, and their masks."""
+    for t in range(g.counters[TOUCHED]):
+        g.fresh[g.touched[t]] = 0
+    g.counters[TOUCHED] = 0

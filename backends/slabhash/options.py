@@ -1,0 +1,61 @@
+"""The options of ``slabhash``, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suricate.backends.slabhash.layout import SLAB_BYTES
+from suricate.errors import ParameterError
+from suricate.parameters import flag, real
+
+IN_FLIGHT = (1, 2, 4)
+DEFAULT_IN_FLIGHT = 1
+LOAD_FACTORS = 0.01, 16.0  # from, up to
+REFERENCE_BYTES = 128
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a store was asked for; see :class:`suricate.backends.slabhash.store.SlabHashStore`.
+
+    Raises:
+        ParameterError: a value is of the wrong type or out of range.
+    """
+
+    slab_bytes: int | str
+    load_factor: float
+    hashing: bool
+    in_flight: int | str
+    reference: bool
+
+    @classmethod
+    def checked(cls, **given: Any) -> Options:
+        """Return the options as plain Python objects."""
+        low, high = LOAD_FACTORS
+        options = cls(
+            slab_bytes=_choice("slab_bytes", given["slab_bytes"], SLAB_BYTES),
+            load_factor=real("slabhash: load_factor", given["load_factor"], low=low, high=high),
+            hashing=flag("slabhash: hashing", given["hashing"]),
+            in_flight=_choice("in_flight", given["in_flight"], IN_FLIGHT),
+            reference=flag("slabhash: reference", given["reference"]),
+        )
+        if options.reference and options.slab_bytes not in ("auto", REFERENCE_BYTES):
+            raise ParameterError(f"slabhash: reference=True has slabs of 128 bytes, not {options.slab_bytes!r}")
+        return options
+
+    @property
+    def edges_in_flight(self) -> int:
+        """Edges of a query that a tile works on at a time."""
+        return DEFAULT_IN_FLIGHT if self.in_flight == "auto" else int(self.in_flight)
+
+
+def _choice(name: str, value: Any, numbers: tuple[int, ...]) -> int | str:
+    """Return ``"auto"`` or one of ``numbers``."""
+    if isinstance(value, str) and value == "auto":
+        return value
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in numbers:
+        return int(value)
+    raise ParameterError(f"slabhash: {name} must be {', '.join(map(str, numbers))} or 'auto', got {value!r}")

@@ -1,0 +1,191 @@
+"""The arrays of a store: allocated, grown and copied here, within the store's budget."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.arrays import move
+from suricate.backends.slabhash.budget import Budget
+from suricate.backends.slabhash.layout import MAX_SLABS, NUM_COUNTERS, REJECTED, Geometry, Slabs
+from suricate.devices import Array, Device
+from suricate.errors import CapacityError
+from suricate.types import EMPTY
+
+VERTEX_BYTES = 10  # head word, degree, bucket code
+COUNTER_BYTES = 4 * NUM_COUNTERS
+POOL_ALIGNMENT, VERTEX_ALIGNMENT = 128, 8  # bytes
+Tables = tuple[Array, Array]  # of all vertices: head words with degrees, bucket codes
+
+
+class Pool:
+    """Owns the arrays of one store.
+
+    Every method that allocates raises ``CapacityError`` before anything has changed.
+
+    Attributes:
+        slabs: the present arrays.
+    """
+
+    slabs: Slabs
+
+    def __init__(self, device: Device, shape: Geometry, budget: Budget, num_vertices: int) -> None:
+        self._device, self._shape, self._budget = device, shape, budget
+        self.adopt(self.new(num_vertices, 0, marked=False))
+
+    @property
+    def vertices(self) -> int:
+        """Vertices that there are words for; maybe more than the store has."""
+        return len(self.slabs.buckets)
+
+    @property
+    def slab_bytes(self) -> int:
+        """Bytes of a slab."""
+        return 4 * self._shape.words
+
+    def degrees(self, count: int) -> Array:
+        """Return the degrees of the first ``count`` vertices, a copy."""
+        return self.slabs.vertex[1 : 2 * count : 2].copy()
+
+    def adopt(self, slabs: Slabs) -> None:
+        """Take ``slabs`` for the present arrays."""
+        self.slabs = slabs
+        self._budget.arrays = self.array_bytes(slabs)
+
+    @staticmethod
+    def array_bytes(slabs: Slabs) -> int:
+        """Return how many bytes the arrays of ``slabs`` take."""
+        return sum(part.nbytes for part in slabs if not isinstance(part, int))
+
+    def capacity_bytes(self, capacity: int, *, marked: bool) -> int:
+        """Return the bytes of ``capacity`` slabs, with their owners and marks."""
+        return capacity * (self.slab_bytes + (12 if marked else 4))
+
+    def _admit(self, capacity: int, *, marked: bool, besides: int = 0) -> None:
+        """Make sure that there may be ``capacity`` slabs, and ``besides`` more bytes, beside all that there is now."""
+        if capacity > MAX_SLABS:
+            raise CapacityError(f"slabhash cannot have {capacity} slabs of {self.slab_bytes} bytes: use wider ones")
+        self._budget.admit(self.capacity_bytes(capacity, marked=marked) + besides)
+
+    # -- new arrays ----------------------------------------------------------------------------------------------------
+
+    def aligned(self, size: int, alignment: int) -> Array:
+        """Return an uninitialised uint32[size] at a multiple of ``alignment``."""
+        if self._device.is_cuda:
+            return self._device.xp.empty(size, np.uint32)  # aligned to 512 bytes by CuPy's memory pool
+        memory = np.empty(4 * size + alignment, np.uint8)
+        start = -memory.ctypes.data % alignment
+        return memory[start : start + 4 * size].view(np.uint32)
+
+    def filled(self, size: int, alignment: int = 4, kept: Array | None = None) -> Array:
+        """Return uint32[size] at a multiple of ``alignment``: a copy of ``kept``, if given, and EMPTY behind it."""
+        array = self.aligned(size, alignment)
+        begin = 0 if kept is None else len(kept)
+        if kept is not None:
+            array[:begin] = kept
+        if self._device.is_cuda and begin < size:
+            array[begin:].data.memset_async(EMPTY & 0xFF, 4 * (size - begin))  # all bytes of EMPTY are alike
+        else:
+            array[begin:] = EMPTY
+        return array
+
+    def tables(self, vertices: int) -> Tables:
+        """Return the words and bucket codes of ``vertices`` without storage; an even number, as codes go in pairs."""
+        size = vertices + vertices % 2  # CUDA flags bucket codes in words of two
+        with self._budget.allocating(VERTEX_BYTES * size):
+            words = self.filled(2 * size, VERTEX_ALIGNMENT)
+            words[1::2] = 0
+            return words, self._device.xp.ones(size, np.uint16)
+
+    def blank_tables(self) -> Tables:
+        """Return uninitialised words and bucket codes for the present vertices."""
+        return self.aligned(2 * self.vertices, VERTEX_ALIGNMENT), self._device.xp.empty(self.vertices, np.uint16)
+
+    def new(self, vertices: int, capacity: int, tables: Tables | None = None, *, marked: bool) -> Slabs:
+        """Return the arrays of a store without edges.
+
+        ``tables`` are the words and bucket codes of the vertices, which are accounted for already; None: those of
+        ``vertices`` without storage.
+        """
+        xp, shape = self._device.xp, self._shape
+        self._admit(capacity, marked=marked, besides=COUNTER_BYTES + (0 if tables else VERTEX_BYTES * vertices))
+        vertex, buckets = tables or self.tables(vertices)
+        marks = capacity if marked else 0
+        with self._budget.allocating():
+            return Slabs(
+                pool=self.filled(capacity * shape.words, POOL_ALIGNMENT),
+                owner=self.filled(capacity),
+                vertex=vertex,
+                buckets=buckets,
+                counters=xp.zeros(NUM_COUNTERS, np.uint32),
+                free_list=xp.zeros(0, np.uint32),
+                fresh=xp.zeros(marks, np.uint32),
+                touched=xp.zeros(marks, np.uint32),
+                capacity=capacity,
+                marked=int(marked),
+                words=shape.words,
+                keys=shape.keys,
+                weight_words=shape.weight_words,
+                weight_offset=shape.weight_offset,
+            )
+
+    # -- the present arrays, changed -----------------------------------------------------------------------------------
+
+    def grown(self, capacity: int) -> Slabs:
+        """Return the present arrays with ``capacity`` slabs, more than now."""
+        slabs, xp, marked = self.slabs, self._device.xp, bool(self.slabs.marked)
+        self._admit(capacity, marked=marked)
+        with self._budget.allocating():
+            pool = self.filled(capacity * slabs.words, POOL_ALIGNMENT, slabs.pool)
+            owner = self.filled(capacity, 4, slabs.owner)
+            fresh, touched = (xp.zeros(capacity if marked else 0, np.uint32) for _ in range(2))
+        fresh[: len(slabs.fresh)], touched[: len(slabs.touched)] = slabs.fresh, slabs.touched
+        return slabs._replace(pool=pool, owner=owner, fresh=fresh, touched=touched, capacity=capacity)
+
+    def with_marks(self) -> Slabs:
+        """Return the present arrays with marks, of which none is set."""
+        slabs, xp = self.slabs, self._device.xp
+        with self._budget.allocating(8 * slabs.capacity):
+            return slabs._replace(
+                fresh=xp.zeros(slabs.capacity, np.uint32), touched=xp.zeros(slabs.capacity, np.uint32), marked=1
+            )
+
+    def with_vertices(self, vertices: int) -> Slabs:
+        """Return the present arrays with words for more vertices."""
+        slabs = self.slabs
+        vertex, buckets = self.tables(vertices)
+        vertex[: len(slabs.vertex)], buckets[: len(slabs.buckets)] = slabs.vertex, slabs.buckets
+        return slabs._replace(vertex=vertex, buckets=buckets)
+
+    def with_free_list(self, length: int) -> Slabs:
+        """Return the present arrays with an uninitialised list of free slabs."""
+        with self._budget.allocating(4 * length):
+            return self.slabs._replace(free_list=self._device.xp.empty(length, np.uint32))
+
+    def clear(self) -> None:
+        """Leave the present vertices without storage, and no slabs; takes no memory, so that it works at the limit."""
+        slabs, xp = self.slabs, self._device.xp
+        none = xp.zeros(0, np.uint32)
+        pool = self.aligned(0, POOL_ALIGNMENT)
+        slabs.vertex[0::2], slabs.vertex[1::2], slabs.buckets[:] = EMPTY, 0, 1
+        slabs.counters[:] = 0
+        self.adopt(slabs._replace(pool=pool, owner=none, free_list=none, fresh=none, touched=none, capacity=0))
+
+    def copied_to(self, other: Pool) -> Slabs:
+        """Return copies of the present arrays for ``other``, which may be on another device."""
+        slabs, device = self.slabs, other._device
+        other._budget.admit(self._budget.arrays)
+        with other._budget.allocating():
+            pool = other.aligned(len(slabs.pool), POOL_ALIGNMENT)
+            if self._device == device:
+                pool[:] = slabs.pool
+            elif self._device.is_cuda:
+                slabs.pool.get(out=pool) if not device.is_cuda else pool.set(slabs.pool.get())
+            else:
+                pool.set(slabs.pool)
+            others = {
+                name: move(part, self._device, device)
+                for name, part in slabs._asdict().items()
+                if not isinstance(part, int) and name != "pool"
+            }
+        others["counters"][REJECTED] = 0  # calls are counted anew there
+        return slabs._replace(pool=pool, **others)
