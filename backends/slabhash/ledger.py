@@ -247,14 +247,15 @@ class Ledger:
         return self.hashing and edges > (self.capacity - self.free) * self.keys
 
     def demand(self, edges: int) -> Demand | None:
-        """Return the demand of a batch if the slabs known to be free cover it, with all that rehashing may use.
-
-        None: :meth:`provide` them.
-        """
+        """Return the demand of a batch if the slabs known to be free cover it; otherwise None: :meth:`provide` them."""
         if self.denied or self.is_large(edges):
             return None
         need, allowance = self.worst_case(edges), self.allowance(edges)
-        return self._demand(edges, need, allowance) if self.free >= need + allowance else None
+        return self._demand(edges, need, allowance) if self._covers(need, allowance) else None
+
+    def _covers(self, need: int, allowance: int) -> bool:
+        """Return whether enough slabs are free. The CPU gets those for rehashing within the batch, when it has to."""
+        return self.free >= need + (allowance if self.warps else 0)
 
     def usual_demand(self, edges: int) -> Demand | None:
         """Return the demand of a batch if the slabs that are known to be free cover it; rehashing gets what is left."""
@@ -324,7 +325,7 @@ class Ledger:
                 return self._demand(edges, need, self.allowance(edges), sized=True)
         yield Read()
         need, allowance = self.worst_case(edges), self.allowance(edges)
-        if self.free >= need + allowance and (not self.denied or self.space >= allowance):
+        if self._covers(need, allowance) and (not self.denied or self.space >= allowance):
             yield from self._forget_denied()
         elif self.warps and (yield from self._size_ahead(edges)):
             need, allowance = self.worst_case(edges), self.allowance(edges)
