@@ -32,6 +32,7 @@ from suricate.backends.slabhash.programs import (
     BATCHES,
     BLOCK,
     DELETION,
+    GATHERING,
     INSERT_BLOCKS,
     INSERTION,
     MOVE,
@@ -138,9 +139,9 @@ class CudaKernels:
         return backend_programs(self._shape, self._options.edges_in_flight, variant)[source]
 
     def _launch(self, name: str, threads: int, *args: Any) -> None:
-        """Launch a kernel of maintain.cu over ``threads`` threads at most; None is passed as a null pointer."""
+        """Launch a kernel over ``threads`` threads at most; None is passed as a null pointer."""
         grid = max(1, min((threads + BLOCK - 1) // BLOCK, MAX_BLOCKS))
-        kernel = self._program("maintain.cu").kernel(name)
+        kernel = self._program("gather.cu" if name in GATHERING else "maintain.cu").kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
     def _new_plan(self, slabs: Slabs, name: str, variant: Variant | None, edges: int) -> LaunchPlan:
@@ -191,10 +192,8 @@ class CudaKernels:
     # -- scratch memory ------------------------------------------------------------------------------------------------
 
     def scratch_bytes(self, slabs: Slabs, edges: int) -> int:
-        """Return the bytes of scratch memory that an insertion takes beside what is cached."""
-        if edges <= self._cached.edges:
-            return 0
-        return offsets_of(*self._scratch_sizes(slabs, edges).values())[-1]
+        """Return the bytes of scratch memory that an insertion takes at least, if nothing is cached."""
+        return offsets_of(*self._scratch_sizes(slabs, edges, moves=False).values())[-1]
 
     def scratch(self, slabs: Slabs, edges: int) -> ScratchBuffer:
         """Return memory for the scratch arrays of an insertion; batches share it, as they run one after the other."""
@@ -205,7 +204,8 @@ class CudaKernels:
 
     def cache_scratch(self, slabs: Slabs, edges: int) -> None:
         """Allocate the scratch memory of batches of up to ``edges`` edges ahead of them, if such memory is cached."""
-        if edges > self._cached.edges and self._is_cached(slabs, edges, self.scratch_bytes(slabs, edges)):
+        size = offsets_of(*self._scratch_sizes(slabs, edges).values())[-1]
+        if edges > self._cached.edges and self._is_cached(slabs, edges, size):
             with suppress(CapacityError):
                 self._new_scratch(slabs, edges)
 
@@ -216,7 +216,7 @@ class CudaKernels:
         rounded = 1 << (edges - 1).bit_length() if edges <= SMALL else edges
         sizes = self._scratch_sizes(slabs, rounded)
         if not self._budget.allows(offsets_of(*sizes.values())[-1]):
-            rounded, sizes = edges, self._scratch_sizes(slabs, edges)
+            rounded, sizes = edges, self._scratch_sizes(slabs, edges, moves=False)  # nothing is rehashed then
         *offsets, size = offsets_of(*sizes.values())
         is_cached = self._is_cached(slabs, rounded, size)
         if is_cached:
@@ -240,13 +240,13 @@ class CudaKernels:
             self._cached, self._budget.cached = scratch, size
         return scratch
 
-    def _scratch_sizes(self, slabs: Slabs, edges: int) -> dict[str, int]:
+    def _scratch_sizes(self, slabs: Slabs, edges: int, *, moves: bool = True) -> dict[str, int]:
         """Return the bytes of the scratch arrays: the pointers of ``SCRATCH``."""
         hashing, capacity = self._options.hashing, slabs.capacity
         weighted = 4 if self._dtype is not None else 0
         queue = 4 * min(edges, len(slabs.buckets)) if hashing else 0
         # Buckets that may move: those of all vertices that can have outgrown them, but for the largest vertices.
-        moves = MOVE.size * min(capacity, max(edges, SMALL) + capacity // 16) if hashing else 0
+        buckets = min(capacity, max(edges, SMALL) + capacity // 16) if hashing and moves else 0
         return {
             "existing": weighted * edges,
             "table": weighted * _table_size(edges),
@@ -254,7 +254,7 @@ class CudaKernels:
             "queue": queue,
             "target": queue,
             "code": queue,
-            "moves": moves,
+            "moves": MOVE.size * buckets,
             "deferred": 4 * edges if hashing else 0,
         }
 

@@ -61,7 +61,7 @@ class Kernels(Protocol):
         """Return the counters that have arrived last, if any; never waits."""
 
     def scratch_bytes(self, slabs: Slabs, edges: int) -> int:
-        """Return the bytes of scratch memory that an insertion of ``edges`` edges takes beside what is cached."""
+        """Return the bytes of scratch memory that an insertion takes at least, if nothing is cached."""
 
     def scratch(self, slabs: Slabs, edges: int) -> Any:
         """Return scratch memory for an insertion, accounted for in the budget; give it to :meth:`insert`, then back."""

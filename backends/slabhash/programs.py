@@ -103,6 +103,9 @@ QUERY = Struct(
 )
 BATCHES = {"insert": ("insert.cu", INSERTION), "erase": ("delete.cu", DELETION), "find": ("find.cu", QUERY)}
 
+OTHERS = ("maintain.cu", "gather.cu")
+GATHERING = ("gather", "gather_all", "gather_touched")  #: kernels of gather.cu
+
 
 def declarations(shape: Geometry) -> str:
     """Return what is generated from ``layout.py``: the places of counters, constants, and ``bits_t``, a weight's bits.
@@ -130,7 +133,7 @@ def backend_programs(shape: Geometry, in_flight: int = 2, variant: Variant | Non
     defines: dict[str, int | str] = {**macros(shape), "UNVALIDATED": int(variant is not None)}
     if variant is not None:
         defines.update(variant.defines())
-    sources = ["insert.cu", "delete.cu", "find.cu"] + ["maintain.cu"] * (variant is None)
+    sources = [*dict.fromkeys(source for source, _ in BATCHES.values()), *([] if variant else OTHERS)]
     return {
         name: Program(
             FOLDER / name,

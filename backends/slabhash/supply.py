@@ -53,6 +53,7 @@ class Supply:
         ledger, kernels, slabs = self._ledger, self._kernels, self._pool.slabs
         self.poll()
         capacity = ledger.capacity + ledger.worst_case(edges) + ledger.allowance(edges)
+        capacity += capacity // 16  # see Ledger.provide_for()
         with self._budget.allocating(kernels.scratch_bytes(slabs, edges) + kernels.counting_bytes(slabs, capacity)):
             self._run(ledger.provide_for(edges))
         ledger.promise(edges)

@@ -4,13 +4,11 @@
 #include "layout.cuh"
 
 #define SCAN_LANES SLAB_LANES
-#define HAS_UPDATED 1
 
 __device__ __forceinline__ uint32_t degree(const View& g, uint32_t u) { return *degree_word(g, u); }
 
 __device__ __forceinline__ uint32_t units(const View& g, uint32_t u) {
-    const Buckets buckets = buckets_of(g, u);
-    return buckets.head == EMPTY ? 0u : buckets.count;
+    return stored_buckets(buckets_of(g, u));
 }
 
 __device__ __forceinline__ weight_t weight(const View& g, long long slot) {
@@ -67,7 +65,7 @@ template <int LANES, class F>
 __device__ __forceinline__ void for_neighbors(const View& g, uint32_t u, int lane, F&& f) {
     constexpr int TEAM = LANES > SLAB_LANES ? SLAB_LANES : LANES;
     const Buckets buckets = buckets_of(g, u);
-    const uint32_t head = buckets.head, count = head == EMPTY ? 0u : buckets.count;
+    const uint32_t head = buckets.head, count = stored_buckets(buckets);
     if (TEAM == LANES || count == 1) {
         for (uint32_t k = 0; k < count; ++k) for_chain<LANES>(g, head + k, lane, f);
     } else {

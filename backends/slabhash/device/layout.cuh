@@ -49,6 +49,11 @@ __device__ __forceinline__ Buckets buckets_of(const View& g, uint32_t u) {
     return buckets_behind(g, u, *head_word(g, u));
 }
 
+// Number of buckets; 0 without storage.
+__device__ __forceinline__ uint32_t stored_buckets(const Buckets& buckets) {
+    return buckets.head == EMPTY ? 0u : buckets.count;
+}
+
 // Bucket, below `count`, of destination v: multiply, mix, scale.
 __device__ __forceinline__ uint32_t bucket_of(uint32_t v, uint32_t count) {
     uint32_t h = v * HASH_FACTOR;

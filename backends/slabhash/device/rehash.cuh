@@ -59,10 +59,10 @@ __device__ void plan_moves(const View& g, const Insertion& b, long long first, u
     const uint32_t listed = min(old, b.most_moves - min(place, b.most_moves));
     const uint64_t need = heads && listed == old ? heads + edges / SLAB_KEYS : 0u;
     const uint64_t spent = reserve(reinterpret_cast<uint64_t*>(g.counters + SPENT), need);
-    const bool granted = need && spent + need <= b.quota;
-    const uint64_t at = uint64_t(g.counters[BUMP]) + reserve(g.counters + HEADS, granted ? heads : 0u);
-    const bool fits = granted && at + heads <= uint64_t(g.capacity);
-    if (granted && !fits && at < uint64_t(g.capacity)) atomicAdd(g.counters + FREED, uint32_t(g.capacity - at));
+    const bool reserved = need && spent + need <= b.quota;
+    const uint64_t at = uint64_t(g.counters[BUMP]) + reserve(g.counters + HEADS, reserved ? heads : 0u);
+    const bool fits = reserved && at + heads <= uint64_t(g.capacity);
+    if (reserved && !fits && at < uint64_t(g.capacity)) atomicAdd(g.counters + FREED, uint32_t(g.capacity - at));
     reserve(g.counters + DENIED, need && !fits ? uint32_t(min(need, uint64_t(1) << 20)) : 0u);
     if (there) b.target[item] = fits ? uint32_t(at) : EMPTY;
     list_moves(b, item, place, listed);

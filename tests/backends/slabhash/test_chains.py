@@ -103,18 +103,18 @@ def test_tombstones_do_not_pile_up(device: Device) -> None:
 
 @pytest.mark.parametrize("hashing", [True, False])
 def test_colliding_keys_come_and_go(device: Device, hashing: bool) -> None:
-    """All keys of a hub in one bucket, round after round: its chain grows no more, and nor does the pool."""
+    """All keys of a heavy vertex in one bucket, round after round: its chain grows no more, and nor does the pool."""
     store = SlabHashStore(200_000, device=device, slab_bytes=32, hashing=hashing)
     keys, rng = colliding(store, 150), np.random.default_rng(1)
-    hub, others = np.full(100, 5), np.arange(100, 110)
-    store.insert(ids(store, hub, others), ids(store, keys[:100], others))
+    heavy, others = np.full(100, 5), np.arange(100, 110)
+    store.insert(ids(store, heavy, others), ids(store, keys[:100], others))
     held, used = set(keys[:100].tolist()), None
     for _ in range(30):
         gone = rng.choice(sorted(held), 60, replace=False)
-        store.delete(ids(store, hub[:60]), ids(store, gone))
+        store.delete(ids(store, heavy[:60]), ids(store, gone))
         new = rng.choice(sorted(set(keys.tolist()) - held), 50, replace=False)
         back = gone[:10]
-        store.insert(ids(store, hub[:60]), ids(store, new, back))
+        store.insert(ids(store, heavy[:60]), ids(store, new, back))
         held = held - set(gone.tolist()) | set(new.tolist()) | set(back.tolist())
         store.check()
         used = used or store.memory()["slabs"]
@@ -124,7 +124,7 @@ def test_colliding_keys_come_and_go(device: Device, hashing: bool) -> None:
 
 
 def test_colliding_keys_never_outrun_the_pool(device: Device) -> None:
-    """Batch after batch, with tombstones, vertices that are re-bucketed, and a pool cut to what it takes."""
+    """Batch after batch, with tombstones, vertices that are rehashed, and a pool cut to what it takes."""
     store = SlabHashStore(100_000, device=device, slab_bytes=32, load_factor=0.4)
     keys, rng = colliding(store, 80), np.random.default_rng(5)
     for step in range(50):

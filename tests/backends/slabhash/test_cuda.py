@@ -30,7 +30,7 @@ def test_lanes_race_to_start_a_vertex(
     for name, value in taken_by.items():
         monkeypatch.setattr(f"suricate.backends.slabhash.ledger.{name}", value)
     n, size, rng = 2_000, 20_000, np.random.default_rng(3)
-    hints = np.where(np.arange(n) % 2, 40, 0)  # room on odd vertices, nothing on even ones
+    hints = np.where(np.arange(n) % 2, 40, 0)  # buckets for odd vertices, nothing for even ones
     graph = Graph(n, backend="slabhash", device="cuda", weight_dtype=weight_dtype, degree_hints=hints)
     xp = graph.device.xp
     graph.reserve(3 * size)
@@ -42,7 +42,7 @@ def test_lanes_race_to_start_a_vertex(
         expected = set(zip(src.tolist(), dst.tolist(), strict=True))
         assert pairs_of(delta.inserted, graph.device) == pairs_of(graph.edges(), graph.device) == expected
         graph.check()
-        assert int(graph.store().slabs.counters[FREED]) > 0  # what was taken in advance in vain
+        assert int(graph.store().slabs.counters[FREED]) > 0  # taken in advance and not used
         graph.delete_vertices(even)
         dst[-1] = n
         with pytest.raises(VertexRangeError):
@@ -70,7 +70,7 @@ def test_slabs_are_reserved_once(checks: str, monkeypatch: pytest.MonkeyPatch) -
         counters = graph.device.to_numpy(store.slabs.counters).astype(int)
         listed = max(0, counters[layout.LISTED] - counters[layout.TAKEN])
         assert store.ledger.free <= store.slabs.capacity - counters[layout.BUMP] + listed
-    assert min(np.diff(frees)) < 0 < max(np.diff(frees))  # granted, and read where that was not enough
+    assert min(np.diff(frees)) < 0 < max(np.diff(frees))  # reserved, and read where that was not enough
     graph.check()
     assert pairs_of(graph.edges(), graph.device) == model
 
@@ -91,10 +91,10 @@ def test_what_a_small_batch_takes_in_advance(spread: int, monkeypatch: pytest.Mo
     for first in range(half, n - 1000, 3000):
         src = np.concatenate((np.arange(half), first + rng.integers(0, spread, half)))
         order, dst = rng.permutation(2 * half), rng.integers(keys, n, 2 * half)
-        before, room = int(store.slabs.counters[layout.BUMP]), store.ledger.free
+        before, free = int(store.slabs.counters[layout.BUMP]), store.ledger.free
         graph.insert_edges(xp.asarray(src[order]), xp.asarray(dst[order]))
         taken = int(store.slabs.counters[layout.BUMP]) - before
-        assert half < taken <= min(room - store.ledger.free, 2 * half + 2 * half // keys + 1)
+        assert half < taken <= min(free - store.ledger.free, 2 * half + 2 * half // keys + 1)
         graph.delete_edges(xp.asarray(src[order]), xp.asarray(dst[order]))
         graph.delete_vertices(xp.arange(half, n))
         graph.compact()
@@ -104,7 +104,7 @@ def test_what_a_small_batch_takes_in_advance(spread: int, monkeypatch: pytest.Mo
 
 @pytest.mark.gpu
 def test_counters_are_polled_now_and_then() -> None:
-    """With slabs in abundance no batch needs to know the counters, but what re-buckets lack must not stay unnoticed."""
+    """With slabs in abundance no batch needs to know the counters, but what rehashing lacks must not stay unnoticed."""
     graph = Graph(1_000, backend="slabhash", device="cuda")
     graph.reserve(500_000)
     store, ids = graph.store(), graph.device.xp.arange(100)
@@ -137,7 +137,7 @@ def test_a_rejection_is_forgotten_by_a_copy() -> None:
 
 @pytest.mark.gpu
 def test_deltas_keep_their_own_memory() -> None:
-    """Memory is laid aside for the next batch: never that of a delta that somebody still has."""
+    """Memory is allocated for the next batch: never that of a delta that somebody still has."""
     graph = Graph(1_000, backend="slabhash", device="cuda")
     xp = graph.device.xp
     ids = [xp.arange(first, first + 50) for first in range(0, 500, 50)]

@@ -101,9 +101,9 @@ def test_cursor_of_updated_edges(slab_bytes: int, dtype: np.dtype | None) -> Non
     store.delete(*random_batch(store, 2, 200))
     store.delete_vertices(ids(store, 9, 11))
     found = np.zeros((5_000, 2), np.int64)
-    met = found[: walk_updated(store.view().data, found)].tolist()
-    assert len(met) > 500
-    assert sorted(map(tuple, met)) == sorted(pairs_of(store.updated(), CPU))
+    walked = found[: walk_updated(store.view().data, found)].tolist()
+    assert len(walked) > 500
+    assert sorted(map(tuple, walked)) == sorted(pairs_of(store.updated(), CPU))
     assert cursor.segment_owner(store.view().data, store.slabs.capacity - 1) == EMPTY
 
 

@@ -124,7 +124,7 @@ def test_scratch_memory_is_reported_bounded_and_given_back() -> None:
 def test_memory_for_the_next_batch_counts() -> None:
     """Memory for the copies of the next batch is reported, within ``memory_limit``, and given back."""
     taken = []
-    for limit in (None, 60_000):
+    for limit in (None, 200_000):
         graph = Graph(500, backend="slabhash", device="cuda", memory_limit=limit)
         ids = graph.device.xp.arange(500)
         for shift in range(4):
