@@ -4,7 +4,7 @@
 reports the outcome, and logs insertions since the mark. A backend brings the layout and the mutation: its arrays (an
 :class:`~suricate.array_manager.ArrayManager`), how entries are located (by the cursor's ``find`` unless it knows
 better), what a change needs at most (``reserve_insertion`` and ``reserve_deletion``: nothing has changed when they
-fail), and how it is carried out (``apply_insertion`` and ``apply_deletion``, which allocate nothing). What remains of
+fail), and how it is carried out (``apply_insertion`` and ``apply_deletion``, which must not fail). What remains of
 the protocol falls back on the cursor of its view.
 """
 

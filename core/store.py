@@ -196,10 +196,13 @@ class Store(ABC):
     def updated(self) -> EdgeList:
         """Return the edges inserted since :meth:`mark` that are still there, in any order.
 
-        An edge that was there at the mark, was deleted and came back may be left out. Without a mark: all edges.
+        An edge that was there at the mark, was deleted and came back may be left out. Without a mark: all edges. A
+        backend with a :meth:`mark` of its own has a cursor with an updated-edges iterator, or overrides this method.
         """
-        if self._marked is None:
+        if not self.has_mark:
             return self.edges()
+        if self._marked is None:
+            return fallbacks.updated(self.view(), self.device)
         return fallbacks.inserted_since(self.edges(), self._marked, self.device.xp)
 
     def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from tutorial_backend import TutorialStore
 
+from suricate.backends.csr_baseline.store import CsrStore
+from suricate.backends.slabhash.store import SlabHashStore
 from suricate.devices import CPU, Device
 from suricate.errors import BackendError, CapacityError
-from suricate.store import checked_outcome
+from suricate.store import Store, checked_outcome
 from suricate.types import Outcome
 
 STATUS = np.zeros(3, np.uint8)
@@ -62,6 +64,26 @@ def test_a_copy_keeps_the_mark(device: Device) -> None:
     assert copy.num_edges == 50
 
 
+def test_inserted_edges_come_from_the_iterator_of_the_cursor(device: Device) -> None:
+    """A backend that marks insertions by itself, and whose cursor iterates over them, needs no updated()."""
+
+    class Minimal(SlabHashStore):
+        updated = Store.updated
+
+        def edges(self):
+            raise AssertionError("edges() was called")
+
+    store = Minimal(100, device=device, weight_dtype=np.dtype("float32"))
+    ones = device.xp.ones(30, np.float32)
+    store.insert(*star(device, 30), ones)
+    store.mark()
+    store.insert(*star(device, 30, first=20), 2 * ones)
+    src, dst, weight = (device.to_numpy(part) for part in store.updated())
+    assert sorted(dst.tolist()) == list(range(30, 50))
+    assert not src.any()
+    assert (weight == 2).all()
+
+
 def test_a_mark_counts_as_memory(device: Device) -> None:
     store = TutorialStore(1000, device=device)
     store.insert(*star(device, 1000))
@@ -75,7 +97,6 @@ def test_a_mark_counts_as_memory(device: Device) -> None:
 
 def test_degrees_of_a_vertex_do_not_read_all_edges() -> None:
     """A backend with a cursor answers adjacency() without a list of its edges."""
-    from suricate.backends.csr_baseline.store import CsrStore
 
     class Minimal(CsrStore):
         find, degrees, adjacency = TutorialStore.find, TutorialStore.degrees, TutorialStore.adjacency

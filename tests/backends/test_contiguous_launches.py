@@ -1,0 +1,144 @@
+"""The launches of the contiguous backends, without a GPU: every kernel gets the arguments that it declares.
+
+The launches of a batch are asserted, too: small batches are bound by their number.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from launches import FakeArray, array, check_launch, fake_cupy
+
+from suricate.backends.csr_baseline import cuda as csr
+from suricate.backends.csr_baseline.layout import Graph as CsrGraph
+from suricate.backends.csr_baseline.layout import Rebuild
+from suricate.backends.hornet_like import cuda as hornet
+from suricate.backends.hornet_like.layout import CLASSES, COUNTERS, GRAPH, MIGRATIONS
+from suricate.backends.hornet_like.layout import Graph as HornetGraph
+from suricate.primitives import bits_dtype, cuda
+from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, PRESENT, LocatedBatch, Report
+
+STRUCTS = {"LocatedBatch": LOCATED, "Graph": GRAPH, "Migrations": MIGRATIONS}
+VERTICES, EDGES = 50, 1000
+
+
+@pytest.fixture(params=[None, "float32", "float64"])
+def weight_dtype(request: pytest.FixtureRequest) -> np.dtype | None:
+    return None if request.param is None else np.dtype(request.param)
+
+
+@pytest.fixture(params=[100, 20_000], ids=["small", "large"])
+def size(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the kernels launched, whose arguments were checked."""
+    names: list[str] = []
+
+    def launch(code: Any, name: str, threads: int, *args: Any, block: int = 256) -> None:
+        check_launch(code, name, args, STRUCTS)
+        names.append(name)
+
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
+    for module in (cuda, csr, hornet):
+        monkeypatch.setattr(module, "launch", launch)
+    return names
+
+
+def bits(length: int, dtype: np.dtype | None) -> FakeArray:
+    return array(0 if dtype is None else length, bits_dtype(dtype))
+
+
+def batch_of(size: int) -> LocatedBatch:
+    dtypes = (np.uint64, np.uint32, np.uint8, np.int64)
+    keys, order, kind, slot = (array(size, dtype) for dtype in dtypes)
+    return LocatedBatch(keys, order, kind, slot, size, rank=array(size, np.int32))
+
+
+def report_of(size: int, dtype: np.dtype | None) -> Report:
+    return Report(array(size, np.uint8), bits(size, dtype))
+
+
+def ranked(size: int) -> list[str]:
+    return ["rank_in_block"] if size <= cuda.RANK_IN_BLOCK else ["flag"]
+
+
+def test_csr(launched: list[str], weight_dtype: np.dtype | None, size: int) -> None:
+    graph, new = (
+        CsrGraph(array(VERTICES + 1, np.int64), array(EDGES, np.uint32), bits(EDGES, weight_dtype)) for _ in range(2)
+    )
+    batch, report, rebuild = batch_of(size), report_of(size, weight_dtype), Rebuild(new, EDGES)
+    csr.locate(graph, batch, ABSENT)
+    csr.insert(graph, rebuild, batch, bits(size, weight_dtype), report)
+    assert launched == ["locate", *ranked(size), "shift_offsets", "merge_old", "merge_new"]
+    launched.clear()
+    csr.locate(graph, batch, PRESENT)
+    csr.delete(graph, rebuild, batch, report)
+    assert launched == ["locate", *ranked(size), "report_deletion", "shift_offsets", "compact_old"]
+    launched.clear()
+    ids = array(size, np.uint32)
+    csr.find(graph, ids, ids, array(size, bool), bits(size, weight_dtype))
+    assert launched == ["find_edges"]
+
+
+def test_hornet(launched: list[str], weight_dtype: np.dtype | None, size: int) -> None:
+    graph = HornetGraph(
+        begin=array(VERTICES, np.int64), end=array(VERTICES, np.int64), klass=array(VERTICES, np.uint8),
+        dst=array(EDGES, np.uint32), weight=bits(EDGES, weight_dtype), counters=array(COUNTERS, np.int64),
+        stacks=array(10, np.uint32), stack_begin=array(CLASSES + 1, np.int64),
+    )  # fmt: skip
+    batch, report = batch_of(size), report_of(size, weight_dtype)
+    moves = ["hand_out", "move_short", "move_long", "commit"]
+    hornet.locate(graph, batch, ABSENT, EDGES)
+    plan = hornet.plan_insertion(graph, batch, EDGES)
+    assert plan.need().shape == (CLASSES,)
+    hornet.insert(graph, batch, plan, bits(size, weight_dtype), report)
+    reported = [] if weight_dtype is None else ["report_insertion"]
+    assert launched == ["locate_short", "locate_long", *ranked(size), "plan", *reported, *moves, "append"]
+    launched.clear()
+    hornet.locate(graph, batch, PRESENT, EDGES)
+    hornet.delete(graph, batch, hornet.plan_deletion(graph, batch, EDGES, may_shrink=False), report)
+    holes = ["mark_deleted", "pair_holes", "list_holes", "fill_holes"]
+    assert launched == ["locate_short", "locate_long", *ranked(size), "plan", *holes, *moves]
+    launched.clear()
+    hornet.locate(graph, batch, LOOKUP, EDGES)
+    cuda.answer(batch, graph.weight, array(size, bool), bits(size, weight_dtype))
+    hornet.free_vertices(graph, array(5, np.uint32))
+    assert launched == ["locate_short", "locate_long", "answer", "free_vertices"]
+
+
+def test_building_blocks(launched: list[str], weight_dtype: np.dtype | None) -> None:
+    batch, stored = batch_of(100), bits(EDGES, weight_dtype)
+    cuda.report_insertion(batch, stored, bits(100, weight_dtype), report_of(100, weight_dtype))
+    cuda.report_deletion(batch, stored, report_of(100, weight_dtype))
+    ids = array(100, np.uint32)
+    cuda.log_new(ids, ids, array(100, np.uint8), array(1, np.int64), array(500, np.uint64))
+    assert launched == ["report_insertion", "report_deletion", "log_new"]
+
+
+def test_rows_of_counts_are_where_the_kernels_look(launched: list[str]) -> None:
+    plan = hornet.CudaPlan((), None, array(4, np.uint64), array(1 + 4 * CLASSES, np.int64))
+    plan.counts[1 : 1 + CLASSES] = 7
+    assert plan.need().tolist() == [7] * CLASSES
+    assert int(plan.address(2)) - int(plan.address(0)) == 2 * 8 * CLASSES
+
+
+def test_a_module_for_each_device_has_the_functions_of_its_protocol() -> None:
+    from suricate.backends.csr_baseline import cpu as csr_cpu
+    from suricate.backends.csr_baseline.kernels import CsrKernels
+    from suricate.backends.hornet_like import cpu as hornet_cpu
+    from suricate.backends.hornet_like.kernels import HornetKernels
+
+    pairs: list[tuple[type, tuple[ModuleType, ...]]] = [
+        (CsrKernels, (csr_cpu, csr)),
+        (HornetKernels, (hornet_cpu, hornet)),
+    ]
+    for protocol, modules in pairs:
+        for name in (name for name in vars(protocol) if not name.startswith("_")):
+            assert all(hasattr(module, name) for module in modules), name

@@ -1,0 +1,62 @@
+"""Launches without a GPU: arrays that have addresses, and a check of a kernel's arguments against its parameters."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from suricate.cuda.program import Program
+from suricate.cuda.structs import Struct
+
+SCALARS = {"uint32_t": np.uint32, "long long": np.int64, "unsigned long long": np.uint64}
+
+
+class FakeArray(np.ndarray):
+    """A host array that looks like a CuPy array to what packs and launches."""
+
+    @property
+    def data(self) -> Any:
+        """The address."""
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+    def get(self) -> np.ndarray:
+        """Return a copy on the host."""
+        return np.array(self)
+
+
+def array(length: int, dtype: Any) -> FakeArray:
+    """Return zeros."""
+    return np.zeros(length, dtype).view(FakeArray)
+
+
+def fake_cupy() -> ModuleType:
+    """Return a module with the few functions of CuPy that launching code calls."""
+    module = ModuleType("cupy")
+    module.empty = module.zeros = array  # type: ignore[attr-defined]
+    return module
+
+
+def parameters(code: Program, kernel: str) -> list[str]:
+    """Return the C++ types of a kernel's parameters."""
+    files = sorted(file for folder in code.include_dirs for file in folder.glob("*.cu*"))
+    text = "\n".join(file.read_text() for file in [code.source, *files])
+    found = re.search(rf"__global__ void {kernel}\(([^)]*)\)", text)
+    assert found, f"{code.source.name} has no kernel {kernel}"
+    return [" ".join(part.split()[:-1]).replace("const ", "") for part in found[1].split(",")]
+
+
+def check_launch(code: Program, kernel: str, args: tuple, structs: dict[str, Struct]) -> None:
+    """Assert that ``args`` fit the parameters of a kernel: how many, pointers, structs by size, scalars by type."""
+    wanted = parameters(code, kernel)
+    assert len(args) == len(wanted), f"{kernel} takes {wanted}"
+    for arg, kind in zip(args, wanted, strict=True):
+        if kind.endswith("*"):
+            assert arg is None or isinstance(arg, (FakeArray, np.uint64)), f"{kernel}: {arg!r} for {kind}"
+        elif kind in structs:
+            assert isinstance(arg, np.void), f"{kernel}: {arg!r} for {kind}"
+            assert arg.nbytes == structs[kind].size, f"{kernel}: {kind}"
+        else:
+            assert type(arg) is SCALARS[kind], f"{kernel}: {arg!r} for {kind}"
