@@ -8,8 +8,8 @@
 
 pytest collects what the class inherits; the ``dev`` extra brings pytest and hypothesis. A backend is compared with a
 table of edges in NumPy arrays (``table``, ``model``): random operations, large batches and ids (``scale``), the memory
-limit (``memory``), deltas (``graphs``), CUDA sources (``nvrtc``). An algorithm is compared, after random and scripted
-changes (``changes``), with an oracle that its author writes by a different method.
+limit (``memory``), failing allocations (``failures``), deltas (``graphs``), CUDA sources (``nvrtc``). An algorithm is
+compared, after random and scripted changes (``changes``), with an oracle that its author writes by another method.
 """
 
 from __future__ import annotations

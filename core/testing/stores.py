@@ -17,7 +17,7 @@ from suricate.cuda.program import Program
 from suricate.devices import CPU, Array, resolve_device
 from suricate.graph import Graph
 from suricate.store import OPERATIONS, Store
-from suricate.testing import graphs, memory, nvrtc, scale
+from suricate.testing import failures, graphs, memory, nvrtc, scale
 from suricate.testing.draws import SIZES, SPREADS, STRIDES, device_params, no_cuda, run_examples
 from suricate.testing.model import ModelledStore
 from suricate.types import NEW, REMOVED
@@ -246,6 +246,11 @@ class StoreConformance:
         assert store.device.to_numpy(status).tolist() == [REMOVED, REMOVED], "a guard of zero holds delete() back"
         store.check()
 
+    def test_failing_allocations(self, device_kind: str) -> None:
+        """Whichever allocation fails, with whichever exception: the store is as it was, and can go on."""
+        dtype = next((dtype for dtype in self.weight_dtypes if dtype is not None), None)
+        failures.failing_allocations(lambda: self.modelled(self.build(failures.NUM_VERTICES, device_kind, dtype)))
+
     def test_copy_to_other_device(self, weight_dtype: str | None) -> None:
         """A copy on another device holds the same edges, mark and settings, there and back."""
         if len(self.backend.devices) < 2 or no_cuda():
@@ -367,6 +372,13 @@ class StoreConformance:
         """What ``reserve()`` accepted below the limit goes in, wherever it goes, with a mark or without."""
         self.skip_unless_limited()
         memory.reserve_keeps_its_promise(self.limited(device_kind, self.weight_dtypes[0]))
+
+    def test_peak_is_below_the_limit(self, weight_dtype: str | None) -> None:
+        """During every operation ``memory_limit`` bounds what is held, both copies while arrays grow included (CPU)."""
+        self.skip_unless_limited()
+        self.skip_unless_traced()
+        limit = self.limit()
+        memory.peak_is_below_the_limit(lambda: self.build(memory.NUM_VERTICES, "cpu", weight_dtype, memory_limit=limit))
 
     # -- CUDA sources --------------------------------------------------------------------------------------------------
 
