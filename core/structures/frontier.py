@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.arrays import as_ids, checked_ids, on_device, range_message
-from suricate.devices import Array, Device
+from suricate.devices import Array, Device, resolve_device
 from suricate.errors import DeviceError, VertexRangeError
 
 if TYPE_CHECKING:
@@ -159,7 +159,12 @@ class Frontier:
 
 
 def _restored(device: Device, vertices: np.ndarray | None, num_vertices: int | None) -> Frontier:
-    """Return a frontier of ``vertices`` (None: all below ``num_vertices``) on ``device``; for copies and pickles."""
+    """Return a frontier of ``vertices`` (None: all below ``num_vertices``) on ``device``; for copies and pickles.
+
+    Raises:
+        DeviceError: a pickle comes from a machine with a device that this one lacks.
+    """
+    device = resolve_device(str(device))
     if vertices is None:
         return Frontier._of_all(device, num_vertices or 0)
     with device.current():

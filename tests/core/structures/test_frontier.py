@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from suricate.devices import Device
-from suricate.errors import DTypeError, ShapeError, VertexRangeError
+from suricate.errors import DeviceError, DTypeError, ShapeError, VertexRangeError
 from suricate.structures.frontier import Frontier
 from suricate.structures.workspace import Workspace
 
@@ -157,3 +157,9 @@ def test_workspace_keeps_state(device):
     assert workspace.state(Counts) is workspace.state(Counts)
     assert workspace.state(Counts).device == device
     assert Workspace(device).state(Counts) is not workspace.state(Counts)
+
+
+def test_a_pickle_of_a_device_that_is_not_here():
+    restore, (_, vertices, bound) = Frontier(Device("cpu"), np.zeros(1, np.uint32)).__reduce__()
+    with pytest.raises(DeviceError):
+        restore(Device("cuda", 99), vertices, bound)
