@@ -54,6 +54,7 @@ class CpuKernels:
         self._budget = budget
         self._weight_words, self._per_bucket, self._hashing = weight_words, per_bucket, hashing
         self._ring = np.empty(loops.RING, np.int64)  # heads of the edges ahead
+        self._rehashes = False  # whether a vertex has outgrown its buckets; before, a kernel without rehashing inserts
         budget.cached = self.cached_bytes
 
     @property
@@ -101,10 +102,14 @@ class CpuKernels:
     ) -> int:
         """Insert a batch from the edge ``start`` on; return how many edges are in."""
         src, dst, words, before = batch.src, batch.dst, as_words(batch.weight), as_words(outcome.weight)
-        done = loops.insert_edges(
+        insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
+        done = insert(
             slabs, src, dst, words, scratch.existing, start, reservation.quota, self._hashing, self._per_bucket,
             self._ring, outcome.status, before,
         )  # fmt: skip
+        if done < len(src) and not self._rehashes:
+            self._rehashes = True
+            return self.insert(slabs, batch, reservation, outcome, scratch, done)
         if done == len(src) and self._weight_words and scratch.existing[-1]:
             existing = scratch.existing[: scratch.existing[-1]]
             table, last = scratch.tables[:, : table_size(len(existing))]

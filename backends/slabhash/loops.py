@@ -376,11 +376,34 @@ def survey(g, slab, v):
 
 @kernel
 def insert_edges(g, src, dst, weights, existing, start, quota, hashing, per_bucket, heads, status, before):
-    """Insert edges from index ``start`` on; return the index reached: short of the end if ``quota`` denied slabs.
+    """Insert edges from index ``start`` on until a vertex has outgrown its buckets: see :func:`insert_run`."""
+    return insert_run(g, src, dst, weights, existing, start, quota, hashing, per_bucket, heads, status, before, leave)
 
-    A new key goes to the first free slot of its chain. ``weights`` are words. Weighted stores write the indices of the
-    edges that are there already to ``existing``; its last word counts them. ``quota`` are the slabs that rehashing may
-    use (negative: do not rehash).
+
+@kernel
+def insert_and_rehash(g, src, dst, weights, existing, start, quota, hashing, per_bucket, heads, status, before):
+    """Insert edges from index ``start`` on until ``quota`` denies slabs: see :func:`insert_run`.
+
+    It takes twice as long to compile as :func:`insert_edges`, which does for graphs whose vertices do not outgrow
+    their first buckets.
+    """
+    return insert_run(g, src, dst, weights, existing, start, quota, hashing, per_bucket, heads, status, before, rehash)
+
+
+@inner
+def leave(g, v, per_bucket, quota):
+    """Return -1: ``v`` keeps its buckets for now."""
+    return np.int64(-1)
+
+
+@inner
+def insert_run(g, src, dst, weights, existing, start, quota, hashing, per_bucket, heads, status, before, grow):
+    """Insert edges from index ``start`` on; return the index reached: short of the end if ``grow`` returned -1.
+
+    ``grow`` is :func:`rehash` or :func:`leave`, called for vertices that have outgrown their buckets. A new key goes to
+    the first free slot of its chain. ``weights`` are words. Weighted stores write the indices of the edges that are
+    there already to ``existing``; its last word counts them. ``quota`` are the slabs that rehashing may use (negative:
+    do not rehash).
     """
     size = g.weight_words
     for i in range(start - FAR, len(src)):
@@ -416,7 +439,7 @@ def insert_edges(g, src, dst, weights, existing, start, quota, hashing, per_buck
             mark_slot(g, slot)
         grown = free < 0 and length + 1 >= REHASH_CHAIN
         if grown and hashing and quota >= 0 and has_outgrown(g, u, per_bucket):
-            used = rehash(g, u, per_bucket, quota)
+            used = grow(g, u, per_bucket, quota)
             if used < 0:
                 return i + 1
             quota -= used

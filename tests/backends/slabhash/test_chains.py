@@ -17,7 +17,7 @@ from slabhash_cases import (
     star_batch,
 )
 
-from suricate.backends.slabhash import layout
+from suricate.backends.slabhash import layout, loops
 from suricate.backends.slabhash.kernels import Batch
 from suricate.backends.slabhash.layout import SEVERAL
 from suricate.backends.slabhash.ledger import Reservation
@@ -284,3 +284,24 @@ def test_batches_of_a_heavy_vertex_with_duplicates(
     weights = [1] * len(model) if edges.weight is None else device.to_numpy(edges.weight).tolist()
     expected = dict.fromkeys(model, 1) if weight_dtype is None else model
     assert dict(zip(found, weights, strict=True)) == expected
+
+
+def test_the_kernel_that_rehashes_is_not_called_before_a_vertex_has_outgrown_its_buckets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It takes twice as long to compile as the one without."""
+    calls: list[int] = []
+    insert = loops.insert_and_rehash
+    monkeypatch.setattr(loops, "insert_and_rehash", lambda *args: calls.append(args[5]) or insert(*args))
+    graph = Graph(50, backend="slabhash", device="cpu")
+    graph.insert_edges(range(50), range(50))
+    graph.insert_edges([0], [1])
+    assert not calls
+    graph.insert_edges([0] * 48, range(2, 50))  # beyond what a small batch was sized for
+    src, dst = np.divmod(np.arange(50 * 50), 50)
+    for begin in range(0, 2500, 100):
+        graph.insert_edges(src[begin : begin + 100], dst[begin : begin + 100])
+    assert calls
+    assert calls[0] > 0, "it goes on where the other kernel stopped"
+    graph.check()
+    assert graph.num_edges == 2500
