@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import suppress
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -22,12 +22,15 @@ from suricate.devices import CPU, Array, Device
 from suricate.errors import CapacityError
 from suricate.primitives import bits_dtype, out_of_memory, sort_batch
 from suricate.primitives.counters import Counters
-from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
+from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, BatchKernels, LocatedBatch, Report
 from suricate.store import Store
 from suricate.types import NEW, EdgeList, Outcome, edge_keys
 
+Insertion = TypeVar("Insertion")  #: what a backend reserves for an insertion
+Deletion = TypeVar("Deletion")  #: what it reserves for a deletion
 
-class BatchStore(Store):
+
+class BatchStore(Store, Generic[Insertion, Deletion]):
     """Base of backends that work on sorted batches; see :class:`suricate.store.Store` for the arguments.
 
     The array ``weight`` of the layout is indexed by the slots of the view's cursor.
@@ -53,7 +56,7 @@ class BatchStore(Store):
             memory_limit=memory_limit,
         )
         self.pool: ArrayManager = self.make_pool()
-        self.kernels: Any = self.make_kernels()
+        self.kernels: object = self.make_kernels()
         self.counters = Counters(device, self.num_counters)
         self.log: InsertLog | None = None
         self._shared = _building_blocks(device)
@@ -66,7 +69,7 @@ class BatchStore(Store):
     def make_pool(self) -> ArrayManager:
         """Return the arrays of an empty store; raises ``CapacityError``."""
 
-    def make_kernels(self) -> Any:
+    def make_kernels(self) -> object:
         """Return what the backend calls on its device (each has a protocol of its own), if anything."""
         return None
 
@@ -95,22 +98,22 @@ class BatchStore(Store):
         """Make the arrays large enough for any ``num_edges`` more edges; raises ``CapacityError``."""
 
     @abstractmethod
-    def reserve_insertion(self, batch: LocatedBatch) -> Any:
+    def reserve_insertion(self, batch: LocatedBatch) -> Insertion:
         """Reserve memory for an insertion; return what :meth:`apply_insertion` needs, or raise ``CapacityError``."""
 
     @abstractmethod
-    def apply_insertion(self, batch: LocatedBatch, reservation: Any, weight: Array, report: Report) -> None:
+    def apply_insertion(self, batch: LocatedBatch, reservation: Insertion, weight: Array, report: Report) -> None:
         """Insert the ``ABSENT`` entries, replace the weights of the ``PRESENT`` ones, and report.
 
         ``weight`` has the bit patterns of the batch in its own order. :meth:`report_insertion` does all but the first.
         """
 
     @abstractmethod
-    def reserve_deletion(self, batch: LocatedBatch) -> Any:
+    def reserve_deletion(self, batch: LocatedBatch) -> Deletion:
         """Reserve memory for a deletion, within what is kept back for it; return what :meth:`apply_deletion` needs."""
 
     @abstractmethod
-    def apply_deletion(self, batch: LocatedBatch, reservation: Any, report: Report) -> None:
+    def apply_deletion(self, batch: LocatedBatch, reservation: Deletion, report: Report) -> None:
         """Delete the ``PRESENT`` entries and report, which :meth:`report_deletion` does."""
 
     # -- updates and queries -------------------------------------------------------------------------------------------
@@ -277,13 +280,15 @@ class BatchStore(Store):
         return other
 
 
-def _building_blocks(device: Device) -> Any:
+def _building_blocks(device: Device) -> BatchKernels:
     """Return the module of the building blocks for a device."""
     if device.is_cuda:
-        from suricate.primitives import cuda as kernels
-    else:
-        from suricate.primitives import cpu as kernels  # type: ignore[no-redef]
-    return kernels
+        from suricate.primitives import cuda
+
+        return cuda
+    from suricate.primitives import cpu
+
+    return cpu
 
 
 class InsertLog:

@@ -19,7 +19,7 @@ from suricate.primitives.located import LocatedBatch, Report
 from suricate.types import EdgeList, StoreView
 
 
-class CsrStore(BatchStore):
+class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     """Sorted CSR. See :class:`suricate.store.Store` for the arguments; ``degree_hints`` are of no use here.
 
     A rebuild holds old and new arrays at once, so at most half of ``memory_limit`` is used between updates.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from suricate.backends.hornet_like import loops
+from suricate.backends.hornet_like.kernels import Plan
 from suricate.backends.hornet_like.layout import CLASSES, Graph
 from suricate.devices import Array
 from suricate.primitives.cpu import rank, report_deletion, report_insertion
@@ -14,7 +15,7 @@ from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, R
 
 
 @dataclass(slots=True)
-class CpuPlan:
+class CpuPlan(Plan):
     """The blocks that migrations take; the loops work out again which vertices migrate."""
 
     blocks: np.ndarray
@@ -48,17 +49,18 @@ def _plan(graph: Graph, batch: LocatedBatch, changes: int) -> CpuPlan:
     return plan
 
 
-def insert(graph: Graph, batch: LocatedBatch, plan: CpuPlan | None, weight: Array, report: Report) -> None:
+def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
     """See :meth:`HornetKernels.insert`."""
     report_insertion(batch, graph.weight, weight, report)
     if plan is not None:
         loops.apply_insert(graph, batch.keys, batch.order, batch.kind, weight)
 
 
-def delete(graph: Graph, batch: LocatedBatch, plan: CpuPlan | None, report: Report) -> None:
+def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> None:
     """See :meth:`HornetKernels.delete`."""
     report_deletion(batch, graph.weight, report)
     if plan is not None:
+        assert isinstance(plan, CpuPlan)
         loops.apply_delete(graph, batch.keys, batch.kind, batch.slot, plan.may_shrink)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate.backends.hornet_like.kernels import Plan
 from suricate.backends.hornet_like.layout import CLASSES, CONSTANTS, GRAPH, MIGRATIONS, Graph
 from suricate.backends.hornet_like.ledger import move_parts, scan_parts
 from suricate.cuda.program import Program
@@ -38,7 +39,7 @@ def programs(store: Store) -> list[Program]:
 
 
 @dataclass(slots=True)
-class CudaPlan:
+class CudaPlan(Plan):
     """What the kernels of an update keep between its launches.
 
     ``counts`` holds the number of parts of long moves and, per class: blocks needed, stack heights, blocks taken, the
@@ -105,9 +106,9 @@ def _plan(graph: Graph, batch: LocatedBatch, edges: int, sign: int, may_shrink: 
     return plan
 
 
-def insert(graph: Graph, batch: LocatedBatch, plan: CudaPlan | None, weight: Array, report: Report) -> None:
+def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
     """See :meth:`HornetKernels.insert`."""
-    assert plan is not None
+    assert isinstance(plan, CudaPlan)
     data, bits = packed(GRAPH, *graph), bits_of(graph.weight)
     if bits:
         shared.report_insertion(batch, graph.weight, weight, report)
@@ -115,9 +116,9 @@ def insert(graph: Graph, batch: LocatedBatch, plan: CudaPlan | None, weight: Arr
     launch(program(bits), "append", len(batch), data, packed_batch(batch), weight, report.status)
 
 
-def delete(graph: Graph, batch: LocatedBatch, plan: CudaPlan | None, report: Report) -> None:
+def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> None:
     """See :meth:`HornetKernels.delete`."""
-    assert plan is not None
+    assert isinstance(plan, CudaPlan)
     code, data, size, m = program(bits_of(graph.weight)), packed(GRAPH, *graph), len(batch), packed_batch(batch)
     pairs, sums, holes, survivors = plan.holes
     launch(code, "mark_deleted", size, data, m, *report)

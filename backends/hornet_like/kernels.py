@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Protocol
 
 import numpy as np
 
@@ -11,9 +12,13 @@ from suricate.devices import Array
 from suricate.primitives.located import LocatedBatch, Report
 
 
-class Plan(Protocol):
-    """Which vertices migrate in an update, and what else its kernels need; made before anything changes."""
+class Plan(ABC):
+    """Which vertices migrate in an update, and what else its kernels need; made before anything changes.
 
+    Each device has a plan of its own, and takes no other.
+    """
+
+    @abstractmethod
     def need(self) -> np.ndarray:
         """Return how many blocks of each class the migrations take, ``int64[CLASSES]``; on CUDA waits."""
 
@@ -27,19 +32,19 @@ class HornetKernels(Protocol):
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
         """Fill in kinds and slots, and the ranks of a ``kind`` unless that is ``LOOKUP``."""
 
-    def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> Any:
+    def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> Plan:
         """Return the :class:`Plan` of an insertion."""
 
-    def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> Any:
+    def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> Plan:
         """Return the :class:`Plan` of a deletion; unless it ``may_shrink``, blocks stay as large as they are."""
 
-    def insert(self, graph: Graph, batch: LocatedBatch, plan: Any, weight: Array, report: Report) -> None:
+    def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
         """Migrate what overflows, append the absent entries, replace weights, and report.
 
         ``weight``: bit patterns in the order of the batch; ``plan``: None if no entry is absent (CPU).
         """
 
-    def delete(self, graph: Graph, batch: LocatedBatch, plan: Any, report: Report) -> None:
+    def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> None:
         """Delete the entries that are present, fill the holes, migrate what became small, and report."""
 
     def free_vertices(self, graph: Graph, vertices: Array) -> None:

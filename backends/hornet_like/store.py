@@ -7,10 +7,10 @@ GPUs", HPEC 2018.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from suricate.backends.hornet_like import check, ledger
-from suricate.backends.hornet_like.kernels import HornetKernels
+from suricate.backends.hornet_like.kernels import HornetKernels, Plan
 from suricate.backends.hornet_like.layout import BLOCKS, COUNTERS, EDGES, FREE, GROW, USED
 from suricate.backends.hornet_like.pool import HornetPool
 from suricate.batch_store import BatchStore
@@ -21,7 +21,7 @@ from suricate.primitives.located import LocatedBatch, Report
 from suricate.types import StoreView
 
 
-class HornetStore(BatchStore):
+class HornetStore(BatchStore[Plan | None, Plan | None]):
     """Power-of-two blocks. See :class:`suricate.store.Store` for the arguments.
 
     ``degree_hints`` are ignored: a block is carved when the first edges of its vertex arrive, in the size they need.
@@ -80,7 +80,7 @@ class HornetStore(BatchStore):
         grow = ledger.pressure(end - begin, klass, GROW)
         self.pool.ensure(ledger.reserve_demand(known, grow, num_edges, self.num_vertices))
 
-    def reserve_insertion(self, batch: LocatedBatch) -> Any:
+    def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
         """See :meth:`BatchStore.reserve_insertion`; returns the plan of the migrations."""
         if not batch.most:
             return None
@@ -88,11 +88,11 @@ class HornetStore(BatchStore):
         self._reserve(plan, batch.most, 0)
         return plan
 
-    def apply_insertion(self, batch: LocatedBatch, reservation: Any, weight: Array, report: Report) -> None:
+    def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
         """See :meth:`BatchStore.apply_insertion`."""
         self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
 
-    def reserve_deletion(self, batch: LocatedBatch) -> Any:
+    def reserve_deletion(self, batch: LocatedBatch) -> Plan | None:
         """See :meth:`BatchStore.reserve_deletion`; without memory to migrate down, blocks stay as large as they are."""
         if not batch.most:
             return None
@@ -106,11 +106,11 @@ class HornetStore(BatchStore):
             self.pool.tight = False
         return plan
 
-    def apply_deletion(self, batch: LocatedBatch, reservation: Any, report: Report) -> None:
+    def apply_deletion(self, batch: LocatedBatch, reservation: Plan | None, report: Report) -> None:
         """See :meth:`BatchStore.apply_deletion`."""
         self.kernels.delete(self.pool.graph, batch, reservation, report)
 
-    def _reserve(self, plan: Any, inserted: int, deleted: int) -> None:
+    def _reserve(self, plan: Plan, inserted: int, deleted: int) -> None:
         """Reserve for a planned batch: by the host's bounds or, if memory is short, by what is really needed."""
         if self.device.is_cuda:
             try:

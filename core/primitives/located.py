@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from suricate.cuda.structs import Struct, enum
 from suricate.devices import Array
@@ -60,3 +60,19 @@ class LocatedBatch:
     def count(self) -> int:
         """Return the exact number of entries that change the graph; on CUDA waits for the device."""
         return self.most if self.rank is None else int(self.rank[-1])
+
+
+class BatchKernels(Protocol):
+    """What ``cpu.py`` and ``cuda.py`` do with a located batch; weights are bit patterns, ``weight`` those by slot."""
+
+    def rank(self, batch: LocatedBatch, kind: int) -> None:
+        """Fill in the ranks of the entries of a kind; on the CPU their number."""
+
+    def report_insertion(self, batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
+        """Report the edges of an insertion in the caller's order, and give the stored ones their new weights."""
+
+    def report_deletion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
+        """Report the edges of a deletion in the caller's order."""
+
+    def answer(self, batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
+        """Answer queries in the caller's order; all duplicates of an edge get the answer of the last."""

@@ -38,7 +38,7 @@ class Merge(NamedTuple):
     entries: Array
 
 
-class SortedStore(BatchStore):
+class SortedStore(BatchStore[Merge, tuple[dict[str, Array], Array]]):
     """One ascending array of edge keys, merged anew by every batch."""
 
     name: ClassVar[str] = "sorted"
