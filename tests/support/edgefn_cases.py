@@ -178,7 +178,7 @@ def probe(typed: TypedFunction) -> Program:
     names = f"""typedef {suricate.cuda.program.c_type(typed.weight_dtype or np.int32)} weight_t;
 typedef {suricate.cuda.program.c_type(typed.result)} result_t;"""
     return Program(
-        Path(__file__).parents[2] / "support" / "edgefn_probe.cu",
+        Path(__file__).with_name("edgefn_probe.cu"),
         prelude=f"{names}\n{typed.cuda_source('translated')}",
         defines=(("PARAMETERS", declared), ("VALUES", passed)),
     )
