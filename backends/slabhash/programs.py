@@ -107,21 +107,18 @@ OTHERS = ("maintain.cu", "gather.cu")
 GATHERING = ("gather", "gather_all", "gather_touched")  #: kernels of gather.cu
 
 
-def declarations(shape: Geometry) -> str:
-    """Return what is generated from ``layout.py``: the places of counters, constants, and ``bits_t``, a weight's bits.
-
-    Without weights ``bits_t`` is never read or written.
-    """
-    bits = {0: "uint8_t", 1: "uint32_t", 2: "uint64_t"}[shape.weight_words]
-    return "\n".join([enum("", named(layout, *COUNTERS)), constants(named(layout, *LAYOUT)), f"typedef {bits} bits_t;"])
+def declarations() -> str:
+    """Return what is generated from ``layout.py``, for the cursor too: the places of counters, and constants."""
+    return "\n".join([enum("", named(layout, *COUNTERS)), constants(named(layout, *LAYOUT))])
 
 
 @cache
 def prelude(shape: Geometry) -> str:
-    """Return what is put in front of the sources."""
+    """Return what is put in front of the sources; ``bits_t`` holds a weight's bits (unused without weights)."""
+    bits = {0: "uint8_t", 1: "uint32_t", 2: "uint64_t"}[shape.weight_words]
     launch = {name: globals()[name] for name in LAUNCH}
     structs = (struct.declaration for struct in (MOVE, SCRATCH, INSERTION, DELETION, QUERY))
-    return "\n".join([declarations(shape), constants(launch), VIEW.declaration, *structs])
+    return "\n".join([declarations(), f"typedef {bits} bits_t;", constants(launch), VIEW.declaration, *structs])
 
 
 @cache

@@ -359,7 +359,7 @@ class SlabHashStore(Store):
             num_vertices=n,
             weight_dtype=self.weight_dtype,
             constants=macros(shape),
-            declarations=declarations(shape),
+            declarations=declarations(),
             can_scan=True,
             has_updated=True,
             find="hash",
