@@ -20,7 +20,7 @@ from suricate.cuda import ingest
 from suricate.cuda.program import Program
 from suricate.operators.cuda import programs as operators
 from suricate.structures import union_find
-from suricate.testing.nvrtc import compile_program, own_programs
+from suricate.testing.nvrtc import compile_program, cursor_program, own_programs
 
 ARCHES = ("sm_70", "sm_80", "sm_90")
 WEIGHTS = (None, "float32", "float64")
@@ -33,13 +33,14 @@ def sample_options(backend: str) -> list[dict[str, Any]]:
 
 
 def all_programs(backends: list[str]) -> Iterator[tuple[str, Program]]:
-    """Yield (label, program): the core's, each backend's own, and the operators over each backend's cursor."""
+    """Yield (label, program): the core's, each backend's own, and all that is compiled over each backend's cursor."""
     yield from (("core", program) for program in (union_find.PROGRAM, *ingest.programs()))
     for name, weight in product(backends, WEIGHTS):
         for options in sample_options(name):
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
             view = store.view()
-            for program in (*own_programs(store), fallbacks.program(view), *operators.programs(view)):
+            generic = cursor_program(view), fallbacks.program(view), *operators.programs(view)
+            for program in (*own_programs(store), *generic):
                 yield f"{name} {options or ''} weight={weight}", program
 
 

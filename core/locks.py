@@ -34,10 +34,12 @@ def on_graph_device(function: Function) -> Function:
 
     @wraps(function)
     def call(graph: Any, *args: Any, **kwargs: Any) -> Any:
-        if not hasattr(graph, "exclusive"):
-            raise ParameterError(f"graph must be a Graph, got {type(graph).__name__}")
         try:
-            with graph.exclusive():
+            exclusive = graph.exclusive
+        except AttributeError:
+            raise ParameterError(f"graph must be a Graph, got {type(graph).__name__}") from None
+        try:
+            with exclusive():
                 return function(graph, *args, **kwargs)
         except MemoryError as error:
             raise capacity_error(graph.device, error) from error
