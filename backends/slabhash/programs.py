@@ -30,6 +30,10 @@ LAYOUT = (
     "BARRIER_FLAG", "SEVERAL", "LISTED_BIT", "MANTISSA_BITS", "EXPONENT_BITS", "QUEUED_FLAG", "HASH_FACTOR",
     "HASH_SHIFT", "MIX_FACTOR", "MIX_SHIFT", "REHASH_CHAIN", "LONG_CHAIN", "REHASH_AT", "REHASH_GROWTH",
 )  # fmt: skip
+CURSOR_COUNTERS = ("BUMP", "TOUCHED")
+CURSOR_LAYOUT = (
+    "SEVERAL", "MANTISSA_BITS", "EXPONENT_BITS", "HASH_FACTOR", "HASH_SHIFT", "MIX_FACTOR", "MIX_SHIFT",
+)  # fmt: skip
 LAUNCH = ("BLOCK", "INSERT_BLOCKS", "SECTION_BUCKETS", "NO_LIMIT")
 
 #: All arrays of a store: pointers to them, the same for all stores.
@@ -107,18 +111,24 @@ OTHERS = ("maintain.cu", "gather.cu")
 GATHERING = ("gather", "gather_all", "gather_touched")  #: kernels of gather.cu
 
 
-def declarations() -> str:
-    """Return what is generated from ``layout.py``, for the cursor too: the places of counters, and constants."""
-    return "\n".join([enum("", named(layout, *COUNTERS)), constants(named(layout, *LAYOUT))])
+def cursor_declarations() -> str:
+    """Return what ``cursor.cuh`` needs of ``layout.py``."""
+    return "\n".join([enum("", named(layout, *CURSOR_COUNTERS)), constants(named(layout, *CURSOR_LAYOUT))])
 
 
 @cache
 def prelude(shape: Geometry) -> str:
-    """Return what is put in front of the sources; ``bits_t`` holds a weight's bits (unused without weights)."""
+    """Return what is put in front of the sources: counters, constants, ``bits_t`` (a weight, bit for bit), structs.
+
+    Without weights ``bits_t`` is never read or written.
+    """
     bits = {0: "uint8_t", 1: "uint32_t", 2: "uint64_t"}[shape.weight_words]
     launch = {name: globals()[name] for name in LAUNCH}
     structs = (struct.declaration for struct in (MOVE, SCRATCH, INSERTION, DELETION, QUERY))
-    return "\n".join([declarations(), f"typedef {bits} bits_t;", constants(launch), VIEW.declaration, *structs])
+    numbers = constants({**named(layout, *LAYOUT), **launch})
+    return "\n".join(
+        [enum("", named(layout, *COUNTERS)), numbers, f"typedef {bits} bits_t;", VIEW.declaration, *structs]
+    )
 
 
 @cache

@@ -27,7 +27,7 @@ from suricate.backends.slabhash.layout import (
 from suricate.backends.slabhash.ledger import BULK_LOAD, POLL_AFTER, Demand, Ledger
 from suricate.backends.slabhash.options import IN_FLIGHT, REFERENCE_BYTES, Options
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool
-from suricate.backends.slabhash.programs import declarations
+from suricate.backends.slabhash.programs import cursor_declarations
 from suricate.backends.slabhash.rebuild import Sizing
 from suricate.backends.slabhash.supply import Supply
 from suricate.devices import CPU, Array, Device
@@ -359,7 +359,7 @@ class SlabHashStore(Store):
             num_vertices=n,
             weight_dtype=self.weight_dtype,
             constants=macros(shape),
-            declarations=declarations(),
+            declarations=cursor_declarations(),
             can_scan=True,
             has_updated=True,
             find="hash",

@@ -8,7 +8,7 @@ source can be compiled anywhere (see ``.ci/compile_cuda.py``).
 
 from __future__ import annotations
 
-import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from suricate import types
 from suricate.notice import compiling
 
 HERE = Path(__file__).parent
+DIRECTIVE = re.compile(r'\s*#\s*(?P<word>if\w*|endif|include)\b(\s*"(?P<name>[^"]+)")?')
 SENTINELS, STATUSES = ("EMPTY", "TOMBSTONE"), ("UNCHANGED", "NEW", "REPLACED", "REMOVED")  #: of ``suricate.types``
 
 C_TYPES = {
@@ -53,29 +54,29 @@ class Program:
     cooperative: bool = False
 
     @cached_property
-    def include_dirs(self) -> tuple[Path, ...]:
-        """Folders passed to the compiler."""
-        return tuple(dict.fromkeys((self.source.parent, HERE, *self.include)))
-
-    @cached_property
     def text(self) -> str:
-        """The source text handed to NVRTC; holds a digest of all headers, so that caches notice a changed one."""
-        macros = "".join(f"#define {name} {value}\n" for name, value in self.defines)
-        return "\n".join(
+        """The source text handed to NVRTC, headers included.
+
+        So caches notice a changed header, and the compiler's options are the same for all programs: CuPy compiles an
+        empty program for every new tuple of options.
+        """
+        macros = (f"#define {name} {value}" for name, value in self.defines)
+        text = "\n".join(
             [
-                f"// headers {_headers_digest(self.include_dirs)}",
-                f'{macros}#include "suricate.cuh"',
-                *(f"constexpr uint32_t {name} = {getattr(types, name)}u;" for name in SENTINELS),
-                *(f"constexpr uint8_t {name} = {getattr(types, name)};" for name in STATUSES),
+                *macros,
+                '#include "suricate.cuh"',
+                *(f"[[maybe_unused]] constexpr uint32_t {name} = {getattr(types, name)}u;" for name in SENTINELS),
+                *(f"[[maybe_unused]] constexpr uint8_t {name} = {getattr(types, name)};" for name in STATUSES),
                 self.prelude,
                 self.source.read_text(),
             ]
         )
+        return _with_headers(text, (self.source.parent, HERE, *self.include), set())
 
     @property
     def options(self) -> tuple[str, ...]:
         """Options for NVRTC, without the architecture."""
-        return ("-std=c++17", *(f"-I{folder}" for folder in self.include_dirs))
+        return ("-std=c++17",)
 
     def kernel(self, name: str) -> Any:
         """Return the compiled kernel ``name`` (``cupy.RawKernel``-like: ``kernel(grid, block, args)``)."""
@@ -90,10 +91,36 @@ class Program:
         return {}
 
 
-@cache
-def _headers_digest(folders: tuple[Path, ...]) -> str:
-    files = sorted(file for folder in folders for file in folder.glob("*.cuh"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+def _with_headers(text: str, folders: tuple[Path, ...], included: set[str]) -> str:
+    """Return ``text`` with headers in place of ``#include "..."``; ``included`` are those that are there already.
+
+    A header that is included under a condition may be needed again outside it, so each has a guard of its own.
+    """
+    lines, depth = [], 0
+    for line in text.splitlines():
+        directive = DIRECTIVE.match(line)
+        word = directive["word"] if directive else ""
+        depth += word.startswith("if") - (word == "endif")
+        if word == "include":
+            assert directive is not None
+            name = directive["name"]
+            if name not in included:
+                known = {*included} if depth else included
+                known.add(name)
+                guard = f"INCLUDED_{re.sub(r'[^a-z0-9]', '_', name)}"
+                lines += [f"#ifndef {guard}", f"#define {guard}", _with_headers(_header(name, folders), folders, known)]
+                lines.append("#endif")
+        elif line.strip() != "#pragma once":
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def _header(name: str, folders: tuple[Path, ...]) -> str:
+    """Return the text of a header, from the first folder that has it."""
+    for folder in folders:
+        if (folder / name).is_file():
+            return (folder / name).read_text()
+    raise FileNotFoundError(f"no header {name} in {', '.join(map(str, folders))}")
 
 
 @cache

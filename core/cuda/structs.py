@@ -126,7 +126,7 @@ def enum(name: str, members: Mapping[str, int]) -> str:
 
 def constants(values: Mapping[str, int | float]) -> str:
     """Return C++ constants: ``uint32_t`` for integers (``uint64_t`` beyond 32 bits), ``float`` for floats."""
-    return "\n".join(f"constexpr {_literal(name, value)};" for name, value in values.items())
+    return "\n".join(f"[[maybe_unused]] constexpr {_literal(name, value)};" for name, value in values.items())
 
 
 def named(source: Any, *names: str) -> dict[str, Any]:

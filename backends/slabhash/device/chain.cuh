@@ -50,9 +50,9 @@ struct Placement {
 // A vertex that has outgrown its buckets is queued when a chain grows long. An edge that would go beyond the limit is
 // DEFERRED, and so is one that has lost too many races for a slot: where a batch has a heavy vertex, all its edges try
 // the same slot, one after the other. With `crowd` the first lost race is enough.
-__device__ __forceinline__ Placement place_edge(const View& g, const Tile& t, bool active, uint32_t u, uint32_t v, bits_t w,
-                                                 uint32_t slab, bool fresh, const RehashRule& rule, bool crowd,
-                                              WarpSlabs& slabs) {
+__device__ __forceinline__ Placement place_edge(const View& g, const Tile& t, bool active, uint32_t u, uint32_t v,
+                                                bits_t w, uint32_t slab, bool fresh, const RehashRule& rule, bool crowd,
+                                                WarpSlabs& slabs) {
     Placement placed = {false, FOUND};
     uint32_t depth = 1, races = crowd ? rule.limit : 0;
     uint32_t spot_slab = EMPTY, spot = EMPTY, spot_word = EMPTY;  // first free slot: its slab; in one lane the rest

@@ -7,9 +7,7 @@
 
 __device__ __forceinline__ uint32_t degree(const View& g, uint32_t u) { return *degree_word(g, u); }
 
-__device__ __forceinline__ uint32_t units(const View& g, uint32_t u) {
-    return stored_buckets(buckets_of(g, u));
-}
+__device__ __forceinline__ uint32_t units(const View& g, uint32_t u) { return stored_buckets(buckets_of(g, u)); }
 
 __device__ __forceinline__ weight_t weight(const View& g, long long slot) {
     long long j = slot & (SLAB_WORDS - 1), base = slot - j + WEIGHT_OFFSET;

@@ -14,8 +14,8 @@ __device__ __forceinline__ uint32_t group_scan(uint32_t x, uint32_t& total) {
 }
 
 // Write the edges in a lane's words (those in `mask`) from place `at` on; src and weight may be null.
-__device__ __forceinline__ void write_edges(const View& g, const LaneWords& q, uint32_t mask, long long slot, uint32_t u,
-                                            long long at, uint32_t* src, uint32_t* dst, bits_t* weight) {
+__device__ __forceinline__ void write_edges(const View& g, const LaneWords& q, uint32_t mask, long long slot,
+                                            uint32_t u, long long at, uint32_t* src, uint32_t* dst, bits_t* weight) {
     for (; mask; mask &= mask - 1, ++at) {
         const int c = __ffs(mask) - 1;
         dst[at] = word_of(q, c);
@@ -28,9 +28,9 @@ __device__ __forceinline__ void write_edges(const View& g, const LaneWords& q, u
 
 // Edges of vertices[i] (uint32[n], repeats allowed) to offsets[i] and on. `split` warps share a vertex, their tiles
 // stride over its buckets; cursor is a zeroed uint32[n] that hands out places, one atomic per warp and round.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-gather(View g, const uint32_t* vertices, const long long* offsets, long long n, long long split, uint32_t* cursor,
-       uint32_t* dst, bits_t* weight) {
+extern "C" __global__ void __launch_bounds__(BLOCK) gather(View g, const uint32_t* vertices, const long long* offsets,
+                                                           long long n, long long split, uint32_t* cursor,
+                                                           uint32_t* dst, bits_t* weight) {
     const Tile t;
     const int lane = threadIdx.x & 31;
     for (long long item = warp_index(); item < n * split; item += warp_count()) {
@@ -57,8 +57,8 @@ gather(View g, const uint32_t* vertices, const long long* offsets, long long n, 
 
 // All edges, those of vertex v from offsets[v] on. A tile per slab, in address order; cursor is a zeroed uint32 per
 // vertex, one atomic per slab.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-gather_all(View g, const long long* offsets, uint32_t* cursor, uint32_t* src, uint32_t* dst, bits_t* weight) {
+extern "C" __global__ void __launch_bounds__(BLOCK) gather_all(View g, const long long* offsets, uint32_t* cursor,
+                                                               uint32_t* src, uint32_t* dst, bits_t* weight) {
     const Tile t;
     const long long bump = g.counters[BUMP];
     for (long long base = warp_index() * TILES; base < bump; base += warp_count() * TILES) {
@@ -76,8 +76,8 @@ gather_all(View g, const long long* offsets, uint32_t* cursor, uint32_t* src, ui
 
 // Edges inserted since the mark, in any order; cursor is a zeroed uint64[1]. A tile per touched slab, one atomic per
 // warp.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-gather_touched(View g, unsigned long long* cursor, uint32_t* src, uint32_t* dst, bits_t* weight) {
+extern "C" __global__ void __launch_bounds__(BLOCK) gather_touched(View g, unsigned long long* cursor, uint32_t* src,
+                                                                   uint32_t* dst, bits_t* weight) {
     const Tile t;
     const int lane = threadIdx.x & 31;
     const long long touched = g.counters[TOUCHED];

@@ -27,7 +27,9 @@ struct Edge {
 
 // Index of the k-th edge of the batch; with DEFERRALS_ONLY of its deferred edges.
 template <bool DEFERRALS_ONLY>
-__device__ __forceinline__ long long edge_index(const Insertion& b, long long k) { return DEFERRALS_ONLY ? b.deferred[k] : k; }
+__device__ __forceinline__ long long edge_index(const Insertion& b, long long k) {
+    return DEFERRALS_ONLY ? b.deferred[k] : k;
+}
 
 // Load edge k into this lane; only the first `share` lanes are active.
 template <bool DEFERRALS_ONLY>
@@ -82,7 +84,8 @@ template <bool DEFERRALS_ONLY>
 __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, Edge ahead, WarpSlabs& slabs) {
     const Tile t;
     const int lane = threadIdx.x & 31, rounds = b.share / TILES;
-    const RehashRule rule = {DEFERRALS_ONLY ? nullptr : b.queue, DEFERRALS_ONLY ? NO_LIMIT : b.limit, float(b.per_bucket)};
+    const RehashRule rule = {
+        DEFERRALS_ONLY ? nullptr : b.queue, DEFERRALS_ONLY ? NO_LIMIT : b.limit, float(b.per_bucket)};
     const long long count = DEFERRALS_ONLY ? load_word(g.counters + DEFERRALS) : b.n, step = warp_count() * b.share;
     long long base = warp_index() * b.share;
     for (; base < count; base += step) {
@@ -112,13 +115,15 @@ __device__ __forceinline__ void insert_edges(const View& g, const Insertion& b, 
             if (voted(r, placed.mine && placed.status == FOUND)) status = FOUND;
 #endif
         }
-        if (lane < b.share && base + lane < count) __stcs(b.status + edge_index<DEFERRALS_ONLY>(b, base + lane), status);
+        if (lane < b.share && base + lane < count)
+            __stcs(b.status + edge_index<DEFERRALS_ONLY>(b, base + lane), status);
         if (DEFERRALS_ONLY) {
             add_per_place(degree_word(g, e.u), peers, e.active && status != NEW, 0xFFFFFFFFu);
         } else {
             const bool counts = status == NEW || status == DEFERRED;
             add_per_place(degree_word(g, e.u), peers, counts && !counted, 1u);
-            if (counted && !counts) atomicAdd(degree_word(g, e.u), 0xFFFFFFFFu);  // another lane was first with the same edge
+            if (counted && !counts)
+                atomicAdd(degree_word(g, e.u), 0xFFFFFFFFu);  // another lane was first with the same edge
             append_index(g, b.deferred, DEFERRALS, status == DEFERRED, base + lane);
         }
 #if WEIGHT_WORDS

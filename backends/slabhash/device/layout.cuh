@@ -10,7 +10,8 @@ constexpr uint32_t LEADING_ONE = 1u << MANTISSA_BITS;
 
 // Bucket count of a code: exact below 2 * LEADING_ONE, then MANTISSA_BITS bits behind the leading one, and an exponent.
 __device__ __forceinline__ uint32_t bucket_count(uint32_t code) {
-    const uint32_t exponent = code >> MANTISSA_BITS & ((1u << EXPONENT_BITS) - 1u), mantissa = code & (LEADING_ONE - 1u);
+    const uint32_t exponent = code >> MANTISSA_BITS & ((1u << EXPONENT_BITS) - 1u),
+                   mantissa = code & (LEADING_ONE - 1u);
     return exponent ? (LEADING_ONE | mantissa) << (exponent - 1) : mantissa;
 }
 

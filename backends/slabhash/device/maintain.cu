@@ -143,8 +143,8 @@ extern "C" __global__ void count_sections(View g, const uint32_t* vertices, long
 
 // Free the chains of distinct vertices; `ends` are the running sums of their sections. A tile per section, found by
 // binary search: a heavy vertex is split between many tiles.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-free_sections(View g, const uint32_t* vertices, const long long* ends, long long n) {
+extern "C" __global__ void __launch_bounds__(BLOCK) free_sections(View g, const uint32_t* vertices,
+                                                                  const long long* ends, long long n) {
     const Tile t;
     const long long total = ends[n - 1];
     for (long long base = warp_index() * TILES; base < total; base += warp_count() * TILES) {

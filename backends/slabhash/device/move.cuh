@@ -11,8 +11,8 @@ __device__ __forceinline__ uint32_t without_lowest(uint32_t mask, uint32_t count
 // Warp: append `key`, which is not there, with weight w to the chain of vertex u from `slab` on, one key per lane with
 // `active`. Each lane loads LANE_WORDS words of the chain at a time, a piece; lanes with the same piece share its free
 // slots among them, so that the first ones are taken first, and take them by compare-and-swap.
-__device__ __forceinline__ void append_keys(const View& g, bool active, uint32_t u, uint32_t key, bits_t w, uint32_t slab,
-                                            bool fresh) {
+__device__ __forceinline__ void append_keys(const View& g, bool active, uint32_t u, uint32_t key, bits_t w,
+                                            uint32_t slab, bool fresh) {
     const uint32_t below = (1u << (threadIdx.x & 31)) - 1u;
     int piece = 0;
     while (__any_sync(WARP, active)) {
@@ -58,8 +58,8 @@ __device__ __forceinline__ void append_keys(const View& g, bool active, uint32_t
 
 // Mover: copy the edges of `slab` of `old`, if `active`, to the buckets of vertex u from slab `head` on; returns the next
 // slab of the chain.
-__device__ __forceinline__ uint32_t move_slab(const View& old, const Mover& m, bool active, uint32_t slab, const View& g,
-                                              uint32_t u, uint32_t head, uint32_t buckets) {
+__device__ __forceinline__ uint32_t move_slab(const View& old, const Mover& m, bool active, uint32_t slab,
+                                              const View& g, uint32_t u, uint32_t head, uint32_t buckets) {
     const long long slot = (long long)slab * SLAB_WORDS + m.lane;
     uint32_t word = EMPTY;
     if (active && m.lane <= SLAB_KEYS) word = load_word(old.pool + slot);

@@ -70,7 +70,8 @@ __device__ void plan_moves(const View& g, const Insertion& b, long long first, u
 
 // Mover: do move `p`, if it is `there`: write the owners of the bucket's share of the new heads, and move the edges to them,
 // slab by slab; the old slabs are freed. The warp together; returns how many slabs it freed.
-__device__ __forceinline__ uint32_t move_bucket(const View& g, const Mover& m, const Insertion& b, bool there, long long p) {
+__device__ __forceinline__ uint32_t move_bucket(const View& g, const Mover& m, const Insertion& b, bool there,
+                                                long long p) {
     uint32_t v = 0, target = 0, heads = 1, slab = EMPTY, freed = 0;
     const Move move = there ? b.moves[p] : Move{0, 0};
     if (there && (target = b.target[move.item]) != EMPTY) {

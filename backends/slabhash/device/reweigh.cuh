@@ -17,7 +17,8 @@ __device__ __forceinline__ uint32_t hash_of(uint32_t u, uint32_t v) {
 
 // Place of edge i in the table, and the index that was there: of the same edge, or EMPTY. Places never change their edge,
 // only the index. With `take` an empty place is taken, by compare-and-swap.
-__device__ __forceinline__ uint32_t place_of(const Insertion& b, uint32_t i, uint32_t mask, bool take, uint32_t& other) {
+__device__ __forceinline__ uint32_t place_of(const Insertion& b, uint32_t i, uint32_t mask, bool take,
+                                             uint32_t& other) {
     const uint32_t u = b.src[i], v = b.dst[i];
     for (uint32_t at = hash_of(u, v) & mask;; at = (at + 1) & mask) {
         other = take ? load_word(b.table + at) : b.table[at];

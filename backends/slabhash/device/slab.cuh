@@ -2,7 +2,8 @@
 #pragma once
 #include "tile.cuh"
 
-constexpr int LINK_LANE = SLAB_KEYS / LANE_WORDS, LINK_WORD = SLAB_KEYS % LANE_WORDS;  // where the next pointer is loaded
+constexpr int LINK_LANE = SLAB_KEYS / LANE_WORDS,
+              LINK_WORD = SLAB_KEYS % LANE_WORDS;  // where the next pointer is loaded
 constexpr uint32_t LOCKED = TOMBSTONE;  // a next pointer or head word that some lane is about to set
 
 // What one lane holds of a slab.

@@ -14,12 +14,16 @@
 constexpr uint32_t WARP = 0xFFFFFFFFu;
 constexpr int TILES = 32 / SLAB_LANES;  // tiles of a warp
 constexpr uint32_t TILE_BITS = WARP >> (32 - SLAB_LANES);
-constexpr int KEY_LANES = SLAB_KEYS < 4 ? 4 : SLAB_KEYS < 8 ? 8 : SLAB_KEYS < 16 ? 16 : 32;  // one per key, one for the link
+constexpr int KEY_LANES =
+    SLAB_KEYS < 4    ? 4
+    : SLAB_KEYS < 8  ? 8
+    : SLAB_KEYS < 16 ? 16
+                     : 32;  // one per key, one for the link
 constexpr int MOVERS = 32 / KEY_LANES;
 
 template <int LANES>
 struct Lanes {
-    int lane;   // of the group
+    int lane;  // of the group
     int shift;  // first lane of the group in the warp
     __device__ Lanes() : lane(threadIdx.x % LANES), shift((threadIdx.x & 31) - threadIdx.x % LANES) {}
     __device__ int index() const { return shift / LANES; }

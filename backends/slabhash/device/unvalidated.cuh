@@ -22,7 +22,8 @@ __device__ __forceinline__ FirstEdge load_first(const Unvalidated& r, long long 
 // Grid: check and copy the batch. Ends with the first half of a grid-wide barrier. With `alone` every edge is the first of a lane,
 // which copies what it has; then no block reads what another one has copied before the next barrier.
 template <int AHEAD>
-__device__ __forceinline__ uint32_t check_batch(const View& g, const Unvalidated& r, const Copies& to, bool alone, const FirstEdge& first) {
+__device__ __forceinline__ uint32_t check_batch(const View& g, const Unvalidated& r, const Copies& to, bool alone,
+                                                const FirstEdge& first) {
     if (thread_index() == 0) begin_call(r);
     bool good = true;
     if (!alone) {

@@ -49,8 +49,8 @@ def test_a_base_keeps_its_tail_padding():
 
 def test_constants_and_enums():
     assert constants({"A": 3, "B": 1.5, "C": 1 << 40}).splitlines() == [
-        "constexpr uint32_t A = 3u;",
-        "constexpr float B = 1.5f;",
-        "constexpr uint64_t C = 1099511627776ull;",
+        "[[maybe_unused]] constexpr uint32_t A = 3u;",
+        "[[maybe_unused]] constexpr float B = 1.5f;",
+        "[[maybe_unused]] constexpr uint64_t C = 1099511627776ull;",
     ]
     assert enum("", {"X": 0, "Y": 5}) == "enum { X = 0, Y = 5 };"
