@@ -41,9 +41,7 @@ def fake_cupy() -> ModuleType:
 
 def parameters(code: Program, kernel: str) -> list[str]:
     """Return the C++ types of a kernel's parameters."""
-    files = sorted(file for folder in code.include_dirs for file in folder.glob("*.cu*"))
-    text = "\n".join(file.read_text() for file in [code.source, *files])
-    found = re.search(rf"__global__ void {kernel}\(([^)]*)\)", text)
+    found = re.search(rf"__global__ void {kernel}\(([^)]*)\)", code.text)
     assert found, f"{code.source.name} has no kernel {kernel}"
     return [" ".join(part.split()[:-1]).replace("const ", "") for part in found[1].split(",")]
 
