@@ -9,8 +9,9 @@ BIN := $(VENV)/bin
 CUDA_MAJOR := $(shell nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p' | head -1)
 CUDA_EXTRA := $(if $(CUDA_MAJOR),$(if $(filter 12,$(CUDA_MAJOR)),cuda12,cuda13))
 comma := ,
+CUDA_SOURCES := git ls-files '*.cu' '*.cuh'
 
-.PHONY: demo test lint format format-cuda wheel-check compile-cuda gpu-test sanitize bench clean
+.PHONY: demo test lint format wheel-check compile-cuda gpu-test sanitize bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/suricate demo
@@ -21,15 +22,14 @@ test: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(CUDA_SOURCES) | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/codespell
 	$(BIN)/python .ci/typecheck.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-format-cuda: $(VENV)/.dev
-	git ls-files '*.cu' '*.cuh' | xargs $(BIN)/clang-format -i
+	$(CUDA_SOURCES) | xargs $(BIN)/clang-format -i
 
 wheel-check: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py

@@ -8,7 +8,8 @@ __device__ __forceinline__ long long bound(const View& g, uint64_t key) {
     long long lo = 0, hi = g.size;
     while (lo < hi) {
         long long mid = (lo + hi) >> 1;
-        if (g.keys[mid] < key) lo = mid + 1; else hi = mid;
+        if (g.keys[mid] < key) lo = mid + 1;
+        else hi = mid;
     }
     return lo;
 }

@@ -82,8 +82,8 @@ extern "C" __global__ void compact_old(long long vertices, LocatedBatch b, const
 }
 
 // Thread per entry, after merge_old: write the new edges, replace weights, report in the order of the batch.
-extern "C" __global__ void merge_new(LocatedBatch b, const bits_t* weight, const bits_t* batch_weight, uint32_t* new_dst,
-                                     bits_t* new_weight, uint8_t* status, bits_t* before) {
+extern "C" __global__ void merge_new(LocatedBatch b, const bits_t* weight, const bits_t* batch_weight,
+                                     uint32_t* new_dst, bits_t* new_weight, uint8_t* status, bits_t* before) {
     uint32_t i = thread_id();
     if (i >= b.size) return;
     uint32_t item = b.order[i];
