@@ -11,7 +11,10 @@ import numpy as np
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
 
-SCALARS = {"uint32_t": np.uint32, "long long": np.int64, "unsigned long long": np.uint64}
+SCALARS = {
+    "int": np.int32, "uint32_t": np.uint32, "long long": np.int64, "unsigned long long": np.uint64,
+    "double": np.float64,
+}  # fmt: skip
 
 
 class FakeArray(np.ndarray):
@@ -41,7 +44,7 @@ def fake_cupy() -> ModuleType:
 
 def parameters(code: Program, kernel: str) -> list[str]:
     """Return the C++ types of a kernel's parameters."""
-    found = re.search(rf"__global__ void {kernel}\(([^)]*)\)", code.text)
+    found = re.search(rf"__global__ void\s+(?:__launch_bounds__\(\w+\)\s+)?{kernel}\(([^)]*)\)", code.text)
     assert found, f"{code.source.name} has no kernel {kernel}"
     return [" ".join(part.split()[:-1]).replace("const ", "") for part in found[1].split(",")]
 

@@ -1,0 +1,220 @@
+"""The launches of the slab hash, without a GPU: arguments against parameters, and structs read back by name."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import sys
+from collections.abc import Iterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from launches import FakeArray, array, check_launch, fake_cupy
+
+from suricate.backends.slabhash.budget import Budget
+from suricate.backends.slabhash.kernels import Batch
+from suricate.backends.slabhash.layout import NUM_COUNTERS, Geometry, Slabs, geometry
+from suricate.backends.slabhash.ledger import Reservation
+from suricate.backends.slabhash.options import Options
+from suricate.backends.slabhash.programs import DELETION, GATHERING, INSERTION, OTHERS, QUERY, VIEW, backend_programs
+from suricate.cuda.ingest import UNVALIDATED_STRUCT, UnvalidatedBatch, the_variant
+from suricate.types import Outcome
+
+PACKAGE = "suricate.backends.slabhash"
+VERTICES, CAPACITY, EDGES = 50, 30, 20
+
+
+class FakeKernel:
+    """A kernel that keeps what it was launched with."""
+
+    last: bytes
+
+    def __init__(self, program: Any, name: str, size: int) -> None:
+        self.buffer, self.prefix = ctypes.create_string_buffer(size), None
+
+    def resident(self, threads: int) -> int:
+        return 4
+
+    def begin_with(self, prefix: bytes) -> None:
+        self.prefix = prefix  # type: ignore[assignment]
+        ctypes.memmove(self.buffer, prefix, len(prefix))
+
+    def launch(self, blocks: int, threads: int) -> None:
+        FakeKernel.last = bytes(self.buffer)
+
+
+def allocate(size: int) -> Any:
+    """Device memory that is on the host."""
+    memory = array(size, np.uint8)
+    return SimpleNamespace(ptr=memory.data.ptr, memory=memory)
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The module of the launches, above a CuPy that has arrays on the host."""
+    cupy, cuda = fake_cupy(), ModuleType("cupy.cuda")
+    cupy.cumsum = lambda a, **how: np.cumsum(a, **how).view(FakeArray)  # type: ignore[attr-defined]
+    cupy.ndarray, cupy.cuda = FakeArray, cuda  # type: ignore[attr-defined]
+    cuda.alloc, cuda.alloc_pinned_memory = allocate, bytearray  # type: ignore[attr-defined]
+    device = SimpleNamespace(attributes={"MultiProcessorCount": 10}, synchronize=lambda: None)
+    cuda.Device = lambda index: device  # type: ignore[attr-defined]
+    names = [f"{PACKAGE}.batches", f"{PACKAGE}.cuda"]
+    before = {name: sys.modules.pop(name, None) for name in names}
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    loaded = importlib.import_module(f"{PACKAGE}.cuda")
+    monkeypatch.setattr(loaded, "StructKernel", FakeKernel)
+    yield loaded
+    for name, old in before.items():
+        sys.modules.pop(name, None)
+        if old is not None:
+            sys.modules[name] = old
+
+
+def slabs_of(shape: Geometry) -> Slabs:
+    """Arrays of a small store."""
+    return Slabs(
+        pool=array(CAPACITY * shape.words, np.uint32),
+        owner=array(CAPACITY, np.uint32),
+        vertex=array(2 * VERTICES, np.uint32),
+        buckets=array(VERTICES, np.uint16),
+        counters=array(NUM_COUNTERS, np.uint32),
+        free_list=array(5, np.uint32),
+        fresh=array(CAPACITY, np.uint32),
+        touched=array(CAPACITY, np.uint32),
+        capacity=CAPACITY,
+        marked=1,
+        words=shape.words,
+        keys=shape.keys,
+        weight_words=shape.weight_words,
+        weight_offset=shape.weight_offset,
+    )
+
+
+@pytest.fixture(params=[None, "float32", "float64"], ids=str)
+def case(request: pytest.FixtureRequest, module: ModuleType) -> Any:
+    """Kernels, arrays and a batch of one weight dtype."""
+    dtype = None if request.param is None else np.dtype(request.param)
+    shape = geometry(64, dtype)
+    device: Any = SimpleNamespace(index=0, is_cuda=True, xp=sys.modules["cupy"])
+    options = Options.checked(slab_bytes=64, load_factor=0.7, hashing=True, in_flight="auto", reference=False)
+    budget = Budget(None, device)
+    kernels = module.CudaKernels(device, budget, shape, dtype, options)
+    src, dst = array(EDGES, np.uint32), array(EDGES, np.uint32)
+    weight, before = (None if dtype is None else array(EDGES, dtype) for _ in range(2))
+    return SimpleNamespace(
+        kernels=kernels,
+        module=module,
+        dtype=dtype,
+        shape=shape,
+        budget=budget,
+        slabs=slabs_of(shape),
+        batch=Batch(src, dst, weight, array(1, np.uint32)),
+        outcome=Outcome(array(EDGES, np.uint8), before),
+    )
+
+
+def address(array: Any) -> int:
+    return 0 if array is None else array.data.ptr
+
+
+def read_struct(struct: Any, at: int) -> dict[str, int]:
+    """Return the fields of a struct of the last launch."""
+    found = np.frombuffer(FakeKernel.last, struct.dtype, 1, at)[0]
+    return {name: found[name].item() for name in struct.dtype.names}
+
+
+def test_maintenance(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, structs = set(), {"View": SimpleNamespace(size=VIEW.dtype.itemsize)}
+    programs = backend_programs(case.shape)
+
+    def launch(self: Any, name: str, threads: int, *args: Any) -> None:
+        seen.add(name)
+        source = programs["gather.cu" if name in GATHERING else "maintain.cu"]
+        check_launch(source, name, args, structs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(case.module.CudaKernels, "_launch", launch)
+    k, slabs, batch, weight = case.kernels, case.slabs, case.batch, case.batch.weight
+    plan = k.plan_buckets(array(VERTICES, np.uint32), 1.5)
+    k.write_tables(plan, slabs.vertex, slabs.vertex, slabs.buckets)
+    k.place_heads(plan, slabs.owner)
+    k.count_sources(batch, array(VERTICES, np.uint32))
+    k.count_batch(slabs, 3, batch, fresh=False)
+    k.count_moves(slabs, slabs, 3)
+    k.move_edges(slabs, slabs)
+    k.free_vertices(slabs, array(4, np.uint32))
+    k.list_free(slabs, 3, array(3, np.uint32))
+    k.gather(slabs, array(4, np.uint32), array(5, np.int64), batch.dst, weight)
+    k.gather_all(slabs, VERTICES, batch.src, batch.dst, weight)
+    k.gather_touched(slabs, 3, batch.src, batch.dst, weight)
+    k.forget_touched(slabs)
+    text = "".join(programs[name].source.read_text() for name in OTHERS)
+    assert len(seen) == text.count("__global__"), seen
+
+
+def test_an_insertion_is_packed_by_name(case: Any) -> None:
+    k, slabs, batch, outcome = case.kernels, case.slabs, case.batch, case.outcome
+    reservation = Reservation(EDGES, slabs=9, quota=5, ahead=1, ticket=77)
+    scratch = k.scratch(slabs, EDGES)
+    assert k.insert(slabs, batch, reservation, outcome, scratch, 0) == EDGES
+    at = VIEW.dtype.itemsize
+    assert FakeKernel.last[:at] == VIEW.pack(slabs).tobytes()
+    found = read_struct(INSERTION, at)
+    assert at + INSERTION.size == len(FakeKernel.last)
+    arrays = {"src": batch.src, "dst": batch.dst, "weight": batch.weight, "guard": batch.guard}
+    arrays.update(status=outcome.status, before=outcome.weight)
+    assert {name: found[name] for name in arrays} == {name: address(value) for name, value in arrays.items()}
+    assert (found["n"], found["quota"], found["ahead"], found["ticket"]) == (EDGES, 5, 1, 77)
+    assert found["per_bucket"] == 0.7 * case.shape.keys
+    assert found["pinned"] == k._pinned.address
+    assert found["most_moves"] == CAPACITY
+    pointers = [found[name] for name in ("queue", "target", "code", "moves", "deferred")]
+    assert all(scratch.memory.ptr <= pointer < scratch.memory.ptr + scratch.size for pointer in pointers)
+    assert sorted(set(pointers)) == pointers
+    assert (found["existing"] == 0) == (case.dtype is None)
+    assert k._pinned.busy
+
+
+@pytest.mark.parametrize("operation", ["insert", "delete", "find"])
+def test_unvalidated_batches_are_packed_by_name(case: Any, operation: str) -> None:
+    k, slabs = case.kernels, case.slabs
+    held = None if case.dtype is None or operation != "insert" else case.dtype.name
+    variant = the_variant("int64", "int64", held, held, False, 0)
+    given = {name: 1000 + number for number, name in enumerate(UNVALIDATED_STRUCT.fields)}
+    batch = UnvalidatedBatch(operation, variant, EDGES, tuple(given.values()), True)
+    at = VIEW.dtype.itemsize
+    if operation == "insert":
+        change = k.insert_unvalidated(slabs, batch, Reservation(EDGES, 9, 5, 1, 77))
+        struct, found = INSERTION, read_struct(INSERTION, at)
+        assert found["ticket"] == 77
+    elif operation == "delete":
+        change = k.delete_unvalidated(slabs, batch)
+        struct, found = DELETION, read_struct(DELETION, at)
+    else:
+        answer = array(EDGES, bool), None if case.dtype is None else array(EDGES, case.dtype)
+        k.find_unvalidated(slabs, batch, *answer)
+        struct, found = QUERY, read_struct(QUERY, at)
+        assert (found["found"], found["result"]) == tuple(map(address, answer))
+    assert found["n"] == EDGES
+    assert read_struct(UNVALIDATED_STRUCT, at + struct.size) == given
+    if operation != "find":
+        memory = change.batch
+        assert [found[name] for name in ("src", "dst", "status", "before")] == [
+            memory.addresses[i] for i in (0, 1, 3, 4)
+        ]
+        assert k._next.memory is not memory.memory  # allocated ahead, and no part of this batch
+
+
+def test_scratch_memory_shrinks_at_the_limit(case: Any) -> None:
+    """Without memory to list buckets nothing is rehashed; without any the batch fails."""
+    k, slabs, budget = case.kernels, case.slabs, case.budget
+    budget.limit = k.scratch_bytes(slabs, EDGES)
+    scratch = k.scratch(slabs, EDGES)
+    assert (scratch.edges, scratch.size, budget.held) == (EDGES, budget.limit, budget.limit)
+    k.forget()
+    assert budget.held == 0
+    budget.limit -= 1
+    with pytest.raises(MemoryError):
+        k.scratch(slabs, EDGES)
