@@ -36,9 +36,12 @@ class Supply:
 
     def provide(self, batch: Batch) -> Demand:
         """Get the slabs for a batch, and leave memory for its scratch arrays."""
-        edges = len(batch.src)
-        later = max(edges, self._ledger.promised)
-        with self._budget.allocating(self._kernels.scratch_bytes(self._pool.slabs, later)):
+        edges, slabs = len(batch.src), self._pool.slabs
+        self._drop_cache()
+        scratch = self._kernels.scratch_bytes(slabs, max(edges, self._ledger.promised))
+        if not self._budget.allows(scratch):
+            scratch = self._kernels.scratch_bytes(slabs, edges)
+        with self._budget.allocating(scratch):
             return self._run(self._ledger.provide(edges), batch)
 
     def provide_more(self, edges: int, need: int) -> tuple[int, int]:
@@ -52,6 +55,7 @@ class Supply:
         """Reserve slabs and scratch memory for any ``edges`` edges, at their worst."""
         ledger, kernels, slabs = self._ledger, self._kernels, self._pool.slabs
         self.poll()
+        self._drop_cache()
         capacity = ledger.capacity + ledger.worst_case(edges) + ledger.allowance(edges)
         capacity += capacity // 16  # see Ledger.provide_for()
         with self._budget.allocating(kernels.scratch_bytes(slabs, edges) + kernels.counting_bytes(slabs, capacity)):
@@ -75,6 +79,11 @@ class Supply:
         """Move all edges to a new pool; return the slabs that the batch of ``sizing`` may need."""
         self._kernels.forget()  # what it has cached would count while both pools are there
         return rebuild(self._pool, self._kernels, self._ledger, self._budget, sizing)
+
+    def _drop_cache(self) -> None:
+        """Have the kernels drop scratch memory before it is accounted for anew, where there is a limit."""
+        if self._budget.limit is not None:
+            self._kernels.forget()
 
     def _stored(self) -> int:
         """Return the number of edges; waits for the device."""

@@ -16,9 +16,10 @@ from launches import FakeArray, array, check_launch, fake_cupy
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import Batch
 from suricate.backends.slabhash.layout import NUM_COUNTERS, Geometry, Slabs, geometry
-from suricate.backends.slabhash.ledger import Reservation
+from suricate.backends.slabhash.ledger import Ledger, Reservation
 from suricate.backends.slabhash.options import Options
 from suricate.backends.slabhash.programs import DELETION, GATHERING, INSERTION, OTHERS, QUERY, VIEW, backend_programs
+from suricate.backends.slabhash.supply import Supply
 from suricate.cuda.ingest import UNVALIDATED_STRUCT, UnvalidatedBatch, the_variant
 from suricate.types import Outcome
 
@@ -218,3 +219,21 @@ def test_scratch_memory_shrinks_at_the_limit(case: Any) -> None:
     budget.limit -= 1
     with pytest.raises(MemoryError):
         k.scratch(slabs, EDGES)
+
+
+def test_cached_scratch_memory_is_not_counted_twice(case: Any) -> None:
+    """A batch larger than the store finds its scratch memory cached, at a limit that is used up by it."""
+    k, budget, batch = case.kernels, case.budget, case.batch
+    pool: Any = SimpleNamespace(slabs=case.slabs)
+    ledger = Ledger(case.shape.keys, VERTICES, hashing=True, warps=k.warps)
+    supply = Supply(pool, ledger, budget, k)
+    supply.read()
+    ledger.promise(EDGES)
+    budget.limit = k.scratch_bytes(case.slabs, EDGES)
+    k.cache_scratch(case.slabs, EDGES)
+    assert budget.held == budget.limit
+    ledger.provide = lambda edges: iter(())  # type: ignore[assignment,method-assign]
+    supply._run = lambda plan, batch: "provided"  # type: ignore[assignment,method-assign]
+    assert supply.provide(batch) == "provided"
+    assert budget.held == 0
+    k.scratch(case.slabs, EDGES)
