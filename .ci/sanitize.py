@@ -1,16 +1,19 @@
 """A short tour of every CUDA kernel, for ``compute-sanitizer``: all backends, updated, queried and traversed.
 
 Usage: ``compute-sanitizer --tool memcheck python .ci/sanitize.py [BACKEND ...]``. Every step is checked against a dict.
+``DEVICE=cpu`` makes the tour on the CPU, which shows that the script itself is right.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 import numpy as np
 
 import suricate as su
 
+DEVICE = os.environ.get("DEVICE", "cuda")
 VERTICES, BATCH, ROUNDS = 200, 600, 2
 LARGE, LARGEST = 40_000, 1 << 17  # kernels serve batches of hundreds, tens of thousands and more edges differently
 
@@ -26,7 +29,7 @@ def tour(backend: str, weight_dtype: str | None, directed: bool, large: int, **o
     graph = su.Graph(
         VERTICES,
         backend=backend,
-        device="cuda",
+        device=DEVICE,
         weight_dtype=weight_dtype,
         directed=directed,
         **options,
@@ -48,9 +51,8 @@ def tour(backend: str, weight_dtype: str | None, directed: bool, large: int, **o
         for pair in pairs(src[some], dst[some], directed):
             model.pop(pair, None)
         assert graph.num_edges == len(model)
-        assert graph.has_edges(xp.asarray(src), xp.asarray(dst)).get().tolist() == [
-            p in model for p in pairs(src, dst, directed)
-        ]
+        found = graph.device.to_numpy(graph.has_edges(xp.asarray(src), xp.asarray(dst)))
+        assert found.tolist() == [pair in model for pair in pairs(src, dst, directed)]
         assert abs(float(ranks.result.sum()) - 1) < 1e-6
         assert int(reach.result.level[0]) == 0
         graph.check()
@@ -59,7 +61,7 @@ def tour(backend: str, weight_dtype: str | None, directed: bool, large: int, **o
     graph.insert_edges(*hub, None if weight_dtype is None else 1)
     graph.check()
     graph.delete_edges(*hub)
-    gone = set(pairs(*hub.get(), directed))
+    gone = set(pairs(*graph.device.to_numpy(hub), directed))
     model = {pair: weight for pair, weight in model.items() if pair not in gone}
     graph.updated()
     graph.insert_vertices(5)
@@ -81,7 +83,7 @@ def operators(graph: su.Graph) -> None:
     dist[0] = 0
     su.propagate(graph, [0], hop, dist)
     x = xp.ones(graph.num_vertices, np.float32)
-    for scheme in ("auto", "vertex", "unit"):
+    for scheme in ("auto", "vertex", "bucket"):
         assert int(su.neighbor_reduce(graph, lambda u, v, w, x: x[v], args=(x,), scheme=scheme).sum()) == len(
             su.edges(graph).src
         )
@@ -96,7 +98,7 @@ def operators(graph: su.Graph) -> None:
     assert int(total.sum()) == len(su.edges(graph).src)
     again = xp.zeros(graph.num_vertices, np.float64)
     su.advance(
-        graph, xp.arange(graph.num_vertices), lambda u, v, w, x: x[u], again, args=(x,), reduce="sum", scheme="unit"
+        graph, xp.arange(graph.num_vertices), lambda u, v, w, x: x[u], again, args=(x,), reduce="sum", scheme="bucket"
     )
     assert bool((again == total).all())
     even = su.filter(graph, None, lambda v: v % 2 == 0)
@@ -113,7 +115,7 @@ def loops(graph: su.Graph) -> int:
 
 def main() -> None:
     """Tour all backends that run on CUDA."""
-    names = sys.argv[1:] or [name for name, backend in su.plugins.backends().items() if "cuda" in backend.devices]
+    names = sys.argv[1:] or [name for name, backend in su.plugins.backends().items() if DEVICE in backend.devices]
     for name in names:
         for weight_dtype, directed, kept, large in (
             (None, True, False, LARGE),
@@ -122,7 +124,7 @@ def main() -> None:
         ):
             tour(name, weight_dtype, directed, large, in_edges=kept)
             print(name, weight_dtype, "directed" if directed else "undirected", "ok", flush=True)
-    components = su.UnionFind(VERTICES, device="cuda")
+    components = su.UnionFind(VERTICES, device=DEVICE)
     components.union([0, 1, 5], [1, 2, 6])
     assert components.num_components == VERTICES - 3
 

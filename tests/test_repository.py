@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +63,13 @@ def test_the_bug_form_offers_every_backend_that_comes_along() -> None:
     for plugin in plugins.installed():
         if plugin.source == "suricate" and "suricate_backends" in plugin.hooks:
             assert plugin.name in offered
+
+
+def test_the_tour_for_the_sanitizers_is_right() -> None:
+    environ = {**os.environ, "DEVICE": "cpu"}
+    command = [sys.executable, str(CHECKOUT / ".ci" / "sanitize.py"), "csr_baseline"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------
