@@ -9,7 +9,7 @@ import numpy as np
 from suricate.backends.slabhash import loops, maintain
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import Batch, BucketPlan
-from suricate.backends.slabhash.layout import Slabs
+from suricate.backends.slabhash.layout import BUMP, Slabs
 from suricate.backends.slabhash.ledger import Arrived, Reservation
 from suricate.devices import Array
 from suricate.types import EMPTY, Outcome
@@ -127,6 +127,10 @@ class CpuKernels:
 
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 
+    def clear_tables(self, vertex: Array, buckets: Array) -> None:
+        """Write the words and bucket codes of vertices without storage."""
+        vertex[0::2], vertex[1::2], buckets[:] = EMPTY, 0, 1
+
     def planning_bytes(self, vertices: int) -> int:
         """Return the bytes of the codes of a plan."""
         return 2 * vertices
@@ -141,9 +145,10 @@ class CpuKernels:
         """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
         maintain.write_tables(plan.codes, old, vertex, buckets)
 
-    def place_heads(self, plan: BucketPlan, owner: Array) -> None:
-        """Write the owners of the planned heads."""
-        maintain.place_heads(plan.codes, owner)
+    def place_heads(self, plan: BucketPlan, slabs: Slabs) -> None:
+        """Write the owners of the planned heads, and the counter BUMP."""
+        maintain.place_heads(plan.codes, slabs.owner)
+        slabs.counters[BUMP] = plan.total
 
     def counting_bytes(self, slabs: Slabs, bump: int) -> int:
         """Return the bytes of temporary arrays that counting takes."""

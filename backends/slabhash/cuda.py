@@ -32,9 +32,9 @@ from suricate.backends.slabhash.programs import (
     BATCHES,
     BLOCK,
     DELETION,
-    GATHERING,
     INSERT_BLOCKS,
     INSERTION,
+    KERNELS,
     MOVE,
     NO_LIMIT,
     QUERY,
@@ -141,7 +141,7 @@ class CudaKernels:
     def _launch(self, name: str, threads: int, *args: Any) -> None:
         """Launch a kernel over ``threads`` threads at most; None is passed as a null pointer."""
         grid = max(1, min((threads + BLOCK - 1) // BLOCK, MAX_BLOCKS))
-        kernel = self._program("gather.cu" if name in GATHERING else "maintain.cu").kernel(name)
+        kernel = self._program(KERNELS[name]).kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
     def _new_plan(self, slabs: Slabs, name: str, variant: Variant | None, edges: int) -> LaunchPlan:
@@ -356,6 +356,10 @@ class CudaKernels:
 
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 
+    def clear_tables(self, vertex: Array, buckets: Array) -> None:
+        """Write the words and bucket codes of vertices without storage."""
+        self._launch("clear_tables", len(buckets), vertex, buckets, np.int64(len(buckets)))
+
     def planning_bytes(self, vertices: int) -> int:
         """Return the bytes of codes, numbers of heads and their running sums."""
         return (2 + 8 + 8) * vertices
@@ -377,10 +381,10 @@ class CudaKernels:
             "write_tables", size, plan.codes, plan.heads, plan.ends, planned, np.int64(size), old, vertex, buckets
         )
 
-    def place_heads(self, plan: BucketPlan, owner: Array) -> None:
-        """Write the owners of the planned heads."""
+    def place_heads(self, plan: BucketPlan, slabs: Slabs) -> None:
+        """Write the owners of the planned heads, and the counter BUMP."""
         planned = len(plan.codes)
-        self._launch("place_heads", planned, plan.heads, plan.ends, np.int64(planned), owner)
+        self._launch("place_heads", planned, plan.heads, plan.ends, np.int64(planned), slabs.owner, slabs.counters)
 
     def counting_bytes(self, slabs: Slabs, bump: int) -> int:
         """Return the bytes of temporary arrays that counting takes."""
@@ -396,7 +400,7 @@ class CudaKernels:
         counts = cupy.zeros(bump + len(slabs.buckets), np.uint32)
         view, edges = VIEW.pack(slabs), len(batch.src)
         self._launch(
-            "count_edges", edges, view, np.int64(bump), batch.src, batch.dst, np.int64(edges), batch.guard, counts
+            "count_batch", edges, view, np.int64(bump), batch.src, batch.dst, np.int64(edges), batch.guard, counts
         )
         return self._sum_slabs(view, bump, counts, fresh=fresh)
 
@@ -420,7 +424,9 @@ class CudaKernels:
 
     def count_edges(self, slabs: Slabs) -> int:
         """Return the number of edges; waits for the device."""
-        return int(slabs.vertex[1::2].sum(dtype=np.int64))
+        total, vertices = cupy.zeros(1, np.uint64), len(slabs.buckets)
+        self._launch("sum_degrees", min(vertices, FILL_THREADS), slabs.vertex, np.int64(vertices), total)
+        return int(total[0])
 
     def free_vertices(self, slabs: Slabs, vertices: Array) -> None:
         """Free the storage of distinct vertices."""

@@ -86,6 +86,9 @@ class Kernels(Protocol):
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""
 
+    def clear_tables(self, vertex: Array, buckets: Array) -> None:
+        """Write the words and bucket codes of vertices without storage."""
+
     def planning_bytes(self, vertices: int) -> int:
         """Return the bytes of temporary arrays that :meth:`plan_buckets` takes."""
 
@@ -95,8 +98,8 @@ class Kernels(Protocol):
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
         """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
 
-    def place_heads(self, plan: BucketPlan, owner: Array) -> None:
-        """Write the owners of the planned heads."""
+    def place_heads(self, plan: BucketPlan, slabs: Slabs) -> None:
+        """Write the owners of the planned heads, and the counter BUMP."""
 
     def counting_bytes(self, slabs: Slabs, bump: int) -> int:
         """Return the bytes of temporary arrays that :meth:`count_batch` and :meth:`count_moves` take."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from suricate.arrays import move
 from suricate.backends.slabhash.budget import Budget
+from suricate.backends.slabhash.kernels import Kernels
 from suricate.backends.slabhash.layout import MAX_SLABS, NUM_COUNTERS, REJECTED, Geometry, Slabs
 from suricate.devices import Array, Device
 from suricate.errors import CapacityError
@@ -28,8 +29,8 @@ class Pool:
 
     slabs: Slabs
 
-    def __init__(self, device: Device, shape: Geometry, budget: Budget, num_vertices: int) -> None:
-        self._device, self._shape, self._budget = device, shape, budget
+    def __init__(self, device: Device, shape: Geometry, budget: Budget, kernels: Kernels, num_vertices: int) -> None:
+        self._device, self._shape, self._budget, self._kernels = device, shape, budget, kernels
         self.adopt(self.new(num_vertices, 0, marked=False))
 
     @property
@@ -45,6 +46,10 @@ class Pool:
     def degrees(self, count: int) -> Array:
         """Return the degrees of the first ``count`` vertices, a copy."""
         return self.slabs.vertex[1 : 2 * count : 2].copy()
+
+    def no_degrees(self, count: int) -> Array:
+        """Return the degrees of ``count`` vertices without edges."""
+        return self._device.xp.zeros(count, np.uint32)
 
     def adopt(self, slabs: Slabs) -> None:
         """Take ``slabs`` for the present arrays."""
@@ -92,9 +97,9 @@ class Pool:
         """Return the words and bucket codes of ``vertices`` without storage; an even number, as codes go in pairs."""
         size = vertices + vertices % 2  # CUDA flags bucket codes in words of two
         with self._budget.allocating(VERTEX_BYTES * size):
-            words = self.filled(2 * size, VERTEX_ALIGNMENT)
-            words[1::2] = 0
-            return words, self._device.xp.ones(size, np.uint16)
+            words, codes = self.aligned(2 * size, VERTEX_ALIGNMENT), self._device.xp.empty(size, np.uint16)
+        self._kernels.clear_tables(words, codes)
+        return words, codes
 
     def blank_tables(self) -> Tables:
         """Return uninitialised words and bucket codes for the present vertices."""
@@ -166,7 +171,7 @@ class Pool:
         slabs, xp = self.slabs, self._device.xp
         none = xp.zeros(0, np.uint32)
         pool = self.aligned(0, POOL_ALIGNMENT)
-        slabs.vertex[0::2], slabs.vertex[1::2], slabs.buckets[:] = EMPTY, 0, 1
+        self._kernels.clear_tables(slabs.vertex, slabs.buckets)
         slabs.counters[:] = 0
         self.adopt(slabs._replace(pool=pool, owner=none, free_list=none, fresh=none, touched=none, capacity=0))
 

@@ -107,8 +107,21 @@ QUERY = Struct(
 )
 BATCHES = {"insert": ("insert.cu", INSERTION), "erase": ("delete.cu", DELETION), "find": ("find.cu", QUERY)}
 
-OTHERS = ("maintain.cu", "gather.cu")
-GATHERING = ("gather", "gather_all", "gather_touched")  #: kernels of gather.cu
+#: source of every kernel that is no batch operation; a first batch compiles those of plan.cu only
+KERNELS = {
+    name: source
+    for source, names in {
+        "plan.cu": (
+            "clear_tables", "sum_degrees", "count_sources", "plan_buckets", "write_tables", "place_heads",
+            "count_batch", "count_moves", "sum_slabs",
+        ),
+        "maintain.cu": (
+            "move_edges", "forget_touched", "count_sections", "free_sections", "forget_vertices", "list_free",
+        ),
+        "gather.cu": ("gather", "gather_all", "gather_touched"),
+    }.items()
+    for name in names
+}  # fmt: skip
 
 
 def cursor_declarations() -> str:
@@ -140,7 +153,8 @@ def backend_programs(shape: Geometry, in_flight: int = 2, variant: Variant | Non
     defines: dict[str, int | str] = {**macros(shape), "UNVALIDATED": int(variant is not None)}
     if variant is not None:
         defines.update(variant.defines())
-    sources = [*dict.fromkeys(source for source, _ in BATCHES.values()), *([] if variant else OTHERS)]
+    others = () if variant else tuple(dict.fromkeys(KERNELS.values()))
+    sources = (*(source for source, _ in BATCHES.values()), *others)
     return {
         name: Program(
             FOLDER / name,

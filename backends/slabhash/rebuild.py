@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import Batch, Kernels
-from suricate.backends.slabhash.layout import BUMP, Slabs
+from suricate.backends.slabhash.layout import Slabs
 from suricate.backends.slabhash.ledger import BULK_LOAD, MIN_SLABS, SLACK, Ledger
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool, Tables
 from suricate.devices import Array
@@ -51,8 +51,7 @@ def rebuild(pool: Pool, kernels: Kernels, ledger: Ledger, budget: Budget, sizing
         overflow, slack = _overflow(pool, kernels, ledger, budget, sizing, plan.total, tables)
         size = plan.total + overflow + spare
         new = _new(pool, size, size + slack, tables)
-        kernels.place_heads(plan, new.owner)
-    new.counters[BUMP] = plan.total
+        kernels.place_heads(plan, new)
     if sizing.stored:
         kernels.move_edges(old, new)
     pool.adopt(new)

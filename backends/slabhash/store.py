@@ -117,7 +117,6 @@ class SlabHashStore(Store):
         device, options = self.device, self._options
         shape = geometry(slab_bytes, self.weight_dtype, warp=options.reference)
         budget = Budget(self.memory_limit, device)
-        pool = Pool(device, shape, budget, vertices)
         kernels: Kernels
         if device.is_cuda:
             from suricate.backends.slabhash.cuda import CudaKernels
@@ -128,6 +127,7 @@ class SlabHashStore(Store):
 
             per_bucket = options.load_factor * shape.keys
             kernels = CpuKernels(budget, shape.weight_words, per_bucket, hashing=options.hashing)
+        pool = Pool(device, shape, budget, kernels, vertices)
         self.budget, self.pool, self.kernels, self.geometry = budget, pool, kernels, shape
         self.ledger = Ledger(shape.keys, self.num_vertices, hashing=options.hashing, warps=kernels.warps)
         self.supply = Supply(pool, self.ledger, budget, kernels)

@@ -161,7 +161,7 @@ class Supply:
         """Size all buckets anew; raises ``CapacityError`` before anything has changed."""
         vertices = self._ledger.num_vertices
         with self._budget.allocating(4 * vertices):
-            expected = self._pool.degrees(vertices)
+            expected = self._pool.degrees(vertices) if self._ledger.inserted else self._pool.no_degrees(vertices)
             if batch is not None and not isinstance(step, steps.Repack):
                 self._kernels.count_sources(batch, expected)
             match step:

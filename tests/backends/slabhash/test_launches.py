@@ -18,7 +18,7 @@ from suricate.backends.slabhash.kernels import Batch
 from suricate.backends.slabhash.layout import NUM_COUNTERS, Geometry, Slabs, geometry
 from suricate.backends.slabhash.ledger import Ledger, Reservation
 from suricate.backends.slabhash.options import Options
-from suricate.backends.slabhash.programs import DELETION, GATHERING, INSERTION, OTHERS, QUERY, VIEW, backend_programs
+from suricate.backends.slabhash.programs import DELETION, INSERTION, KERNELS, QUERY, VIEW, backend_programs
 from suricate.backends.slabhash.supply import Supply
 from suricate.cuda.ingest import UNVALIDATED_STRUCT, UnvalidatedBatch, the_variant
 from suricate.types import Outcome
@@ -133,14 +133,15 @@ def test_maintenance(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def launch(self: Any, name: str, threads: int, *args: Any) -> None:
         seen.add(name)
-        source = programs["gather.cu" if name in GATHERING else "maintain.cu"]
-        check_launch(source, name, args, structs)  # type: ignore[arg-type]
+        check_launch(programs[KERNELS[name]], name, args, structs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(case.module.CudaKernels, "_launch", launch)
     k, slabs, batch, weight = case.kernels, case.slabs, case.batch, case.batch.weight
     plan = k.plan_buckets(array(VERTICES, np.uint32), 1.5)
     k.write_tables(plan, slabs.vertex, slabs.vertex, slabs.buckets)
-    k.place_heads(plan, slabs.owner)
+    k.place_heads(plan, slabs)
+    k.clear_tables(slabs.vertex, slabs.buckets)
+    assert k.count_edges(slabs) == 0
     k.count_sources(batch, array(VERTICES, np.uint32))
     k.count_batch(slabs, 3, batch, fresh=False)
     k.count_moves(slabs, slabs, 3)
@@ -151,8 +152,9 @@ def test_maintenance(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     k.gather_all(slabs, VERTICES, batch.src, batch.dst, weight)
     k.gather_touched(slabs, 3, batch.src, batch.dst, weight)
     k.forget_touched(slabs)
-    text = "".join(programs[name].source.read_text() for name in OTHERS)
-    assert len(seen) == text.count("__global__"), seen
+    assert seen == KERNELS.keys()
+    text = "".join(programs[name].source.read_text() for name in {*KERNELS.values()})
+    assert len(seen) == text.count("__global__")
 
 
 def test_an_insertion_is_packed_by_name(case: Any) -> None:
