@@ -297,10 +297,13 @@ class Graph:
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
-    @on_graph_device
     def has_edges(self, src: Any, dst: Any) -> Array:
         """Return ``bool[n]``: which of the edges are there. Raises as :meth:`insert_edges` does."""
-        return self._updater.find(src, dst)[0]
+        try:  # as on_graph_device() does, without a further call: small batches would feel it
+            with self._lock:
+                return self._updater.find(src, dst)[0]
+        except MemoryError as error:
+            raise capacity_error(self.device, error) from error
 
     @on_graph_device
     def edge_weights(self, src: Any, dst: Any, default: float | None = None) -> Array:

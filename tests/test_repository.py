@@ -91,6 +91,11 @@ def test_every_package_is_in_the_wheel() -> None:
     assert sorted(listed) == sorted(name if name.startswith("suricate") else f"suricate.{name}" for name in names)
 
 
+def test_test_modules_have_names_of_their_own() -> None:
+    names = [file.name for file in (CHECKOUT / "tests").rglob("test_*.py")]
+    assert sorted(set(names)) == sorted(names), "pytest imports them by their names"
+
+
 def test_files_are_of_a_length_that_can_be_read() -> None:
     files = [*sources(*MOST_LINES), *(CHECKOUT / "tests").rglob("*.py"), *(CHECKOUT / ".ci").glob("*.py")]
     lines = {relative(file): len(file.read_text().splitlines()) for file in files}

@@ -254,7 +254,7 @@ class SlabHashStore(Store):
         if operation == "delete":
             self.ledger.has_deleted = True
             return self._fused.delete_unvalidated(self.pool.slabs, batch)
-        found, weight = self._made(self._answer, batch.size)
+        found, weight = self._answer(batch.size)
         self._fused.find_unvalidated(self.pool.slabs, batch, found, weight)
         return found, weight
 

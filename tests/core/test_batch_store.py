@@ -179,15 +179,15 @@ def churn(store: BatchStore, size: int) -> Iterator[tuple[str, bool]]:
 
 @pytest.mark.parametrize("weight_dtype", [None, "float64"])
 def test_traced_memory_stays_below_the_limit(backend: type[BatchStore], weight_dtype: str | None) -> None:
-    size, dtype = 200, None if weight_dtype is None else np.dtype(weight_dtype)
+    size, dtype = 2000, None if weight_dtype is None else np.dtype(weight_dtype)
     list(churn(backend(500, weight_dtype=dtype), size))  # compiles the loops
-    limit = 60_000 + sum(allocated for _, allocated in backend(500, weight_dtype=dtype).memory().values())
+    limit = 600_000 + sum(allocated for _, allocated in backend(500, weight_dtype=dtype).memory().values())
     tracemalloc.start()
     try:
         store, refused = backend(500, weight_dtype=dtype, memory_limit=limit), set()
         for operation, was_refused in churn(store, size):
             peak = tracemalloc.get_traced_memory()[1]
-            assert peak < limit + 64 * size + 32_768, f"{peak} bytes were held during {operation}"
+            assert peak < limit + 64 * size + 65_536, f"{peak} bytes were held during {operation}"
             assert sum(allocated for _, allocated in store.memory().values()) <= limit
             refused |= {operation} if was_refused else set()
             tracemalloc.reset_peak()
