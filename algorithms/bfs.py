@@ -16,9 +16,10 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.arrays import range_message
 from suricate.errors import VertexRangeError
 from suricate.operators import advance, neighbor_reduce, propagate
-from suricate.parameters import integer
+from suricate.parameters import integer, shown
 
 if TYPE_CHECKING:
     from suricate.delta import Delta
@@ -68,14 +69,14 @@ class BFS(Algorithm):
     def __init__(self, source: int = 0) -> None:
         self.source = integer("bfs: source", source)
         if self.source < 0:
-            raise VertexRangeError(f"bfs: source {self.source} is negative")
+            raise VertexRangeError(f"bfs: source is {shown(self.source)}: ids are not negative")
         self._state: Array = None
         self._xp: Any = np
 
     def compute(self, graph: Graph) -> None:
         """Search from scratch."""
         if self.source >= graph.num_vertices:
-            raise VertexRangeError(f"bfs: source {self.source} is not in [0, {graph.num_vertices})")
+            raise VertexRangeError(range_message("bfs: source", None, self.source, graph.num_vertices))
         self._xp = graph.device.xp
         self._state = self._xp.full(graph.num_vertices, UNREACHED, np.int64)
         self._state[self.source] = self.source

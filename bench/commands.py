@@ -6,7 +6,6 @@ backend or graph, impossible option, results file not writable).
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import click
 
 from suricate.bench import constants
 from suricate.bench.defaults import SUITES
+from suricate.cli.run import literal
 from suricate.errors import SuricateError
 
 if TYPE_CHECKING:
@@ -267,16 +267,13 @@ def resolve(device: str) -> Device:
 
 
 def parse(options: tuple[str, ...]) -> dict[str, Any]:
-    """Return backend options: Python literals where they are such, else strings."""
+    """Return backend options: Python literals, true or false where they are such, else strings."""
     parsed: dict[str, Any] = {}
     for option in options:
         name, equals, text = option.partition("=")
         if not equals or not name.isidentifier():
             raise click.BadParameter(f"{option!r} is not NAME=VALUE", param_hint="--option")
-        try:
-            parsed[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            parsed[name] = text
+        parsed[name] = literal(text)
     return parsed
 
 

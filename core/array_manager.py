@@ -94,7 +94,7 @@ class ArrayManager:
             if fill is None:
                 return {name: xp.empty(lengths[name], dtype) for name, dtype in self._dtypes[group].items()}
             return {name: xp.full(lengths[name], fill, dtype) for name, dtype in self._dtypes[group].items()}
-        except MemoryError as error:
+        except (MemoryError, ValueError, OverflowError) as error:  # a size beyond 63 bits is no MemoryError
             raise CapacityError(f"{self.backend}: out of memory ({error})") from error
 
     def attach(self, arrays: Mapping[str, Array]) -> None:

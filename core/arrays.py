@@ -27,6 +27,7 @@ from suricate.errors import (
     VertexRangeError,
     WeightError,
 )
+from suricate.parameters import shown
 from suricate.types import EdgeList
 
 Scalar = np.generic
@@ -97,6 +98,10 @@ def _refuse_mixtures(values: list[Any] | tuple[Any, ...], argument: str) -> None
         raise DTypeError(f"{argument} mixes bools with other values: pass numbers only")
     if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
         raise DTypeError(f"{argument} has masked entries: leave them out, or set them")
+    if list in kinds or tuple in kinds:
+        for part in values:
+            if isinstance(part, (list, tuple)):
+                _refuse_mixtures(part, argument)
 
 
 def as_ids(values: Any, argument: str) -> Array:
@@ -109,7 +114,7 @@ def as_ids(values: Any, argument: str) -> Array:
     """
     array = as_array(values, argument)
     if array.ndim != 1:
-        raise ShapeError(f"{argument} has shape {array.shape}: pass a one-dimensional array, one entry per edge")
+        raise ShapeError(f"{argument} has shape {array.shape}: pass a one-dimensional array")
     if array.dtype.kind in "iu":
         return array
     if not len(array) and not hasattr(values, "dtype"):
@@ -118,14 +123,14 @@ def as_ids(values: Any, argument: str) -> Array:
         items = list(values)
         if all(isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)) for item in items):
             return _integers([int(item) for item in items], argument)
-    raise DTypeError(f"{argument} has dtype {array.dtype}: vertex ids are integers; convert with .astype('int64')")
+    raise DTypeError(f"{argument} has dtype {array.dtype}: integers are needed; convert with .astype('int64')")
 
 
 def _integers(items: list[int], argument: str) -> np.ndarray:
     """Return ids of a list that NumPy makes floats or objects of: integers of many types, or huge ones."""
     for i, item in enumerate(items):
         if not 0 <= item < 1 << 32:
-            raise VertexRangeError(f"{argument}[{i}] is {item}: vertex ids are below 2**32")
+            raise VertexRangeError(f"{argument}[{i}] is {shown(item)}: vertex ids are below 2**32")
     return np.array(items, np.uint32)
 
 
@@ -145,12 +150,13 @@ def same_length(src: Array, dst: Array, weight: Any = None, prefix: str = "") ->
     return n
 
 
-def range_message(argument: str, index: int, value: int, num_vertices: int) -> str:
-    """Return the text of a ``VertexRangeError``."""
+def range_message(argument: str, index: int | None, value: int, num_vertices: int) -> str:
+    """Return the text of a ``VertexRangeError``; ``index`` is None for a single id."""
+    where = f"{argument} is" if index is None else f"{argument}[{index}] is"
     if not num_vertices:
-        return f"{argument}[{index}] is {value}, but the graph has no vertices: add some with insert_vertices()"
+        return f"{where} {shown(value)}, but the graph has no vertices: add some with insert_vertices()"
     ids = f"ids are 0 to {num_vertices - 1}"
-    return f"{argument}[{index}] is {value}, but {ids}: add vertices with insert_vertices(), or correct the id"
+    return f"{where} {shown(value)}, but {ids}: add vertices with insert_vertices(), or correct the id"
 
 
 def loop_message(prefix: str, index: int, vertex: int) -> str:
@@ -254,7 +260,11 @@ def as_weights(values: Any, dtype: np.dtype | None, argument: str = "weight") ->
         )
     if array.ndim:
         return array
-    return checked_weights(np.asarray(array.get() if hasattr(array, "get") else array).reshape(1), dtype, argument)[0]
+    number = np.asarray(array.get() if hasattr(array, "get") else array).reshape(1)
+    result, at = converted_weights(number, dtype)
+    if at is not None:
+        raise WeightError(weight_message(argument, number[0], dtype))
+    return result[0]
 
 
 def weight_message(where: str, value: Any, dtype: np.dtype) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from suricate.errors import DeviceError
+from suricate.parameters import shown
 
 Array = Any  #: a ``numpy.ndarray`` on the CPU, a ``cupy.ndarray`` on CUDA
 
@@ -92,8 +93,8 @@ def resolve_device(spec: str | Device = "auto") -> Device:
     if spec == "cpu":
         return CPU
     kind, _, index = spec.partition(":") if isinstance(spec, str) else ("", "", "")
-    if kind != "cuda" or not ((index.isascii() and index.isdigit()) or spec == "cuda"):
-        raise DeviceError(f"unknown device {spec!r}: use 'auto', 'cpu', 'cuda' or 'cuda:N'")
+    if kind != "cuda" or not ((index.isascii() and index.isdigit() and len(index) < 10) or spec == "cuda"):
+        raise DeviceError(f"unknown device {shown(spec)}: use 'auto', 'cpu', 'cuda' or 'cuda:N'")
     wanted = int(index or 0)
     if wanted >= cuda_device_count():
         raise DeviceError(f"device {spec!r} is not there: the CUDA driver offers {cuda_device_count()} device(s)")

@@ -22,7 +22,7 @@ from suricate.errors import ParameterError, RequirementError, UnknownNameError, 
 from suricate.inspection import MemoryUsage, check_stores, memory_usage
 from suricate.locks import Lock, capacity_error, graph_lock, on_graph_device
 from suricate.options import GraphOptions, checked_count, choose_backend
-from suricate.parameters import integer
+from suricate.parameters import flag, integer
 from suricate.store import Store
 from suricate.structures.workspace import Workspace
 from suricate.tracker import Tracker, advance_all, make_algorithm
@@ -184,7 +184,7 @@ class Graph:
         Raises:
             RequirementError: ``"in"``, and the graph keeps no in-edges.
         """
-        view = self._views.get(direction)
+        view = self._views.get(direction) if isinstance(direction, str) else None
         return self._new_view(direction) if view is None else view
 
     @on_graph_device
@@ -278,7 +278,7 @@ class Graph:
             CapacityError: memory does not suffice.
         """
         before = self._begin_change()
-        ids, delta = self._updater.insert_vertices(checked_count(count, "count"), recycle=recycle)
+        ids, delta = self._updater.insert_vertices(checked_count(count, "count"), recycle=flag("recycle", recycle))
         self._end_change(before, delta)
         return ids
 

@@ -28,7 +28,7 @@ from suricate.errors import (
     UnknownNameError,
     VertexRangeError,
 )
-from suricate.parameters import flag
+from suricate.parameters import flag, shown
 from suricate.store import Store
 from suricate.types import MAX_VERTICES, WEIGHT_DTYPES
 
@@ -148,9 +148,9 @@ def checked_count(count: Any, argument: str = "num_vertices") -> int:
     except TypeError:
         number = None
     if number is None:
-        raise DTypeError(f"{argument} is {count!r}: pass an integer")
+        raise DTypeError(f"{argument} is {shown(count)}: pass an integer")
     if not 0 <= number <= MAX_VERTICES:
-        raise VertexRangeError(f"{argument} is {number}: it must be 0 to {MAX_VERTICES}")
+        raise VertexRangeError(f"{argument} is {shown(number)}: it must be 0 to {MAX_VERTICES}")
     return number
 
 
@@ -201,7 +201,9 @@ def _size(argument: str, value: Any) -> int | None:
     elif not isinstance(value, (bool, np.bool_)) and isinstance(value, numbers.Integral):
         size = int(value)
     if size is None or size < 0:
-        raise ParameterError(f"{argument} must be bytes, a size such as '1.5GB' or '512MiB', or None, got {value!r}")
+        raise ParameterError(
+            f"{argument} must be bytes, a size such as '1.5GB' or '512MiB', or None, got {shown(value)}"
+        )
     return size
 
 
@@ -222,4 +224,4 @@ def _check_backend_options(backend: type[Store], options: Mapping[str, Any]) -> 
         if isinstance(default, bool):
             flag(f"backend {backend.name!r}: {name}", value)
         elif isinstance(default, float) and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
-            raise ParameterError(f"backend {backend.name!r}: {name} must be a number, got {value!r}")
+            raise ParameterError(f"backend {backend.name!r}: {name} must be a number, got {shown(value)}")

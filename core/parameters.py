@@ -15,6 +15,17 @@ import numpy as np
 
 from suricate.errors import ParameterError
 
+LONGEST = 60  #: characters of a value that a message shows
+
+
+def shown(value: Any) -> str:
+    """Return ``repr(value)`` for a message, shortened; Python writes no integers of thousands of digits at all."""
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
 
 def integer(label: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
     """Return an integer from ``low`` to ``high``; neither a bool nor a float is one."""
@@ -23,11 +34,11 @@ def integer(label: str, value: Any, *, low: int | None = None, high: int | None 
     except TypeError:
         number = None
     if number is None:
-        raise ParameterError(f"{label} must be an integer, got {value!r}")
+        raise ParameterError(f"{label} must be an integer, got {shown(value)}")
     if low is not None and number < low:
-        raise ParameterError(f"{label} must be at least {low}, got {value!r}")
+        raise ParameterError(f"{label} must be at least {low}, got {shown(value)}")
     if high is not None and number > high:
-        raise ParameterError(f"{label} must be at most {high}, got {value!r}")
+        raise ParameterError(f"{label} must be at most {high}, got {shown(value)}")
     return number
 
 
@@ -42,7 +53,7 @@ def real(
 ) -> float:
     """Return a number from ``low`` to ``high``, each of them included or not; NaN and infinity never are."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise ParameterError(f"{label} must be a number, got {value!r}")
+        raise ParameterError(f"{label} must be a number, got {shown(value)}")
     try:
         number = float(value)
     except OverflowError:
@@ -50,14 +61,14 @@ def real(
     is_inside = low <= number <= high and (include_low or number > low) and (include_high or number < high)
     if not is_inside or math.isinf(number):
         opening, closing = "[" if include_low else "(", "]" if include_high else ")"
-        raise ParameterError(f"{label} must be in {opening}{low:g}, {high:g}{closing}, got {value!r}")
+        raise ParameterError(f"{label} must be in {opening}{low:g}, {high:g}{closing}, got {shown(value)}")
     return number
 
 
 def flag(label: str, value: Any) -> bool:
     """Return True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ParameterError(f"{label} must be True or False, got {value!r}")
+        raise ParameterError(f"{label} must be True or False, got {shown(value)}")
     return bool(value)
 
 
@@ -68,5 +79,5 @@ def dtype(label: str, value: Any, allowed: Sequence[str]) -> np.dtype:
     except TypeError:
         found = None
     if found is None or found.name not in allowed:
-        raise ParameterError(f"{label} must be {' or '.join(allowed)}, got {value!r}")
+        raise ParameterError(f"{label} must be {' or '.join(allowed)}, got {shown(value)}")
     return found

@@ -21,7 +21,14 @@ import numpy as np
 
 from suricate.arrays import LOOPS
 from suricate.devices import CPU, Device
-from suricate.errors import CapacityError, DeviceError, FileFormatError, SuricateError, UnknownNameError
+from suricate.errors import (
+    CapacityError,
+    DeviceError,
+    FileFormatError,
+    ParameterError,
+    SuricateError,
+    UnknownNameError,
+)
 from suricate.files import replacing
 from suricate.options import GraphOptions, choose_backend
 from suricate.store import Store
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
 
 FORMAT = "suricate graph"
 FORMAT_VERSION = 1
+STORED = ("directed", "weight_dtype", "in_edges", "self_loops")  #: options of a graph that its snapshot fixes
 PICKLED = Path("<pickled graph>")  #: stands for the file in messages
 MAX_IDLE = 1 << 20  #: vertices beyond four per edge whose degrees are counted before the graph is made
 #: what reading a damaged archive may raise
@@ -114,6 +122,9 @@ def load(
         OSError: it cannot be read.
     """
     path = Path(path)
+    given = sorted(options.keys() & {*STORED, "num_vertices", "degree_hints", "in_degree_hints"})
+    if given:
+        raise ParameterError(f"{given[0]} is part of the snapshot and cannot be changed by loading it")
     with open(path, "rb") as file:
         header, arrays = _read(file, path)
     if backend is None:
@@ -143,11 +154,14 @@ def from_bytes(cls: type[Graph], options: GraphOptions, device: str, data: bytes
 def _read(file: IO[bytes], path: Path) -> tuple[Header, dict[str, np.ndarray]]:
     """Return the header and the arrays of a snapshot, which fit together."""
     try:
+        if not zipfile.is_zipfile(file):  # NumPy would advise to unpickle it
+            raise ValueError("it is no zip archive")
+        file.seek(0)
         archive = np.load(file, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ValueError("one array, not an archive")
         arrays = {name: archive[name] for name in archive.files}
         fields = json.loads(bytes(arrays.pop("header")))
+        if not isinstance(fields, dict):
+            raise ValueError("its header is no dictionary")
         if fields.pop("format") != FORMAT:
             raise ValueError("of another format")
         version = fields.pop("version")
@@ -190,7 +204,7 @@ def _check_backend(path: Path, header: Header, device: str | Device) -> None:
     try:
         backend, place = choose_backend(header.backend, device)
     except UnknownNameError as error:
-        raise FileFormatError(path, None, f"{error}; choose one with load(..., backend=...)") from None
+        raise FileFormatError(path, None, f"{_one_line(error)}; choose one with load(..., backend=...)") from None
     try:
         options = GraphOptions(backend, backend_options=header.options)
         options.make_stores(0, CPU if "cpu" in backend.devices else place)
@@ -225,7 +239,7 @@ def _arrays(graph: Graph) -> dict[str, Any]:
 
 def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.ndarray], **options: Any) -> Graph:
     n, src, dst = header.num_vertices, arrays["src"], arrays["dst"]
-    described = {name: getattr(header, name) for name in ("directed", "weight_dtype", "in_edges", "self_loops")}
+    described = {name: getattr(header, name) for name in STORED}
     try:
         graph = cls(n, **described, **_hints(header, src, dst), **options)
     except CapacityError:

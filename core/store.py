@@ -285,6 +285,9 @@ def checked_outcome(store: Store, outcome: Outcome, count: int, *, deletion: boo
     Raises:
         BackendError: the outcome has arrays of the wrong length, dtype or device, or statuses that do not exist.
     """
+    if not isinstance(outcome, tuple) or len(outcome) != 2:
+        got = type(outcome).__name__
+        raise BackendError(f"backend {store.name!r} returned {got} instead of an Outcome (status, weight)")
     status, weight = outcome
     _require_array(store, status, "status", count, np.dtype(np.uint8))
     if store.weight_dtype is not None:

@@ -108,7 +108,9 @@ def parse_params(kind: type, params: Sequence[str]) -> dict[str, Any]:
 
 
 def literal(text: str) -> Any:
-    """Return the value of a Python literal, or the text if it is none."""
+    """Return the value of a Python literal, of true or false, or the text if it is none of them."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

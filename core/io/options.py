@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from suricate.errors import ParameterError
-from suricate.parameters import dtype, flag, integer
+from suricate.parameters import dtype, flag, integer, shown
 from suricate.types import MAX_VERTICES, WEIGHT_DTYPES
 
 #: the column of a role, by its name in the header or its position from 0
@@ -53,7 +53,7 @@ class ReadOptions:
 
 def _check_count(name: str, value: int | None, most: int) -> None:
     if value is not None and integer(name, value, low=0) > most:
-        raise ParameterError(f"{name} must be at most {most}, got {value!r}")
+        raise ParameterError(f"{name} must be at most {most}, got {shown(value)}")
 
 
 def _check_columns(columns: object) -> None:

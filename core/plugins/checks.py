@@ -52,9 +52,11 @@ def _checked_name(hook: str, item: Any) -> str:
     if not (isinstance(item, type) and issubclass(item, base)):
         raise PluginError(f"{hook} returned {_shown(item)}, which is no subclass of {base.__name__}")
     name = getattr(item, "name", None)
-    missing = ", ".join(sorted(getattr(item, "__abstractmethods__", ()))) or ("" if _is_name(name) else "a name")
+    missing = ", ".join(sorted(getattr(item, "__abstractmethods__", ())))
     if missing:
         raise PluginError(f"{hook} returned {item.__qualname__}, which lacks {missing}")
+    if not _is_name(name):
+        raise _wrong(item, "name", name, "expected text of letters, digits, '_', '-' and '.'")
     _check_attributes(item, base)
     if issubclass(item, Store):
         _check_store(item)

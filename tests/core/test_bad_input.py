@@ -89,6 +89,8 @@ def test_python_integers_beyond_64_bits(make, ids):
     graph = make()
     with Unchanged(graph), pytest.raises(VertexRangeError, match=r"src\[\d\] is -?\d+: vertex ids are below 2\*\*32"):
         graph.insert_edges(ids, ids)
+    with Unchanged(graph), pytest.raises(VertexRangeError, match=r"src\[0\] is a number of thousands of digits"):
+        graph.insert_edges([10**5000], ids[:1])
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_arrays_of_other_libraries(make, place, device):
 def test_ids_of_other_dtypes(make, place, ids, dtype):
     graph = make()
     for call in calls(graph, place(np.arange(len(ids))), place(ids)):
-        with Unchanged(graph), pytest.raises(DTypeError, match=f"dst has dtype {dtype}: vertex ids are integers"):
+        with Unchanged(graph), pytest.raises(DTypeError, match=f"dst has dtype {dtype}: integers are needed"):
             call()
 
 

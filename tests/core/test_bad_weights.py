@@ -61,7 +61,7 @@ def test_weights_that_the_graph_cannot_hold(make, place, directed, dtype, weight
         graph.insert_edges(ids, ids, place(weight))
     assert message in str(caught.value)
     bad = int(message.partition("[")[2][0])
-    with Unchanged(graph), pytest.raises(WeightError):
+    with Unchanged(graph), pytest.raises(WeightError, match="weight is "):
         graph.insert_edges(ids, ids, weight[bad].item())
     with Unchanged(graph), pytest.raises(WeightError):
         graph.insert_edges(ids, ids, weight[bad])

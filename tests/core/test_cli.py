@@ -217,6 +217,12 @@ def test_run_with_parameters(path_graph: Path) -> None:
     assert ", undirected, " in undirected.stdout
 
 
+@pytest.mark.parametrize("value", ["true", "False", "TRUE"])
+def test_flags_of_an_algorithm(weighted: Path, value: str) -> None:
+    result = call("run", "pagerank", weighted, "--relabel", "--param", f"weighted={value}", "--device", "cpu")
+    assert result.exit_code == 0, result.stderr
+
+
 def test_run_keeps_the_original_ids(weighted: Path, tmp_path: Path) -> None:
     output = tmp_path / "values.csv"
     result = call("run", "bfs", weighted, "--relabel", "--device", "cpu", "--top", 1, "--output", output)

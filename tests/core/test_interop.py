@@ -206,6 +206,7 @@ BAD_INPUT = {
         (DTypeError, WeightError),
         "weight",
     ),
+    "bools in an index": (lambda g: g.from_edge_index([[True, 2], [0, 1]], 3), DTypeError, "mixes bools"),
     "ragged index": (lambda g: g.from_edge_index([[0, 1], [1]], 3), ShapeError, "edge_index"),
 }  # fmt: skip
 

@@ -77,7 +77,7 @@ def test_options_that_no_backend_has(backend):
 @pytest.mark.parametrize(
     ("count", "error"),
     [(-1, VertexRangeError), (2**32 - 1, VertexRangeError), (1.5, DTypeError), ("4", DTypeError), (True, DTypeError),
-     (None, DTypeError), (2**70, VertexRangeError)],
+     (None, DTypeError), (2**70, VertexRangeError), pytest.param(10**5000, VertexRangeError, id="5,000 digits")],
 )  # fmt: skip
 def test_numbers_of_vertices(count, error):
     with pytest.raises(error, match="num_vertices is"):
@@ -150,13 +150,34 @@ def test_reserve(backend, count):
         made.reserve(count)
 
 
+@pytest.mark.parametrize("count", [2**61, 2**64, 2**80])
+def test_more_edges_than_fit_any_address(backend, count):
+    made = graph(4, backend=backend)
+    with pytest.raises(CapacityError):
+        made.reserve(count)
+    made.check()
+
+
+def test_recycle_is_a_flag():
+    made = graph(4)
+    with pytest.raises(ParameterError, match="recycle must be True or False, got 'no'"):
+        made.insert_vertices(1, recycle="no")
+    assert made.num_vertices == 4
+
+
+@pytest.mark.parametrize("direction", [["in"], None, 1])
+def test_direction_of_a_view(direction):
+    with pytest.raises(UnknownNameError, match="unknown direction"):
+        graph(4).view(direction)
+
+
 @pytest.mark.parametrize("batch", [None, ([0], [1]), 3])
 def test_apply_takes_a_batch(batch):
     with pytest.raises(ParameterError, match="batch must be a Batch"):
         graph(4).apply(batch)
 
 
-@pytest.mark.parametrize("device", [None, "tpu", 1.5])
+@pytest.mark.parametrize("device", [None, "tpu", 1.5, pytest.param("cuda:" + "9" * 5000, id="5,000 digits")])
 def test_to(device):
     with pytest.raises(DeviceError, match="unknown device"):
         graph(4).to(device)

@@ -20,6 +20,10 @@ def test_integers() -> None:
             parameters.integer("x", wrong)
     with pytest.raises(ParameterError, match=r"^x must be at least 3, got 2$"):
         parameters.integer("x", 2, low=3)
+    with pytest.raises(ParameterError, match=r"^x must be at most 3, got a number of thousands of digits$"):
+        parameters.integer("x", 10**5000, high=3)
+    with pytest.raises(ParameterError, match=r"^x must be an integer, got \[0, 0, .*\.\.\.$"):
+        parameters.integer("x", [0] * 1000)
 
 
 def test_numbers() -> None:

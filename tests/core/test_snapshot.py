@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.errors import FileFormatError
+from suricate.errors import FileFormatError, ParameterError
 from suricate.plugins import backends
 
 KINDS = {
@@ -187,6 +187,33 @@ def test_damaged_headers(tmp_path, name, value):
     with pytest.raises(FileFormatError) as caught:
         su.Graph.load(path, device="cpu")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["null", "[]", "3", '"text"'])
+def test_a_header_that_is_no_dictionary(tmp_path, text):
+    path = tmp_path / "g"
+    su.Graph(5, device="cpu").save(path)
+    with np.load(path) as archive:
+        parts = {name: archive[name] for name in archive.files}
+    with path.open("wb") as file:
+        np.savez(file, **parts | {"header": np.frombuffer(text.encode(), np.uint8)})
+    with pytest.raises(FileFormatError, match="its header is no dictionary"):
+        su.Graph.load(path, device="cpu")
+
+
+def test_what_is_no_archive_is_not_unpickled(tmp_path):
+    path = tmp_path / "g.npz"
+    path.write_bytes(b"\x80\x04no archive")
+    with pytest.raises(FileFormatError, match="no zip archive"):
+        su.Graph.load(path, device="cpu")
+
+
+@pytest.mark.parametrize("name", ["directed", "weight_dtype", "in_edges", "self_loops", "num_vertices", "degree_hints"])
+def test_what_a_snapshot_fixes_cannot_be_given(tmp_path, name):
+    path = tmp_path / "g"
+    su.Graph(5, device="cpu").save(path)
+    with pytest.raises(ParameterError, match=f"{name} is part of the snapshot"):
+        su.Graph.load(path, device="cpu", **{name: None})
 
 
 def test_bytes_at_random(tmp_path):

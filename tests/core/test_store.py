@@ -25,6 +25,8 @@ WEIGHT = np.zeros(3, np.float32)
         (Outcome(STATUS[:2], WEIGHT), r"'tutorial' reported status as uint8\(2,\) instead of uint8\(3,\) on cpu"),
         (Outcome(STATUS.astype(np.int64), WEIGHT), "status as int64"),
         (Outcome([0, 0, 0], WEIGHT), "status as list"),
+        (None, "returned NoneType instead of an Outcome"),
+        ((STATUS, WEIGHT, 1), "returned tuple instead of an Outcome"),
         (Outcome(STATUS, None), "weight as NoneType"),
         (Outcome(STATUS, WEIGHT.astype(np.float64)), "weight as float64"),
         (Outcome(STATUS, WEIGHT[:0]), "weight as float32"),

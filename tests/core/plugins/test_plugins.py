@@ -167,7 +167,7 @@ def test_a_taken_name_is_refused_and_nothing_changes() -> None:
     [
         (SimpleNamespace(x=1), "implements nothing"),
         (su.Algorithm, "lacks compute, result"),
-        (type("Nameless", (Nothing,), {"name": ""}), "lacks a name"),
+        (type("Nameless", (Nothing,), {"name": ""}), r"Nameless\.name is '': expected text of letters"),
     ],
     ids=["no hook", "abstract", "nameless"],
 )
@@ -205,8 +205,8 @@ LIARS = {
     "takes_unvalidated": (lambda: backend_with(takes_unvalidated=1), r"Liar\.takes_unvalidated is 1"),
     "knobs": (lambda: backend_with(knobs=[("slab", 1)]), r"Liar\.knobs is .*: expected a dict"),
     "knob values": (lambda: backend_with(knobs={"slab": 1}), r"a tuple of values each"),
-    "name number": (lambda: backend_with(name=5), r"lacks a name"),
-    "name with blanks": (lambda: backend_with(name="my backend"), r"lacks a name"),
+    "name number": (lambda: backend_with(name=5), r"Liar\.name is 5: expected text"),
+    "name with blanks": (lambda: backend_with(name="my backend"), r"Liar\.name is 'my backend': expected text"),
     "missing keyword": (lambda: backend_with(__init__=lacks_hints), r"cannot be built.*degree_hints"),
     "extra argument": (lambda: backend_with(__init__=wants_more), r"cannot be built.*slab_bytes"),
     "requires text": (lambda: algorithm_with(requires="weights"), r"Liar\.requires is 'weights'"),
@@ -215,7 +215,7 @@ LIARS = {
         r"requires\.weighted is 'yes'",
     ),
     "requires None": (lambda: algorithm_with(requires=su.Requirements(in_edges=None)), r"requires\.in_edges is None"),
-    "algorithm name": (lambda: algorithm_with(name=None), r"lacks a name"),
+    "algorithm name": (lambda: algorithm_with(name=None), r"Liar\.name is None: expected text"),
 }
 
 
