@@ -1,4 +1,4 @@
-"""Cursor of ``slabhash`` for Numba: units are buckets, spans are slabs, slots are words of the pool."""
+"""Cursor of ``slabhash`` for Numba: spans are slabs, slots are words of the pool."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def degree(g, u):
 
 
 @inner
-def units(g, u):
+def buckets(g, u):
     """Return the number of buckets; 0 for a vertex without storage.
 
     The count is read whatever the head word says: two reads at once are faster than one that waits for the other.

@@ -3,17 +3,17 @@
 A backend names, in its :class:`suricate.types.StoreView`, one Python module and one CUDA header. Operators are
 templates over what these define; it is the only way in which they touch storage. ``g`` is the view's NamedTuple (Numba)
 or the struct ``View`` generated from it (CUDA); ``u`` a vertex; a *slot* the place of one edge, an integer of 64 bits.
-A *unit* is an independent part of the storage of one vertex (a bucket, a block), the grain of parallel work.
+A *bucket* is an independent part of the storage of one vertex (a hash bucket, a block), the grain of parallel work.
 
 Numba module (all functions ``@njit``, integers in and out):
 
 ====================  =============================================================================================
 ``degree(g, u)``      number of out-edges
-``units(g, u)``       number of storage units of ``u``
-``first(g, u, k)``    cursor at the first span of slots of unit ``k``, or -1
+``buckets(g, u)``     number of buckets of ``u``
+``first(g, u, k)``    cursor at the first span of slots of bucket ``k``, or -1
 ``begin(g, c)``       first slot of the span under cursor ``c``
 ``end(g, c)``         one past its last slot
-``following(g, c)``   cursor at the unit's next span, or -1
+``following(g, c)``   cursor at the bucket's next span, or -1
 ``key(g, i)``         destination in slot ``i``; not below ``TOMBSTONE`` if the slot holds no edge
 ``weight(g, i)``      weight in slot ``i`` (only called on weighted stores)
 ``find(g, u, v)``     slot of edge ``(u, v)``, or -1
@@ -42,10 +42,10 @@ included; ``suricate.cuh`` is available):
 
 =================================================  =================================================================
 ``uint32_t degree(g, u)``                          as above
-``uint32_t units(g, u)``                           as above
-``for_unit<LANES>(g, u, k, lane, f)``              ``LANES`` threads (power of two, at most 32, aligned in the warp)
-                                                   share unit ``k``; calls ``f(v, slot)`` once per edge in some thread
-``for_neighbors<LANES>(g, u, lane, f)``            the same for all units of ``u``
+``uint32_t buckets(g, u)``                         as above
+``for_bucket<LANES>(g, u, k, lane, f)``            ``LANES`` threads (power of two, at most 32, aligned in the warp)
+                                                   share bucket ``k``; calls ``f(v, slot)`` once per edge in some thread
+``for_neighbors<LANES>(g, u, lane, f)``            the same for all buckets of ``u``
 ``weight_t weight(g, slot)``                       as above
 ``long long find(g, u, v)``                        as above, by one thread
 ``SCAN_LANES``                                     macro: threads that share a segment; 0 if the header cannot scan
@@ -65,7 +65,7 @@ With ``StoreView.can_scan``, where ``SCAN_LANES`` is not 0:
 
 A program in which ``SCAN_LANES`` or ``HAS_UPDATED`` contradict the view does not compile.
 
-The threads that share a unit, a vertex or a segment call these functions together, with equal arguments but ``lane``;
+The threads that share a bucket, a vertex or a segment call these functions together, with equal arguments but ``lane``;
 ``f`` may diverge between them, so it must not use warp-wide primitives.
 """
 
@@ -75,7 +75,7 @@ import importlib
 
 from suricate.types import StoreView
 
-ALWAYS = ("degree", "units", "first", "begin", "end", "following", "key", "find")
+ALWAYS = ("degree", "buckets", "first", "begin", "end", "following", "key", "find")
 UPDATED = ("updated_count", "updated_segment", "is_fresh")
 OWNER = {"segment": "segment_owner", "slot": "slot_owner"}
 

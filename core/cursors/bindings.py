@@ -9,12 +9,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cursors.contiguous import begin, degree, end, find, first, following, key, units, weight
+from suricate.cursors.contiguous import begin, buckets, degree, end, find, first, following, key, weight
 from suricate.jit import inner
 
 __all__ = [
-    "begin", "degree", "end", "find", "first", "following", "is_fresh", "key", "owner", "units", "updated_count",
-    "updated_segment", "weight",
+    "begin",
+    "buckets",
+    "degree",
+    "end",
+    "find",
+    "first",
+    "following",
+    "is_fresh",
+    "key",
+    "owner",
+    "updated_count",
+    "updated_segment",
+    "weight",
 ]  # fmt: skip
 
 # A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment in which all is new.

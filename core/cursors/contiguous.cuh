@@ -4,12 +4,12 @@
 #include "suricate.cuh"
 
 #define SCAN_LANES 0              // slots do not know their owner: no scan in address order
-#define CONTIGUOUS_UNIT 512       // slots per unit; splits hubs into parts of equal work
+#define CONTIGUOUS_BUCKET 512       // slots per bucket; splits hubs into parts of equal work
 
 __device__ __forceinline__ uint32_t degree(const View& g, uint32_t u) { return uint32_t(g.end[u] - g.begin[u]); }
 
-__device__ __forceinline__ uint32_t units(const View& g, uint32_t u) {
-    return (degree(g, u) + CONTIGUOUS_UNIT - 1) / CONTIGUOUS_UNIT;
+__device__ __forceinline__ uint32_t buckets(const View& g, uint32_t u) {
+    return (degree(g, u) + CONTIGUOUS_BUCKET - 1) / CONTIGUOUS_BUCKET;
 }
 
 __device__ __forceinline__ weight_t weight(const View& g, long long slot) { return g.weight[slot]; }
@@ -29,9 +29,9 @@ __device__ __forceinline__ void for_range(const View& g, long long lo, long long
 }
 
 template <int LANES, class F>
-__device__ __forceinline__ void for_unit(const View& g, uint32_t u, uint32_t k, int lane, F&& f) {
-    long long lo = g.begin[u] + (long long)k * CONTIGUOUS_UNIT, hi = g.end[u];
-    for_range<LANES>(g, lo, min(hi, lo + CONTIGUOUS_UNIT), lane, f);
+__device__ __forceinline__ void for_bucket(const View& g, uint32_t u, uint32_t k, int lane, F&& f) {
+    long long lo = g.begin[u] + (long long)k * CONTIGUOUS_BUCKET, hi = g.end[u];
+    for_range<LANES>(g, lo, min(hi, lo + CONTIGUOUS_BUCKET), lane, f);
 }
 
 template <int LANES, class F>

@@ -57,8 +57,8 @@ def degree(g, u):
 
 
 @inner
-def units(g, u):
-    """Return 1: the whole adjacency is one unit."""
+def buckets(g, u):
+    """Return 1: the whole adjacency is one bucket."""
     return 1
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cursors.bindings import begin, degree, end, find, first, following, key, units, weight
+from suricate.cursors.bindings import begin, buckets, degree, end, find, first, following, key, weight
 from suricate.jit import kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 from suricate.types import TOMBSTONE
@@ -47,7 +47,7 @@ def list_edges(g, vertices, offsets, src, dst, weights):
     """Write the out-edges of ``vertices`` one after the other; those of the i-th begin at ``offsets[i]``."""
     for i in range(len(vertices)):
         u, at = vertices[i], offsets[i]
-        for k in range(units(g, u)):
+        for k in range(buckets(g, u)):
             c = first(g, u, k)
             while c >= 0:
                 for slot in range(begin(g, c), end(g, c)):

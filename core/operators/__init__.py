@@ -14,7 +14,7 @@ All arrays live on the graph's device. Everything is validated before anything c
 
 =============  ========================================================================================================
 ``"vertex"``   vertex by vertex, each served by as many threads as its degree wants (Meerkat's SlabIterator)
-``"bucket"``   (vertex, storage unit) pairs in equal parts, whatever the degrees (BucketIterator)
+``"bucket"``   (vertex, bucket) pairs in equal parts, whatever the degrees (BucketIterator)
 ``"scan"``     the whole graph, its storage in address order; on backends that know the owner of their storage
 ``"updated"``  the whole graph, but only the edges inserted since ``graph.mark()`` that are still there
                (UpdateIterator): all edges, before the first mark

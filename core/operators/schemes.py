@@ -1,7 +1,7 @@
 """Schemes: the ways in which an operator walks the edges, and which of them serves a call.
 
 The host knows neither degrees nor, often, how long a frontier is, and never waits to learn it. So ``"auto"`` decides by
-what it does know, and skew is dealt with on the device, within ``"vertex"``: the units of heavy vertices are split
+what it does know, and skew is dealt with on the device, within ``"vertex"``: the buckets of heavy vertices are split
 across the whole grid.
 """
 
@@ -25,8 +25,8 @@ WHOLE_GRAPH = {  #: schemes that walk segments of the storage, not vertices: why
 # -- what "auto" decides by, on CUDA -----------------------------------------------------------------------------------
 
 #: advance: a frontier of at most this many vertices, as far as the host knows, goes by "bucket" on backends that can
-#: scan, whose units are small: there vertices with up to 64 neighbours have several. Where most have one unit, listing
-#: all vertices first costs more than it gains, the more the longer the frontier.
+#: scan, whose buckets are small: there vertices with up to 64 neighbours have several. Where most have one bucket,
+#: listing all vertices first costs more than it gains, the more the longer the frontier.
 BUCKET_VERTICES = 1 << 16
 
 #: advance: in a frontier of at most this many vertices, all with more than 64 neighbours are split across blocks, not

@@ -3,14 +3,14 @@
 
 template <int LANES>
 __device__ unsigned long long probe_vertex(const View& g, uint32_t u, int lane) {
-    unsigned long long sum = degree(g, u) + units(g, u) + find(g, u, 0);
+    unsigned long long sum = degree(g, u) + buckets(g, u) + find(g, u, 0);
     auto visit = [&](uint32_t v, long long slot) {
         sum += v + slot;
 #if WEIGHTED
         sum += (unsigned long long)weight(g, slot);
 #endif
     };
-    for_unit<LANES>(g, u, 0, lane, visit);
+    for_bucket<LANES>(g, u, 0, lane, visit);
     for_neighbors<LANES>(g, u, lane, visit);
     return sum;
 }

@@ -28,7 +28,7 @@ def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
     from numba import njit
 
     cursor: ModuleType = importlib.import_module(view.cursor)
-    degree, units, first, begin = cursor.degree, cursor.units, cursor.first, cursor.begin
+    degree, buckets, first, begin = cursor.degree, cursor.buckets, cursor.first, cursor.begin
     end, following, key, find = cursor.end, cursor.following, cursor.key, cursor.find
 
     weight = weight_function(view)
@@ -39,7 +39,7 @@ def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
         count, wrong = 0, 0
         for u in range(num_vertices):
             degrees[u] = degree(g, u)
-            for k in range(units(g, u)):
+            for k in range(buckets(g, u)):
                 c = first(g, u, k)
                 while c >= 0:
                     for i in range(begin(g, c), end(g, c)):

@@ -5,7 +5,7 @@
 #define SCAN_LANES SEGMENT
 
 __device__ __forceinline__ uint32_t degree(const View& g, uint32_t u) { return uint32_t(g.count[u]); }
-__device__ __forceinline__ uint32_t units(const View& g, uint32_t u) { return g.count[u] > 0; }
+__device__ __forceinline__ uint32_t buckets(const View& g, uint32_t u) { return g.count[u] > 0; }
 __device__ __forceinline__ weight_t weight(const View& g, long long slot) { return g.weight[slot]; }
 
 template <int LANES, class F>
@@ -15,7 +15,7 @@ __device__ __forceinline__ void for_neighbors(const View& g, uint32_t u, int lan
 }
 
 template <int LANES, class F>
-__device__ __forceinline__ void for_unit(const View& g, uint32_t u, uint32_t, int lane, F&& f) {
+__device__ __forceinline__ void for_bucket(const View& g, uint32_t u, uint32_t, int lane, F&& f) {
     for_neighbors<LANES>(g, u, lane, f);
 }
 

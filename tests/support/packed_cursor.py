@@ -79,7 +79,7 @@ def degree(g, u):
 
 
 @njit
-def units(g, u):
+def buckets(g, u):
     """Return 1: the slots of a vertex lie in one range."""
     return 1
 

@@ -50,7 +50,7 @@ def degree(g, u):
 
 
 @inner
-def units(g, u):
+def buckets(g, u):
     """Return 1: the slots of a vertex are one range."""
     return 1
 

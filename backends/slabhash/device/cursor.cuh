@@ -7,7 +7,7 @@
 
 __device__ __forceinline__ uint32_t degree(const View& g, uint32_t u) { return *degree_word(g, u); }
 
-__device__ __forceinline__ uint32_t units(const View& g, uint32_t u) { return stored_buckets(buckets_of(g, u)); }
+__device__ __forceinline__ uint32_t buckets(const View& g, uint32_t u) { return stored_buckets(buckets_of(g, u)); }
 
 __device__ __forceinline__ weight_t weight(const View& g, long long slot) {
     long long j = slot & (SLAB_WORDS - 1), base = slot - j + WEIGHT_OFFSET;
@@ -54,7 +54,7 @@ __device__ __forceinline__ void for_chain(const View& g, uint32_t slab, int lane
 }
 
 template <int LANES, class F>
-__device__ __forceinline__ void for_unit(const View& g, uint32_t u, uint32_t k, int lane, F&& f) {
+__device__ __forceinline__ void for_bucket(const View& g, uint32_t u, uint32_t k, int lane, F&& f) {
     for_chain<LANES>(g, (*head_word(g, u) & ~SEVERAL) + k, lane, f);
 }
 

@@ -5,7 +5,7 @@
 #include "segments.cuh"
 
 // Scheme "vertex": the vertices of a frontier, frontier[0 .. *device_count), or `size` of them if device_count is null; frontier
-// null: all vertices below size. Heavy ones are left to push_heavy_units; a frontier of at most `few` vertices has them from SMALL
+// null: all vertices below size. Heavy ones are left to push_heavy_buckets; a frontier of at most `few` vertices has them from SMALL
 // neighbours on.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 push_vertices(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size,
@@ -24,17 +24,17 @@ push_vertices(View g, uint32_t num_vertices, const uint32_t* frontier, const uin
 // Scheme "bucket", first half: all vertices of a frontier (as above) that have storage are listed, with one atomic for the
 // vertices that a block takes at a time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-list_units(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size,
-           uint32_t* heavy_vertex, long long* heavy_base, unsigned long long* heavy_total) {
+list_buckets(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size,
+             uint32_t* heavy_vertex, long long* heavy_base, unsigned long long* heavy_total) {
     constexpr int WARPS = BLOCK / 32;
     __shared__ unsigned long long before[WARPS];  // first the sum of each warp, then what comes before it
-    const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, UNIT_SHIFT};
+    const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, BUCKET_SHIFT};
     const uint32_t vertices = device_count ? *device_count : size, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     for (unsigned long long base = (unsigned long long)blockIdx.x * BLOCK; base < vertices;
          base += (unsigned long long)gridDim.x * BLOCK) {  // the same for the whole block
         const unsigned long long i = base + threadIdx.x;
         const uint32_t u = i >= vertices ? EMPTY : frontier ? frontier[i] : uint32_t(i);
-        const uint32_t parts = u < num_vertices ? units(g, u) : 0;
+        const uint32_t parts = u < num_vertices ? buckets(g, u) : 0;
         const unsigned long long mine = parts ? packed_entry(heavy, parts) : 0;
         unsigned long long sum = mine;  // over the lanes of the warp up to this one
 #pragma unroll
@@ -60,18 +60,18 @@ list_units(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32
     }
 }
 
-// The units of the listed vertices, listed by list_units if `listed` is not 0, else by push_vertices.
+// The buckets of the listed vertices, listed by list_buckets if `listed` is not 0, else by push_vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-push_heavy_units(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue,
-                 uint32_t* count, uint32_t* heavy_vertex, long long* heavy_base, unsigned long long* heavy_total,
-                 int listed PARAMS) {
+push_heavy_buckets(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue,
+                   uint32_t* count, uint32_t* heavy_vertex, long long* heavy_base, unsigned long long* heavy_total,
+                   int listed PARAMS) {
     __shared__ Shared shared;
     const unsigned long long packed = *heavy_total;
     if (packed == 0) return;  // the same for the whole grid
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
     const Changed changed = {stamp, step, queue, count};
-    const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, listed ? UNIT_SHIFT : HEAVY_SHIFT};
+    const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, listed ? BUCKET_SHIFT : HEAVY_SHIFT};
     push_heavy(g, packed, out, heavy, changed, shared ARGS);
 }
 

@@ -66,7 +66,7 @@ def neighbor_reduce(graph: Graph, call: Call, vertices: Array | None, out: Array
         program.kernel("reduce_vertices")((blocks(len(out), share),), (BLOCK,), arguments)
         if splits:
             arguments = (walk.packed, ids, out, *heavy, *call.values)
-            program.kernel("reduce_heavy_units")((full_grid(graph.device),), (BLOCK,), arguments)
+            program.kernel("reduce_heavy_buckets")((full_grid(graph.device),), (BLOCK,), arguments)
         return
     out.fill(identity_of(call.reduce, out.dtype))
     grid = (full_grid(graph.device),)
@@ -75,8 +75,8 @@ def neighbor_reduce(graph: Graph, call: Call, vertices: Array | None, out: Array
         kernel(grid, (BLOCK,), (walk.packed, bound, out, *call.values))
         return
     count, parts = np.int64(len(out)), graph.device.xp.empty(len(out), np.int64)
-    program.kernel("count_units")(grid, (BLOCK,), (walk.packed, bound, ids, count, parts))
-    program.kernel("reduce_units")(grid, (BLOCK,), (walk.packed, ids, count, parts.cumsum(), out, *call.values))
+    program.kernel("count_buckets")(grid, (BLOCK,), (walk.packed, bound, ids, count, parts))
+    program.kernel("reduce_buckets")(grid, (BLOCK,), (walk.packed, ids, count, parts.cumsum(), out, *call.values))
 
 
 def advance(graph: Graph, call: Call, frontier: Frontier, out: Array, scheme: str) -> Frontier:
@@ -114,16 +114,16 @@ def _push_from(
     target: tuple,
     heavy: tuple,
 ) -> None:
-    """Launch the two halves of a push from some vertices: the vertices, then the units of those that are split."""
+    """Launch the two halves of a push from some vertices: the vertices, then the buckets of those that are split."""
     size, fill, start = frontier.at_most, full_grid(graph.device), frontier_arguments(frontier)
     if scheme == "bucket":
-        program.kernel("list_units")((min(blocks(size, BLOCK), fill),), (BLOCK,), (*whole, *start, *heavy))
+        program.kernel("list_buckets")((min(blocks(size, BLOCK), fill),), (BLOCK,), (*whole, *start, *heavy))
     else:
         few = np.uint32(schemes.FEW_VERTICES if scheme == "auto" else 0)
         arguments = (*whole, *start, *target, *heavy, few, *call.values)
         program.kernel("push_vertices")((min(blocks(size, WARPS), fill),), (BLOCK,), arguments)
     arguments = (*whole, *target, *heavy, np.int32(scheme == "bucket"), *call.values)
-    program.kernel("push_heavy_units")((fill,), (BLOCK,), arguments)
+    program.kernel("push_heavy_buckets")((fill,), (BLOCK,), arguments)
 
 
 def advance_edges(graph: Graph, call: Call, edges: EdgeList, out: Array) -> Frontier:

@@ -1,10 +1,10 @@
-// Lists of heavy vertices, whose storage units are split across all tiles of the grid, in two launches or phases: one lists
-// the vertices that are too much work for a block, the next walks their units in equal runs.
+// Lists of heavy vertices, whose buckets are split across all tiles of the grid, in two launches or phases: one lists
+// the vertices that are too much work for a block, the next walks their buckets in equal runs.
 #pragma once
 #include "operators.cuh"
 
-// entry uint32[capacity], and base int64[capacity]: the units of all entries before it. *total, 0 at the beginning, packs the
-// number of entries (above) and that of their units (the lowest `shift` bits), so that one atomic gives an entry its place in
+// entry uint32[capacity], and base int64[capacity]: the buckets of all entries before it. *total, 0 at the beginning, packs the
+// number of entries (above) and that of their buckets (the lowest `shift` bits), so that one atomic gives an entry its place in
 // both arrays. What does not fit is counted in *total but not kept.
 struct HeavyList {
     uint32_t* entry;
@@ -13,8 +13,8 @@ struct HeavyList {
     uint32_t capacity;
     int shift;
 };
-#define HEAVY_SHIFT 38  // few vertices, at most 2^26, with many units
-#define UNIT_SHIFT 32  // any vertex may be listed, but only once: no device has memory for 2^32 units
+#define HEAVY_SHIFT 38  // few vertices, at most 2^26, with many buckets
+#define BUCKET_SHIFT 32  // any vertex may be listed, but only once: no device has memory for 2^32 buckets
 
 __device__ __forceinline__ unsigned long long packed_entry(const HeavyList& heavy, unsigned long long parts) {
     return (1ull << heavy.shift) | parts;
@@ -38,19 +38,20 @@ __device__ __forceinline__ bool has_space(const HeavyList& heavy) {
     return *(const volatile unsigned long long*)heavy.total >> heavy.shift < heavy.capacity;
 }
 
-// The units of all entries in equal runs, by all tiles of UNIT_LANES threads of the grid. `packed` is the final *heavy.total,
-// not 0. The tile that calls it calls f(entry, u, first, end) for each entry of its run, for units [first, end) of its vertex u:
+// The buckets of all entries in equal runs, by all tiles of BUCKET_LANES threads of the grid. `packed` is the final *heavy.total,
+// not 0. The tile that calls it calls f(entry, u, first, end) for each entry of its run, for buckets [first, end) of its vertex u:
 // vertices[entry], or the entry itself if `vertices` is null.
 template <class F>
 __device__ __forceinline__ void for_heavy_runs(const View& g, unsigned long long packed, const HeavyList& heavy,
                                                const uint32_t* vertices, F&& f) {
     const uint32_t number = min(packed >> heavy.shift, (unsigned long long)heavy.capacity);
-    const long long all_units = (long long)(packed & ((1ull << heavy.shift) - 1)), tiles = thread_count() / UNIT_LANES;
-    const long long share = (all_units + tiles - 1) / tiles;
-    long long item = thread_id() / UNIT_LANES * share;
-    const long long stop = min(all_units, item + share);
+    const long long all_buckets = (long long)(packed & ((1ull << heavy.shift) - 1)),
+                    tiles = thread_count() / BUCKET_LANES;
+    const long long share = (all_buckets + tiles - 1) / tiles;
+    long long item = thread_id() / BUCKET_LANES * share;
+    const long long stop = min(all_buckets, item + share);
     uint32_t k = 0;
-    if (item < stop) {  // the last entry whose units begin at or before `item`
+    if (item < stop) {  // the last entry whose buckets begin at or before `item`
         for (uint32_t high = number - 1; k < high;) {
             const uint32_t middle = k + (high - k + 1) / 2;
             if (heavy.base[middle] <= item) k = middle;
@@ -59,7 +60,7 @@ __device__ __forceinline__ void for_heavy_runs(const View& g, unsigned long long
     }
     for (; item < stop && k < number; ++k) {
         const uint32_t entry = heavy.entry[k], u = vertices ? vertices[entry] : entry;
-        const long long base = heavy.base[k], end = min(stop, base + (long long)units(g, u));
+        const long long base = heavy.base[k], end = min(stop, base + (long long)buckets(g, u));
         if (item < end) f(entry, u, uint32_t(item - base), uint32_t(end - base));
         item = max(item, end);
     }

@@ -24,21 +24,21 @@ __device__ __forceinline__ out_t reduce_neighbors(const View& g, uint32_t u, int
     return tile_reduce<LANES>(total);
 }
 
-// The reduction over the units [first, end) of u, in each of the UNIT_LANES threads of the calling tile.
+// The reduction over the buckets [first, end) of u, in each of the BUCKET_LANES threads of the calling tile.
 __device__ __forceinline__ out_t reduce_run(const View& g, uint32_t u, uint32_t first, uint32_t end, int lane PARAMS) {
     out_t total = identity();
     for (uint32_t k = first; k < end; ++k) {
-        for_unit<UNIT_LANES>(g, u, k, lane, [&](uint32_t v, long long slot) {
+        for_bucket<BUCKET_LANES>(g, u, k, lane, [&](uint32_t v, long long slot) {
             total = combine(total, EDGE(u, v, WEIGHT(g, slot)));
         });
     }
-    return tile_reduce<UNIT_LANES>(total);
+    return tile_reduce<BUCKET_LANES>(total);
 }
 
 // Scheme "vertex": a block serves `share` vertices, at most BLOCK. Each thread serves its own if the degree is tiny; the
 // others are sorted by degree class into lists in shared memory, which tiles, warps and the whole block work off in turn.
 // `out` is written once, without atomics, and the order of additions depends on the graph alone.
-// Scheme "auto" lists vertices of more than `limit` neighbours for reduce_heavy_units, as many as the list holds; with any other
+// Scheme "auto" lists vertices of more than `limit` neighbours for reduce_heavy_buckets, as many as the list holds; with any other
 // `limit` is EMPTY, which no degree exceeds.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long long count, uint32_t share,
@@ -61,7 +61,8 @@ reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long lo
     vertex[me] = u;
     out_t mine = identity();
     const HeavyList heavy = {heavy_entry, heavy_base, heavy_total, heavy_capacity, HEAVY_SHIFT};
-    const bool split = neighbors > limit && i < EMPTY && has_space(heavy) && add_heavy(heavy, uint32_t(i), units(g, u));
+    const bool split =
+        neighbors > limit && i < EMPTY && has_space(heavy) && add_heavy(heavy, uint32_t(i), buckets(g, u));
     const bool listed = neighbors > TINY && !split;
     if (listed) {
         const int kind = neighbors <= SMALL ? 0 : neighbors <= WIDE ? 1 : 2;
@@ -82,10 +83,10 @@ reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long lo
         if (lane == 0) result[at] = total;
     }
     for (uint32_t j = 0; j < length[2]; ++j) {  // the same for all threads: the barriers below are safe
-        const uint32_t at = list[2][j], huge = vertex[at], parts = units(g, huge);
+        const uint32_t at = list[2][j], huge = vertex[at], parts = buckets(g, huge);
         out_t total = identity();
-        for (uint32_t k = me / UNIT_LANES; k < parts; k += BLOCK / UNIT_LANES) {
-            for_unit<UNIT_LANES>(g, huge, k, me % UNIT_LANES, [&](uint32_t v, long long slot) {
+        for (uint32_t k = me / BUCKET_LANES; k < parts; k += BLOCK / BUCKET_LANES) {
+            for_bucket<BUCKET_LANES>(g, huge, k, me % BUCKET_LANES, [&](uint32_t v, long long slot) {
                 total = combine(total, EDGE(huge, v, WEIGHT(g, slot)));
             });
         }
@@ -103,42 +104,42 @@ reduce_vertices(View g, uint32_t num_vertices, const uint32_t* vertices, long lo
     if (serves) out[i] = listed ? result[me] : mine;
 }
 
-// The vertices that reduce_vertices listed, whose `out` holds the identity: equal runs of their units, with one atomic for each
+// The vertices that reduce_vertices listed, whose `out` holds the identity: equal runs of their buckets, with one atomic for each
 // run of a vertex.
-extern "C" __global__ void reduce_heavy_units(View g, const uint32_t* vertices, out_t* out, uint32_t* heavy_entry,
-                                              long long* heavy_base, unsigned long long* heavy_total,
-                                              uint32_t heavy_capacity PARAMS) {
+extern "C" __global__ void reduce_heavy_buckets(View g, const uint32_t* vertices, out_t* out, uint32_t* heavy_entry,
+                                                long long* heavy_base, unsigned long long* heavy_total,
+                                                uint32_t heavy_capacity PARAMS) {
     const unsigned long long packed = *heavy_total;
     if (packed == 0) return;
     const HeavyList heavy = {heavy_entry, heavy_base, heavy_total, heavy_capacity, HEAVY_SHIFT};
-    const int lane = threadIdx.x % UNIT_LANES;
+    const int lane = threadIdx.x % BUCKET_LANES;
     for_heavy_runs(g, packed, heavy, vertices, [&](uint32_t i, uint32_t u, uint32_t first, uint32_t end) {
         const out_t total = reduce_run(g, u, first, end, lane ARGS);
         if (lane == 0 && wins(identity(), total)) atomic_combine(out + i, total);
     });
 }
 
-// Scheme "unit", first half: the number of storage units of each vertex, int64[count]; the host sums it up.
-extern "C" __global__ void count_units(View g, uint32_t num_vertices, const uint32_t* vertices, long long count,
-                                       long long* parts) {
+// Scheme "bucket", first half: the number of buckets of each vertex, int64[count]; the host sums it up.
+extern "C" __global__ void count_buckets(View g, uint32_t num_vertices, const uint32_t* vertices, long long count,
+                                         long long* parts) {
     for (long long i = thread_id(); i < count; i += thread_count()) {
         const uint32_t u = vertices ? vertices[i] : uint32_t(i);
-        parts[i] = u < num_vertices ? units(g, u) : 0;
+        parts[i] = u < num_vertices ? buckets(g, u) : 0;
     }
 }
 
-// Scheme "unit", second half: `ends` is the inclusive sum of `parts`. Each tile takes an equal run of (vertex, unit) pairs
+// Scheme "bucket", second half: `ends` is the inclusive sum of `parts`. Each tile takes an equal run of (vertex, bucket) pairs
 // and adds to `out`, which holds the identity, with one atomic per vertex of its run.
-extern "C" __global__ void reduce_units(View g, const uint32_t* vertices, long long count, const long long* ends,
-                                        out_t* out PARAMS) {
-    const long long total_units = ends[count - 1], tiles = thread_count() / UNIT_LANES;
-    const long long share = (total_units + tiles - 1) / tiles;
-    long long item = thread_id() / UNIT_LANES * share;
-    const long long stop = min(total_units, item + share);
-    const int lane = threadIdx.x % UNIT_LANES;
+extern "C" __global__ void reduce_buckets(View g, const uint32_t* vertices, long long count, const long long* ends,
+                                          out_t* out PARAMS) {
+    const long long total_buckets = ends[count - 1], tiles = thread_count() / BUCKET_LANES;
+    const long long share = (total_buckets + tiles - 1) / tiles;
+    long long item = thread_id() / BUCKET_LANES * share;
+    const long long stop = min(total_buckets, item + share);
+    const int lane = threadIdx.x % BUCKET_LANES;
     if (item >= stop) return;
 
-    long long i = 0;  // the first vertex whose units end behind `item`
+    long long i = 0;  // the first vertex whose buckets end behind `item`
     for (long long high = count - 1; i < high;) {
         const long long middle = (i + high) / 2;
         if (ends[middle] <= item) i = middle + 1;
@@ -146,7 +147,7 @@ extern "C" __global__ void reduce_units(View g, const uint32_t* vertices, long l
     }
     for (; item < stop; ++i) {
         const long long end = min(stop, ends[i]), first = i > 0 ? ends[i - 1] : 0;
-        if (item >= end) continue;  // a vertex without units
+        if (item >= end) continue;  // a vertex without buckets
         const uint32_t u = vertices ? vertices[i] : uint32_t(i);
         const out_t total = reduce_run(g, u, uint32_t(item - first), uint32_t(end - first), lane ARGS);
         item = end;

@@ -123,6 +123,6 @@ __device__ __forceinline__ uint32_t lanes_below() { return (1u << (threadIdx.x &
 #define WEIGHT(g, slot) weight_t(1)
 #endif
 
-// Lanes that share one storage unit: as many as a backend that can scan wants, else a warp.
-constexpr int UNIT_LANES = SCAN_LANES > 0 ? SCAN_LANES : 32;
+// Lanes that share one bucket: as many as a backend that can scan wants, else a warp.
+constexpr int BUCKET_LANES = SCAN_LANES > 0 ? SCAN_LANES : 32;
 #endif

@@ -100,7 +100,7 @@ __device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertic
                 if (neighbors <= wide) {
                     shared.wide[atomicAdd(&shared.widths[parity], 1u)] = u;
                 } else {
-                    add_heavy(heavy, u, units(g, u));  // it fits, as a frontier has no duplicates
+                    add_heavy(heavy, u, buckets(g, u));  // it fits, as a frontier has no duplicates
                     shared.has_heavy = 1;
                 }
             }
@@ -117,13 +117,13 @@ __device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertic
     flush(changed, shared);
 }
 
-// Second phase: the units of all heavy vertices, in equal runs, by all tiles of the grid. `packed` is the final *heavy.total, not 0. All
+// Second phase: the buckets of all heavy vertices, in equal runs, by all tiles of the grid. `packed` is the final *heavy.total, not 0. All
 // threads of the grid call it; it synchronises the block, and ends with everything queued.
 __device__ __forceinline__ void push_heavy(const View& g, unsigned long long packed, out_t* out, const HeavyList& heavy,
                                            const Changed& changed, Shared& shared PARAMS) {
     for_heavy_runs(g, packed, heavy, nullptr, [&](uint32_t, uint32_t u, uint32_t first, uint32_t end) {
         for (uint32_t k = first; k < end; ++k) {
-            for_unit<UNIT_LANES>(g, u, k, threadIdx.x % UNIT_LANES, [&](uint32_t v, long long slot) {
+            for_bucket<BUCKET_LANES>(g, u, k, threadIdx.x % BUCKET_LANES, [&](uint32_t v, long long slot) {
                 push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
             });
         }

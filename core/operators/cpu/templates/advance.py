@@ -13,6 +13,7 @@ import numpy as np
 from suricate.jit import kernel
 from suricate.operators.cpu.templates.bindings import (
     begin,
+    buckets,
     cast,
     combine,
     edge,
@@ -20,7 +21,6 @@ from suricate.operators.cpu.templates.bindings import (
     first,
     following,
     key,
-    units,
     weight,
 )
 from suricate.types import TOMBSTONE
@@ -34,7 +34,7 @@ def advance(g, num_vertices, frontier, everything, count, out, stamp, step, chan
         u = np.uint32(i) if everything else frontier[i]
         if u >= num_vertices:
             continue
-        for k in range(units(g, u)):
+        for k in range(buckets(g, u)):
             c = first(g, u, k)
             while c >= 0:
                 for slot in range(begin(g, c), end(g, c)):

@@ -9,12 +9,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cursors.contiguous import begin, degree, end, find, first, following, key, units, weight
+from suricate.cursors.contiguous import begin, buckets, degree, end, find, first, following, key, weight
 from suricate.jit import inner
 
 __all__ = [
-    "begin", "cast", "combine", "degree", "edge", "end", "find", "first", "following", "identity", "is_fresh", "key",
-    "owner", "units", "updated_count", "updated_segment", "weight",
+    "begin",
+    "buckets",
+    "cast",
+    "combine",
+    "degree",
+    "edge",
+    "end",
+    "find",
+    "first",
+    "following",
+    "identity",
+    "is_fresh",
+    "key",
+    "owner",
+    "updated_count",
+    "updated_segment",
+    "weight",
 ]  # fmt: skip
 
 identity = 0.0  #: what a reduction starts from

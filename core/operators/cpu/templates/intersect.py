@@ -5,6 +5,7 @@ from __future__ import annotations
 from suricate.jit import kernel
 from suricate.operators.cpu.templates.bindings import (
     begin,
+    buckets,
     cast,
     degree,
     edge,
@@ -14,7 +15,6 @@ from suricate.operators.cpu.templates.bindings import (
     following,
     identity,
     key,
-    units,
 )
 from suricate.types import TOMBSTONE
 
@@ -26,7 +26,7 @@ def intersect(g, left, right, out, *args):
         u, v = left[i], right[i]
         few, many = (u, v) if degree(g, u) <= degree(g, v) else (v, u)
         total = cast(identity)
-        for k in range(units(g, few)):
+        for k in range(buckets(g, few)):
             c = first(g, few, k)
             while c >= 0:
                 for slot in range(begin(g, c), end(g, c)):

@@ -7,6 +7,7 @@ import numpy as np
 from suricate.jit import kernel
 from suricate.operators.cpu.templates.bindings import (
     begin,
+    buckets,
     cast,
     combine,
     edge,
@@ -15,7 +16,6 @@ from suricate.operators.cpu.templates.bindings import (
     following,
     identity,
     key,
-    units,
     weight,
 )
 from suricate.types import TOMBSTONE
@@ -30,7 +30,7 @@ def neighbor_reduce(g, num_vertices, vertices, everything, out, *args):
     for i in range(len(out)):
         u = np.uint32(i) if everything else vertices[i]
         total = cast(identity)
-        for k in range(units(g, u) if u < num_vertices else 0):
+        for k in range(buckets(g, u) if u < num_vertices else 0):
             c = first(g, u, k)
             while c >= 0:
                 for slot in range(begin(g, c), end(g, c)):
