@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import itertools
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -161,7 +162,7 @@ class ByteSource:
             if cut:
                 chunk = carry + piece[:cut]
                 carry = piece[cut:]
-                yield chunk
+                yield self._with_line_feeds(chunk)
                 self.lines += chunk.count(b"\n")
             else:
                 carry += piece
@@ -170,7 +171,17 @@ class ByteSource:
                     self.path, self.lines + 1, f"not a text file: a line of more than {MAX_LINE} bytes"
                 )
         if carry:
-            yield carry
+            yield self._with_line_feeds(carry)
+
+    def _with_line_feeds(self, chunk: bytes) -> bytes:
+        """Return ``chunk``; a carriage return that ends a line alone would otherwise join that line with the next."""
+        if chunk.count(b"\r") != chunk.count(b"\r\n"):
+            alone = re.search(rb"\r(?!\s*(?:\n|\Z))", chunk)
+            if alone:
+                line = self.lines + chunk.count(b"\n", 0, alone.start()) + 1
+                reason = "a carriage return within the line: lines must end with \\n or \\r\\n"
+                raise FileFormatError(self.path, line, reason)
+        return chunk
 
 
 def rest_of(chunks: Iterator[bytes], head: bytes) -> tuple[Iterator[bytes], bool]:

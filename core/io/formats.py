@@ -227,6 +227,11 @@ def place_columns(path: Path, names: Sequence[str] | None, count: int, columns: 
             if names is None or place not in names:
                 known = "the file has no header" if names is None else f"there are {', '.join(names)}"
                 raise UnknownNameError(f"{path} has no column {place!r}: {known}")
+            if names.count(place) > 1:
+                reason = (
+                    f"{names.count(place)} columns have the name {place!r}: give the position of the one for {role}"
+                )
+                raise FileFormatError(path, line, reason)
             place = names.index(place)
         if not 0 <= place < count:
             raise FileFormatError(path, line, f"there is no column {place} for {role}: there are {count}")
@@ -240,13 +245,13 @@ def place_columns(path: Path, names: Sequence[str] | None, count: int, columns: 
 
 
 def usual_columns(names: Sequence[str]) -> dict[str, str | int]:
-    """Return the places of the roles that have a usual name (``"source"``, ``"timestamp"``), in any case."""
+    """Return the columns of the roles that have a usual name (``"source"``, ``"timestamp"``), in any case."""
     columns: dict[str, str | int] = {}
     lower = [name.lower() for name in names]
     for role in _ROLES:
         known = next((name for name in _COLUMN_NAMES[role] if name in lower), None)
         if known is not None:
-            columns[role] = lower.index(known)
+            columns[role] = names[lower.index(known)]
     return columns
 
 

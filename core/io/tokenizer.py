@@ -183,7 +183,7 @@ class Tokenizer:
             count = f"{column} of {len(fields)} columns"
             return f"the file ends in the middle of a line ({count})" if at_end else f"missing column ({count})"
         if error == EXTRA:
-            return f"more than {len(fields)} columns: {shown}"
+            return f"more than {len(fields)} columns{f': {shown}' if token else ''}"
         if error == NO_DELIMITER:
             return f"expected {layout.delimiter!r} before {shown}"
         if error == EMPTY_FIELD:

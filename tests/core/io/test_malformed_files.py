@@ -48,6 +48,8 @@ BAD = {
     "csv text": ("a.csv", "src,dst\n1,2\n3,bob\n", 3, "id 'bob' is not a whole number"),
     "csv missing": ("a.csv", "src,dst,w\n1,2,3\n3,4\n5,6,7\n", 3, "missing column (2 of 3 columns)"),
     "csv extra": ("a.csv", "src,dst\n1,2,3\n", 2, "more than 2 columns"),
+    "csv twice": ("a.csv", "src,src,dst\n1,2,3\n", 1, "2 columns have the name 'src'"),
+    "lines of old Macs": ("a.txt", "0 1\n1 2\r2 3\r", 2, "a carriage return within the line"),
     "csv empty": ("a.csv", "src,dst,w\n1,,3\n", 2, "column 2 (dst) is empty"),
     "csv empty at the end": ("a.csv", "src,dst,w\n1,2,\n", 2, "column 3 (weight) is empty"),
     "csv end": ("a.csv", "src,dst\n1,2\n3,", 3, "the file ends in the middle of a line (1 of 2 columns)"),
