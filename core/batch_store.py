@@ -75,7 +75,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     @abstractmethod
     def counters_array(self) -> Array:
-        """Return the counters, ``int64[num_counters]``, where they live at the moment."""
+        """Return the counters, ``int64[num_counters]``, where they live at the moment; allocates nothing."""
 
     @abstractmethod
     def used(self) -> dict[str, int]:

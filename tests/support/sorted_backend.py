@@ -8,7 +8,7 @@ copies, marks and memory come with it. Its updates are written in ``xp`` (NumPy 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -44,13 +44,18 @@ class SortedStore(BatchStore[Merge, tuple[dict[str, Array], Array]]):
     name: ClassVar[str] = "sorted"
     num_counters: ClassVar[int] = 1
 
+    def __init__(self, num_vertices: int, **options: Any) -> None:
+        super().__init__(num_vertices, **options)
+        self._count = self.device.xp.zeros(1, np.int64)
+
     def make_pool(self) -> SortedPool:
         """See :meth:`BatchStore.make_pool`."""
         return SortedPool(self.name, self.device, self.weight_dtype, self.memory_limit, LAYOUT)
 
     def counters_array(self) -> Array:
-        """Return the number of edges."""
-        return self.device.xp.full(1, self.num_edges, np.int64)
+        """Return the number of edges, written in place: a change that is under way allocates nothing."""
+        self._count[0] = self.num_edges
+        return self._count
 
     @property
     def num_edges(self) -> int:
