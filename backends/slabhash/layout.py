@@ -141,7 +141,10 @@ class Slabs(NamedTuple):
 
 _NONE = np.zeros(0, np.uint32)
 #: no arrays, of the dtypes that they have
-NO_SLABS = Slabs(_NONE, _NONE, _NONE, np.zeros(0, np.uint16), _NONE, _NONE, _NONE, _NONE, 0, 0, 0, 0, 0, 0)
+NO_SLABS = Slabs(
+    pool=_NONE, owner=_NONE, vertex=_NONE, buckets=np.zeros(0, np.uint16), counters=_NONE, free_list=_NONE,
+    fresh=_NONE, touched=_NONE, capacity=0, marked=0, words=0, keys=0, weight_words=0, weight_offset=0,
+)  # fmt: skip
 
 
 class SlabView(NamedTuple):

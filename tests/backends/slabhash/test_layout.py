@@ -17,6 +17,7 @@ from slabhash_cases import (
 
 from suricate.backends.slabhash import layout, programs
 from suricate.backends.slabhash.cursor import decode
+from suricate.backends.slabhash.programs import COUNTERS
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.devices import CPU, Device
 from suricate.types import EMPTY
@@ -140,3 +141,31 @@ def test_cuda_sources_are_complete(dtype: np.dtype | None) -> None:
     assert len(launches) > 12
     assert {"insert", "erase", "find"} <= set(launches)
     assert set(launches) <= set(kernels)
+
+
+def test_flags_lie_above_the_values_that_they_accompany() -> None:
+    code_bits = layout.MANTISSA_BITS + layout.EXPONENT_BITS
+    assert layout.QUEUED_FLAG.bit_count() == 1
+    assert 1 << code_bits <= layout.QUEUED_FLAG < 1 << 16, "a code and its flag share 16 bits"
+    assert layout.SEVERAL == 1 << 31
+    assert layout.MAX_SLABS < layout.SEVERAL, "a head word is an index and a flag"
+    widest = max(layout.geometry(size, None).keys for size in layout.SLAB_BYTES)
+    assert 1 << widest <= layout.LISTED_BIT < 1 << 32, "a word of fresh has a bit per key, and the flag"
+    assert layout.BARRIER_FLAG == 1 << 31, "a barrier counts blocks below its flag"
+
+
+def test_counters_do_not_overlap() -> None:
+    wide = {"SPENT"}  # 64 bits
+    places = [getattr(layout, name) for name in COUNTERS] + [getattr(layout, name) + 1 for name in wide]
+    assert len(set(places)) == len(places)
+    assert max(places) < layout.NUM_COUNTERS
+    assert layout.SPENT % 2 == 0, "64-bit words are aligned"
+    kept = {"BUMP", "LISTED", "TAKEN", "FREED", "DENIED", "TOUCHED", "ARRIVED", "REJECTED", "ENDED"}
+    assert set(layout.BATCH_COUNTERS) == set(places) - {getattr(layout, name) for name in kept}
+
+
+def test_a_rehashed_vertex_is_not_rehashed_at_once_again() -> None:
+    assert layout.REHASH_AT > 1
+    assert 1 < layout.REHASH_GROWTH <= layout.REHASH_AT
+    assert layout.LONG_CHAIN >= 1
+    assert layout.REHASH_CHAIN >= 2
