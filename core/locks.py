@@ -77,10 +77,8 @@ class CudaLock:
         self._device = device
         lock = threading.RLock()
         self._acquire, self._release, self._depth = lock.acquire, lock.release, 0
-        self._local, self._token = (
-            _Local(),
-            object(),
-        )  # the same in the thread that entered last: identifiers are reused
+        self._local = _Local()
+        self._token = object()  # held by the thread that entered last (thread identifiers are reused)
         self._entered = self._shared = False  # whether any thread has entered, whether a second one has
         self._stream: int | None = None  # of the last to leave, once shared; None: unknown
         self._current_stream = device.xp.cuda.get_current_stream
