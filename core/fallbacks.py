@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.cursors import OWNER
 from suricate.devices import Array, Device
 from suricate.errors import require
 from suricate.primitives import copy_segments
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent / "cursors"
 PRIMITIVES = Path(__file__).parent / "primitives"
 BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
-UNWEIGHTED = "@inner\ndef weight(g, slot):\n    return 0\n"
-OWNERS = {"segment": "segment_owner(g, c)", "slot": "slot_owner(g, slot)"}
 CONTIGUOUS = "suricate.cursors.contiguous"  #: the cursor whose adjacencies are copied as ranges
 BLOCK = 256
 MOST_THREADS = 1 << 21  #: of a grid-stride loop: more than any device runs at once
@@ -193,27 +190,19 @@ def _loops(view: StoreView, template: str) -> ModuleType:
     key = (template, view.cursor, view.weight_dtype is not None, view.owner_per)
     module = _instances.get(key)
     if module is None:
-        module = _instances[key] = _instance(*key)
+        module = _instances[key] = _instance(view, template)
     return module
 
 
-def _instance(template: str, cursor: str, weighted: bool, owner_per: str) -> ModuleType:
-    from suricate.generated import load_module
+def _instance(view: StoreView, template: str) -> ModuleType:
+    from suricate.generated import cursor_functions, load_module
 
     text = (HERE / f"{template}.py").read_text()
     found = BINDINGS_IMPORT.search(text)
     assert found is not None, f"{template}.py imports no bindings"
-    names, definitions = set(found[1].split(", ")), []
-    if not weighted:
-        names.remove("weight")
-        definitions.append(UNWEIGHTED)
-    if "owner" in names:
-        names.remove("owner")
-        names.add(OWNER[owner_per])
-        definitions.append(f"@inner\ndef owner(g, c, slot):\n    return {OWNERS[owner_per]}\n")
-    imports = f"from {cursor} import {', '.join(sorted(names))}\nfrom suricate.jit import inner\n"
-    bindings = "\n\n".join([imports, *definitions])
-    return load_module(template, text.replace(found[0], bindings), cursor)
+    functions = cursor_functions(view, set(found[1].split(", ")), absent_weight=0)
+    bindings = f"from suricate.jit import inner\n\n{functions}\n"
+    return load_module(template, text.replace(found[0], bindings), view.cursor)
 
 
 def _or_none(weight: Array | None) -> Array:

@@ -21,7 +21,9 @@ from types import ModuleType
 
 import numpy as np
 
+from suricate.cursors import OWNER
 from suricate.files import replacing
+from suricate.types import StoreView
 
 _lock = threading.Lock()  # of loading modules
 
@@ -45,6 +47,23 @@ def load_module(template: str, text: str, cursor: str | None) -> ModuleType:
             file.write(text.encode())
     with _lock:  # another thread may be loading it
         return sys.modules.get(name) or _imported(name, path)
+
+
+def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) -> str:
+    """Return the source by which a module takes ``names`` from the cursor of ``view``; it uses ``inner``.
+
+    ``weight`` is ``absent_weight`` where the view has none; ``owner(g, c, slot)`` is that of the segment or the slot.
+    """
+    names, functions = set(names), []
+    if "weight" in names and view.weight_dtype is None:
+        names.remove("weight")
+        functions.append(f"@inner\ndef weight(g, slot):\n    return {absent_weight}")
+    if "owner" in names:
+        names.remove("owner")
+        names.add(OWNER[view.owner_per])
+        place = "slot" if view.owner_per == "slot" else "c"
+        functions.append(f"@inner\ndef owner(g, c, slot):\n    return {OWNER[view.owner_per]}(g, {place})")
+    return "\n\n".join([f"from {view.cursor} import {', '.join(sorted(names))}", *functions])
 
 
 def _imported(name: str, path: Path) -> ModuleType:

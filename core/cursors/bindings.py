@@ -26,7 +26,7 @@ __all__ = [
     "updated_count",
     "updated_segment",
     "weight",
-]  # fmt: skip
+]
 
 # A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment in which all is new.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate.generated import load_module
+from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, identity_of
 from suricate.types import StoreView
 
@@ -27,7 +27,7 @@ COMBINE = {
     "or": "old | new",
 }
 
-#: what edge functions, reductions and :func:`_cursor_imports` use
+#: what edge functions, reductions and ``cursor_functions`` use
 IMPORTS = "import math\n\nimport numpy as np\nfrom numba import njit\n\nfrom suricate.jit import inner"
 
 BINDINGS_IMPORT = re.compile(
@@ -40,9 +40,10 @@ _lock = threading.Lock()  # of adding to _instances: one instance is made once, 
 
 def instance(template: str, view: StoreView | None, call: Call, dtype: np.dtype, over: str = "out") -> ModuleType:
     """Return the module of ``template`` over the cursor of ``view``, with the edge function of ``call``."""
-    cursor = None if view is None else view.cursor
-    weighted = view is not None and view.weight_dtype is not None
-    key = (template, cursor, weighted, call.function.key, len(call.values), call.reduce, dtype, over)
+    cursor, walk = None, None
+    if view is not None:
+        cursor, walk = view.cursor, (view.cursor, view.weight_dtype is not None, view.owner_per)
+    key = (template, walk, call.function.key, len(call.values), call.reduce, dtype, over)
     module = _instances.get(key)
     if module is None:
         with _lock:
@@ -60,7 +61,9 @@ def _module_text(template: str, view: StoreView | None, call: Call, dtype: np.dt
     assert found is not None, f"{template}.py imports no bindings"
     wanted = {name.strip() for name in (found["names"] or found["lines"]).split(",")} - {""}
     parameters = [f"a{i}" for i in range(len(call.values))]
-    parts = [_cursor_imports(view, wanted), _edge_text(call, parameters, over)]
+    from_cursor = wanted - {"cast", "combine", "edge", "identity"}
+    parts = ["" if view is None else cursor_functions(view, from_cursor, absent_weight=1)]
+    parts.append(_edge_text(call, parameters, over))
     if "combine" in wanted:
         parts.append(f"@inner\ndef combine(old, new):\n    return {COMBINE[call.reduce]}")
     if "cast" in wanted:
@@ -71,24 +74,6 @@ def _module_text(template: str, view: StoreView | None, call: Call, dtype: np.dt
     start, end = found.span()
     body = body[:start] + head + body[end:]
     return re.sub(r",\s*\*args\b", "".join(f", {name}" for name in parameters), body)
-
-
-def _cursor_imports(view: StoreView | None, wanted: set[str]) -> str:
-    """Return what an instance takes from the cursor of ``view``: weight and owner depend on what it can do."""
-    if view is None:
-        return ""
-    names = wanted - {"cast", "combine", "edge", "identity"}
-    functions = []
-    if "weight" in names and view.weight_dtype is None:
-        names.remove("weight")
-        functions.append("@inner\ndef weight(g, slot):\n    return 1")
-    if "owner" in names:
-        names.remove("owner")
-        per_slot = view.owner_per == "slot"
-        names.add("slot_owner" if per_slot else "segment_owner")
-        found = "slot_owner(g, slot)" if per_slot else "segment_owner(g, c)"
-        functions.append(f"@inner\ndef owner(g, c, slot):\n    return {found}")
-    return "\n\n".join([f"from {view.cursor} import {', '.join(sorted(names))}", *functions])
 
 
 def _edge_text(call: Call, parameters: list[str], over: str) -> str:

@@ -9,7 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cursors.contiguous import begin, buckets, degree, end, find, first, following, key, weight
+from suricate.cursors.bindings import (
+    begin,
+    buckets,
+    degree,
+    end,
+    find,
+    first,
+    following,
+    is_fresh,
+    key,
+    owner,
+    updated_count,
+    updated_segment,
+    weight,
+)
 from suricate.jit import inner
 
 __all__ = [
@@ -30,7 +44,7 @@ __all__ = [
     "updated_count",
     "updated_segment",
     "weight",
-]  # fmt: skip
+]
 
 identity = 0.0  #: what a reduction starts from
 cast = np.float64  #: the type of the values that are reduced
@@ -46,30 +60,3 @@ def edge(u, v, w, *args):
 def combine(old, new):
     """Return the reduction of two values."""
     return old + new
-
-
-# A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment of inserted edges.
-
-
-@inner
-def updated_count(g):
-    """Return the number of segments."""
-    return len(g.begin)
-
-
-@inner
-def updated_segment(g, i):
-    """Return the cursor of a segment."""
-    return np.int64(i)
-
-
-@inner
-def owner(g, c, slot):
-    """Return the source of the edge in a slot of segment ``c``."""
-    return np.uint32(c)
-
-
-@inner
-def is_fresh(g, slot):
-    """Return True."""
-    return True
