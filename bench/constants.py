@@ -10,7 +10,9 @@ COLLEGEMSG = Path(__file__).parent / "data" / "CollegeMsg.txt.gz"  #: the tempor
 # -- sweeps ------------------------------------------------------------------------------------------------------------
 
 BATCHES = tuple(2**k for k in range(10, 23, 2))  #: batch sizes of the operations
-UPDATE_SHARES = (1e-5, 1e-4, 1e-3)  #: batch sizes of the kept-current algorithms, as shares of the number of edges
+UPDATE_BATCHES = (1_000, 10_000, 100_000)  #: batch sizes of the kept-current algorithms
+UPDATE_SHARE = 1 / 4  #: of the edges at most; a smaller graph has one size, this share of its edges
+SPEEDUP_BATCH, SPEEDUP_BATCHES = 10_000, 10  #: Meerkat's measure of updating against computing anew
 DEMO_BATCH = 2**12  #: batch size of the operations in the demo
 EDGE_FACTOR = 16  #: edges per vertex of R-MAT graphs
 DELETE_SHARE = 0.2  #: share of deletions in a batch of the kept-current algorithms

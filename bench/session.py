@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from suricate.bench.inputs import Input
 from suricate.bench.machine.bandwidth import copy_bandwidth
 from suricate.bench.machine.environment import environment
-from suricate.bench.reports import comparison, tables, text
+from suricate.bench.reports import comparison, dynamic, tables, text
 from suricate.bench.reports.results import ResultsFile, Row, latest, new_run, read, to_line
 from suricate.bench.runner import Limits, Task, measure
 from suricate.bench.suites import Selection
@@ -114,7 +114,7 @@ def report(files: Sequence[Path], plot: Path | None, console: Console) -> None:
 def print_tables(console: Console, rows: list[dict[str, Any]]) -> None:
     """Print all tables that the rows give."""
     compared = [row for row in rows if row.get("suite") not in tables.SUITES]
-    for table in (*comparison.matrix(compared), *comparison.ratios(compared), *tables.of(rows)):
+    for table in (*comparison.matrix(compared), *comparison.ratios(compared), *dynamic.of(compared), *tables.of(rows)):
         console.print(table)
     shares = comparison.bandwidths(compared)
     if shares:

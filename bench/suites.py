@@ -12,7 +12,15 @@ from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Input
 from suricate.bench.runner import Task
 from suricate.bench.workloads import references
-from suricate.bench.workloads.algorithms import FromScratch, KeptCurrent, UpdateAlone
+from suricate.bench.workloads.algorithms import (
+    DELETION_SHARES,
+    DELETIONS,
+    INSERTIONS,
+    FromScratch,
+    KeptCurrent,
+    TenBatches,
+    UpdateAlone,
+)
 from suricate.bench.workloads.builds import ORDERS, Build, Growth
 from suricate.bench.workloads.footprints import Footprint
 from suricate.bench.workloads.operations import OPERATIONS, Churn, Memory
@@ -88,7 +96,8 @@ class Selection:
         """Return the batch sizes of the kept-current algorithms."""
         if self.updates is not None:
             return self.updates
-        return tuple(sorted({max(1, int(share * len(data.model))) for share in constants.UPDATE_SHARES}))
+        most = max(1, int(constants.UPDATE_SHARE * len(data.model)))
+        return tuple(size for size in constants.UPDATE_BATCHES if size <= most) or (most,)
 
     def growth_sizes(self, data: Input) -> tuple[int, ...]:
         """Return the batch sizes of growth: by default a power of two that there are enough batches of."""
@@ -187,7 +196,14 @@ def _algorithms(selection: Selection, fixture: Fixture) -> list[Task]:
     tasks: list[Task] = []
     for name in names:
         tasks.append(FromScratch(fixture, name))
-        tasks += [kind(fixture, name, size) for kind in (KeptCurrent, UpdateAlone) for size in sizes]
+        tasks += [
+            task(fixture, name, size, kind)
+            for task in (KeptCurrent, UpdateAlone)
+            for kind in DELETION_SHARES
+            for size in sizes
+        ]
+        size = min(constants.SPEEDUP_BATCH, sizes[-1])
+        tasks += [TenBatches(fixture, name, size, kind) for kind in (INSERTIONS, DELETIONS)]
     if fixture.data.temporal:
         tasks += [kind(fixture, name) for kind in (Stream, Window) for name in (None, *names)]
     return tasks

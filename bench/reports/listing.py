@@ -14,7 +14,8 @@ from suricate.store import OPERATIONS, Store
 
 WORKLOADS: tuple[type[Task], ...] = (
     builds.Build, builds.Growth, *operations.OPERATIONS, operations.Churn, operations.Memory,
-    algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, streams.Stream, streams.Window,
+    algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, algorithms.TenBatches, streams.Stream,
+    streams.Window,
     operators.Reduce, operators.Propagate, schemes.Pull, schemes.Push, footprints.Footprint,
 )  # fmt: skip
 

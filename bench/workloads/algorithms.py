@@ -5,6 +5,9 @@ Which algorithms there are, what they are run with and what is right is asked of
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ from suricate.bench.runner import Skipped
 from suricate.bench.verify.edges import EdgeModel, check_content, ends_of
 from suricate.bench.verify.results import check_result
 from suricate.bench.workloads.base import FixtureTask
-from suricate.delta import Batch
+from suricate.delta import Batch, Delta
 from suricate.errors import ParameterError
 from suricate.plugins import algorithm as algorithm_named
 
@@ -106,13 +109,26 @@ class FromScratch(AlgorithmTask):
         return {} if self.instance.iterations is None else {"iterations": self.instance.iterations}
 
 
+MIXED, INSERTIONS, DELETIONS = "mixed", "insertions", "deletions"
+DELETION_SHARES = {MIXED: constants.DELETE_SHARE, INSERTIONS: 0.0, DELETIONS: 1.0}  #: by kind of batch
+
+
 class KeptCurrent(AlgorithmTask):
-    """An algorithm kept current: a batch of insertions and deletions, end to end with the tracker on."""
+    """An algorithm kept current: a batch of a kind of ``DELETION_SHARES``, end to end with the tracker on.
+
+    Graphs of batches that only insert keep in-edges if the algorithm needs them, all others do in any case.
+    """
 
     workload = "kept current"
     does = (
-        "applies a fresh batch (80 % uniform insertions, 20 % deletions) with a tracker on; then, untimed, its inverse"
+        "applies a fresh batch (uniform insertions, deletions, or 80 % / 20 % of them) with a tracker on; "
+        "then, untimed, its inverse"
     )
+
+    def __init__(self, fixture: Fixture, algorithm: str, batch: int | None = None, kind: str = MIXED) -> None:
+        super().__init__(fixture, algorithm, batch)
+        self.kind = kind
+        self.label_row(kind)
 
     def setup(self) -> None:
         """Build a graph of its own and track."""
@@ -123,12 +139,13 @@ class KeptCurrent(AlgorithmTask):
         """Make a graph with all edges of the input, and the sources of batches."""
         assert self.batch is not None
         self.subject.demand()
-        form, deletions = self.subject.form, int(self.batch * constants.DELETE_SHARE)
+        form, deletions = self.subject.form, int(self.batch * DELETION_SHARES[self.kind])
         self.items = self.batch
-        self.graph = self.fixture.empty_graph(in_edges=True, **form)
+        in_edges = self.kind != INSERTIONS or self.subject.kind.requires.in_edges
+        self.graph = self.fixture.empty_graph(in_edges=in_edges, **form)
         self.graph.insert_edges(*self.fixture.all_edges(weighted=self.subject.weighted))
-        self.inserts = Batches(self.fixture, self.batch - deletions, "current inserts", **form)
-        self.deletes = Batches(self.fixture, deletions, "current deletes", directed=self.subject.directed)
+        self.inserts = Batches(self.fixture, self.batch - deletions, f"current {self.kind} inserts", **form)
+        self.deletes = Batches(self.fixture, deletions, f"current {self.kind} deletes", directed=self.subject.directed)
         self.housekeeper = Housekeeper(self.graph)
 
     def prepare(self) -> tuple[HostBatch, HostBatch]:
@@ -136,8 +153,16 @@ class KeptCurrent(AlgorithmTask):
         return self.inserts.draw("uniform"), self.deletes.draw("existing")
 
     def action(self, batch: tuple[HostBatch, HostBatch]) -> Any:
-        """Apply; deletions come first."""
+        """Apply the batch."""
+        return self.apply(batch)
+
+    def apply(self, batch: tuple[HostBatch, HostBatch]) -> Delta:
+        """Apply the batch; deletions come first."""
         insert, delete = batch
+        if self.kind == INSERTIONS:
+            return self.graph.insert_edges(*insert.edges)
+        if self.kind == DELETIONS:
+            return self.graph.delete_edges(delete.edges.src, delete.edges.dst)
         return self.graph.apply(Batch(insert=insert.edges, delete=delete.edges))
 
     def check(self, batch: tuple[HostBatch, HostBatch], delta: Any) -> None:
@@ -188,8 +213,7 @@ class UpdateAlone(KeptCurrent):
     def prepare(self) -> tuple[HostBatch, HostBatch]:
         """Draw a batch and apply it."""
         batch = super().prepare()
-        self.delta = super().action(batch)
-        len(self.delta)  # its lists are made here, not in the timed update
+        self.delta = self.apply(batch)
         return batch
 
     def action(self, batch: tuple[HostBatch, HostBatch]) -> None:
@@ -204,3 +228,61 @@ class UpdateAlone(KeptCurrent):
         """Apply the inverse and update."""
         self.instance.update(self.graph, self.graph.apply(self.inverse(batch)))
         self.housekeeper.tidy(self.items)
+
+
+class TenBatches(KeptCurrent):
+    """Meerkat's measure: over consecutive batches, the time to compute anew over the time to update.
+
+    The store takes the batch in both, untimed. What is not undone between batches grows or shrinks the graph.
+    """
+
+    workload = "ten batches"
+    does = "ten batches in a row: seconds to compute anew after each, over seconds to update (Meerkat's speed-up)"
+    timed = False
+
+    def setup(self) -> None:
+        """Build a graph of its own; nothing is tracked."""
+        self.load()
+        self.model = self.subject.model
+        self.instance = self.subject.new()
+        self.instance.compute(self.graph)
+        self.subject.new().compute(self.graph)  # compiles whatever only a first computation needs
+
+    def action(self, batch: tuple[HostBatch, HostBatch]) -> None:
+        """Apply the batches; time both ways after each but the first, which compiles."""
+        self.update_s, self.anew_s = 0.0, 0.0
+        for turn in range(1 + constants.SPEEDUP_BATCHES):
+            batch = batch if turn == 0 else self.prepare()
+            updated = self._seconds(partial(self.instance.update, self.graph, self.apply(batch)))
+            anew = self._seconds(partial(self.subject.new().compute, self.graph))
+            insert, delete = batch
+            self.model = self.model.updated(delete.keys, insert.src, insert.dst, insert.weight)
+            if turn:
+                self.update_s, self.anew_s = self.update_s + updated, self.anew_s + anew
+
+    def check(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
+        """Verify the updated result after the last batch."""
+        self.verify(self.model)
+
+    def restore(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
+        """Leave the graph as it is: there is one repeat."""
+
+    def finish(self) -> None:
+        """Verify nothing more: the check was after the last batch."""
+
+    def current(self) -> Any:
+        """Return the result."""
+        return self.instance.result
+
+    def extra(self) -> dict[str, Any]:
+        """Return the seconds of all batches, and the speed-up."""
+        speedup = self.anew_s / self.update_s
+        return {"speedup": speedup, "update_s": self.update_s, "anew_s": self.anew_s}
+
+    def _seconds(self, work: Callable[[], None]) -> float:
+        wait = self.device.synchronize
+        wait()
+        start = time.perf_counter()
+        work()
+        wait()
+        return time.perf_counter() - start

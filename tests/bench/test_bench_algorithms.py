@@ -6,15 +6,24 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from bench_cases import fixture_of
+from bench_cases import fixture_of, text_of
 
 import suricate as su
 from suricate import bench, plugins
 from suricate.bench import inputs, suites
+from suricate.bench.reports import dynamic
+from suricate.bench.reports.results import Row, to_line
 from suricate.bench.runner import Limits, measure
 from suricate.bench.verify.edges import EdgeModel
 from suricate.bench.verify.results import check_result
-from suricate.bench.workloads.algorithms import FromScratch, KeptCurrent, UpdateAlone
+from suricate.bench.workloads.algorithms import (
+    DELETIONS,
+    INSERTIONS,
+    FromScratch,
+    KeptCurrent,
+    TenBatches,
+    UpdateAlone,
+)
 from suricate.bench.workloads.operators import Propagate, Reduce
 from suricate.bench.workloads.references import Peer
 from suricate.bench.workloads.streams import Stream, Window
@@ -184,10 +193,42 @@ def test_a_wrong_update_is_noticed(data, temporal_file, strange):
     fixture = fixture_of("csr_baseline", data)
     assert measure(FromScratch(fixture, "frozen"), QUICK).status == "ok"
     temporal = fixture_of("csr_baseline", inputs.load(str(temporal_file)))
-    for task in (KeptCurrent(fixture, "frozen", 40), UpdateAlone(fixture, "frozen", 40), Stream(temporal, "frozen", 5)):
+    wrong = [kind(fixture, "frozen", 40) for kind in (KeptCurrent, UpdateAlone, TenBatches)]
+    for task in (*wrong, Stream(temporal, "frozen", 5)):
         found = measure(task, QUICK)
         assert (found.status, found.timing) == ("FAIL", None)
         assert re.search(r"frozen: \d+ of 40 values of result differ", found.reason)
+
+
+@pytest.mark.parametrize("kind", [INSERTIONS, DELETIONS])
+def test_batches_of_one_kind_and_meerkats_speed_up(data, strange, kind):
+    fixture = fixture_of("csr_baseline", data)
+    lines = []
+    for task in (
+        FromScratch(fixture, "strength"),
+        KeptCurrent(fixture, "strength", 20, kind),
+        UpdateAlone(fixture, "strength", 20, kind),
+        TenBatches(fixture, "strength", 20, kind),
+    ):
+        found = measure(task, QUICK)
+        assert (found.status, found.reason) == ("ok", "")
+        lines.append(to_line(Row.of("run", "tiny", task, found)))
+    edges = len(data.model)
+    assert task.graph.num_edges < edges if kind == DELETIONS else task.graph.num_edges > edges
+    assert lines[-1]["extra"]["speedup"] > 0
+    times, losses = dynamic.of(lines)
+    assert (times.row_count, times.columns[3].header) == (1, "+20" if kind == INSERTIONS else "-20")
+    assert losses.title.endswith("of 1 cases (the answer alone, graph stored)")
+
+
+def test_updates_that_lose_to_computing_anew_are_listed(data, strange):
+    fixture = fixture_of("csr_baseline", data)
+    tasks = FromScratch(fixture, "strength"), KeptCurrent(fixture, "strength", 20), UpdateAlone(fixture, "strength", 20)
+    lines = [to_line(Row.of("run", "tiny", task, measure(task, QUICK))) for task in tasks]
+    lines[0]["median_s"] = lines[2]["median_s"] / 2
+    assert "2.00" in text_of(dynamic.of(lines)[1])
+    lines[0]["median_s"] = lines[2]["median_s"] * 2
+    assert dynamic.of(lines)[1].row_count == 0
 
 
 def test_peers_get_the_matrix_that_the_algorithm_needs(data, strange):

@@ -1,0 +1,78 @@
+"""Tables of updating against computing anew: times by batch, Meerkat's speed-up, and where updating loses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.table import Table
+
+from suricate.bench.reports.text import count, label, new_table, seconds
+from suricate.bench.workloads.algorithms import DELETIONS, INSERTIONS, FromScratch, KeptCurrent, TenBatches, UpdateAlone
+
+Rows = list[dict[str, Any]]
+Place = tuple[str, str, str, str]  #: graph, device, algorithm, backend
+
+SIGNS = {INSERTIONS: "+", DELETIONS: "-"}  #: of batches in the heads of columns; a mixed one has both
+
+
+def of(rows: Rows) -> list[Table]:
+    """Return all tables of this module that ``rows`` give."""
+    timed = [row for row in rows if row["algorithm"] and row["status"] == "ok"]
+    current = [row for row in timed if row["workload"] == KeptCurrent.workload]
+    if not current:
+        return []
+    scratch = {_place(row): row["median_s"] for row in timed if row["workload"] == FromScratch.workload}
+    return [*_times(timed, current, scratch), *_losses(timed, scratch)]
+
+
+def _times(timed: Rows, current: Rows, scratch: dict[Place, float]) -> list[Table]:
+    """Return a table per graph and device: store and answer, after batches of each kind and size."""
+    speedups = {(_place(row), _kind(row)): row for row in timed if row["workload"] == TenBatches.workload}
+    tables = []
+    for graph, device in _distinct((row["graph"], row["device"]) for row in current):
+        group = [row for row in current if (row["graph"], row["device"]) == (graph, device)]
+        columns = _distinct((_kind(row), row["batch"]) for row in group)
+        heads = [f"{SIGNS.get(kind, '+/-')}{count(batch)}" for kind, batch in columns]
+        title = f"{graph} on {device}: store and answer after a batch; speed-up over computing anew in ten batches"
+        table = new_table(title, "algorithm", ["backend", "from scratch", *heads, "speed-up + / -"])
+        for place in _distinct(map(_place, group)):
+            found = {(_kind(row), row["batch"]): row["median_s"] for row in group if _place(row) == place}
+            ups = [speedups.get((place, kind)) for kind in (INSERTIONS, DELETIONS)]
+            table.add_row(
+                place[2], label(place[3]), seconds(scratch[place]) if place in scratch else "-",
+                *(seconds(found[column]) if column in found else "-" for column in columns),
+                " / ".join("-" if row is None else f"{row['extra']['speedup']:.3g}x" for row in ups),
+            )  # fmt: skip
+        tables.append(table)
+    return tables
+
+
+def _losses(timed: Rows, scratch: dict[Place, float]) -> list[Table]:
+    """Return the table of the updates that take longer than the same answer from scratch; none if there are none."""
+    alone = [row for row in timed if row["workload"] == UpdateAlone.workload and _place(row) in scratch]
+    lost = [row for row in alone if row["median_s"] > scratch[_place(row)]]
+    if not alone:
+        return []
+    title = f"updating loses to computing anew in {len(lost)} of {len(alone)} cases (the answer alone, graph stored)"
+    table = new_table(title, "graph", ["device", "algorithm", "backend", "batch", "update", "from scratch", "ratio"])
+    for row in sorted(lost, key=lambda row: -row["median_s"] / scratch[_place(row)]):
+        anew, batch = scratch[_place(row)], f"{count(row['batch'])} {_kind(row)}"
+        ratio = f"{row['median_s'] / anew:.2f}"
+        table.add_row(
+            row["graph"], row["device"], row["algorithm"], label(row["backend"]), batch,
+            seconds(row["median_s"]), seconds(anew), ratio,
+        )  # fmt: skip
+    return [table]
+
+
+def _place(row: dict[str, Any]) -> Place:
+    return row["graph"], row["device"], row["algorithm"], row["backend"]
+
+
+def _kind(row: dict[str, Any]) -> str:
+    return row["detail"].split(",")[0]
+
+
+def _distinct(items: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys(items))
