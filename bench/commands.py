@@ -43,7 +43,7 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
     "weighted": ("operations", "sweep", "memory"),
     "batches": ("operations", "algorithms", "sweep"),
     "knobs": ("sweep",),
-    "algorithms": ("algorithms",),
+    "algorithms": ("algorithms", "methods"),
 }
 
 
@@ -125,7 +125,7 @@ def demo(
 @click.command()
 @click.option(
     "--suite", type=click.Choice((*SUITES, "all")), default="all", show_default=True,
-    help="'all': without sweep and memory.",
+    help="'all': without methods, sweep and memory.",
 )  # fmt: skip
 @click.option("--graph", "graphs", multiple=True, help="rmat:SCALE[:EF], grid:WxH, uniform:N:M or a file; repeatable.")
 @BACKEND

@@ -11,7 +11,7 @@ from suricate.bench.defaults import ALL
 from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Input
 from suricate.bench.runner import Task
-from suricate.bench.workloads import references
+from suricate.bench.workloads import methods, references
 from suricate.bench.workloads.algorithms import (
     DELETION_SHARES,
     DELETIONS,
@@ -23,6 +23,7 @@ from suricate.bench.workloads.algorithms import (
 )
 from suricate.bench.workloads.builds import ORDERS, Build, Growth
 from suricate.bench.workloads.footprints import Footprint
+from suricate.bench.workloads.methods import Method, StreamedMethod
 from suricate.bench.workloads.operations import OPERATIONS, Churn, Memory
 from suricate.bench.workloads.operators import Propagate, Reduce
 from suricate.bench.workloads.schemes import scheme_tasks
@@ -209,6 +210,15 @@ def _algorithms(selection: Selection, fixture: Fixture) -> list[Task]:
     return tasks
 
 
+def _methods(selection: Selection, fixture: Fixture) -> list[Task]:
+    tasks: list[Task] = []
+    for name in selection.algorithms or tuple(algorithms()):
+        for variant in algorithm(name).variants():
+            tasks += [Method(fixture, name, size, variant) for size in methods.sizes(len(fixture.data.model))]
+            tasks += [StreamedMethod(fixture, name, variant)] if fixture.data.temporal else []
+    return tasks
+
+
 def _algorithm_references(selection: Selection, data: Input) -> list[Task]:
     fixture = selection.fixture(references.SCIPY, data)
     return [task for name in selection.algorithms_of("algorithms") for task in _peers(fixture, name)]
@@ -251,7 +261,7 @@ def _memory(selection: Selection, fixture: Fixture) -> list[Task]:
 
 BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
     "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "schemes": _schemes, "sweep": _sweep,
-    "memory": _memory,
+    "memory": _memory, "methods": _methods,
 }  # fmt: skip
 REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
     "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,

@@ -166,6 +166,16 @@ class Algorithm(ABC):
         return {}
 
     @classmethod
+    def variants(cls) -> Mapping[str, Mapping[str, Any]]:
+        """Return sets of parameters by name that ``suricate bench --suite methods`` compares with each other."""
+        return {}
+
+    @classmethod
+    def error(cls, result: Any, reference: Any) -> float | None:
+        """Return the distance of ``result`` (NumPy arrays) from ``reference``; None where results are exact."""
+        return None
+
+    @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:
         """Do the same work by SciPy on its CSR adjacency matrix; timed as the row to compare with, not verified."""
         raise NotImplementedError(f"{cls.name} brings no peer()")

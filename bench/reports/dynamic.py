@@ -9,6 +9,7 @@ from rich.table import Table
 
 from suricate.bench.reports.text import count, label, new_table, seconds
 from suricate.bench.workloads.algorithms import DELETIONS, INSERTIONS, FromScratch, KeptCurrent, TenBatches, UpdateAlone
+from suricate.bench.workloads.methods import Method, StreamedMethod
 
 Rows = list[dict[str, Any]]
 Place = tuple[str, str, str, str]  #: graph, device, algorithm, backend
@@ -19,11 +20,12 @@ SIGNS = {INSERTIONS: "+", DELETIONS: "-"}  #: of batches in the heads of columns
 def of(rows: Rows) -> list[Table]:
     """Return all tables of this module that ``rows`` give."""
     timed = [row for row in rows if row["algorithm"] and row["status"] == "ok"]
+    methods = [row for row in timed if row["workload"] in (Method.workload, StreamedMethod.workload)]
     current = [row for row in timed if row["workload"] == KeptCurrent.workload]
     if not current:
-        return []
+        return _methods(methods)
     scratch = {_place(row): row["median_s"] for row in timed if row["workload"] == FromScratch.workload}
-    return [*_times(timed, current, scratch), *_losses(timed, scratch)]
+    return [*_times(timed, current, scratch), *_losses(timed, scratch), *_methods(methods)]
 
 
 def _times(timed: Rows, current: Rows, scratch: dict[Place, float]) -> list[Table]:
@@ -64,6 +66,30 @@ def _losses(timed: Rows, scratch: dict[Place, float]) -> list[Table]:
             seconds(row["median_s"]), seconds(anew), ratio,
         )  # fmt: skip
     return [table]
+
+
+def _methods(rows: Rows) -> list[Table]:
+    """Return a table per graph, device, algorithm and backend: time and error of each variant, by batch."""
+    tables = []
+    for place in _distinct(map(_place, rows)):
+        group = [row for row in rows if _place(row) == place]
+        columns = _distinct((row["workload"], row["batch"]) for row in group)
+        heads = [f"{count(batch)}{' of the stream' if work != Method.workload else ''}" for work, batch in columns]
+        graph, device, algorithm, backend = place
+        title = f"{algorithm} on {graph}, {label(backend)} on {device}: time (error) by method and batch"
+        table = new_table(title, "method", heads)
+        for method in _distinct(map(_kind, group)):
+            found = {(row["workload"], row["batch"]): row for row in group if _kind(row) == method}
+            table.add_row(method, *(_time_and_error(found.get(column)) for column in columns))
+        tables.append(table)
+    return tables
+
+
+def _time_and_error(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "-"
+    error = row["extra"].get("error")
+    return seconds(row["median_s"]) + ("" if error is None else f" ({error:.1e})")
 
 
 def _place(row: dict[str, Any]) -> Place:

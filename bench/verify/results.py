@@ -17,16 +17,18 @@ def check_result(
     model: EdgeModel,
     num_vertices: int,
     device: Device,
-) -> None:
-    """Raise ``Mismatch`` unless ``result`` is that of the algorithm on the edges of ``model``.
+) -> float | None:
+    """Raise ``Mismatch`` unless ``result`` is that of the algorithm on the edges of ``model``; return its error.
 
     The reference is computed once per set of edges.
     """
     key = (kind, num_vertices, repr(params))
     if key not in model.references:
         model.references[key] = kind.reference(*model.arcs(), num_vertices, model.directed, **params)
-    wrong = kind.mismatch(on_host(result, device), model.references[key], **params)
+    found = on_host(result, device)
+    wrong = kind.mismatch(found, model.references[key], **params)
     expect(wrong is None, f"{kind.name}: {wrong}")
+    return kind.error(found, model.references[key])
 
 
 def on_host(result: Any, device: Device) -> Any:

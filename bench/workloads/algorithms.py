@@ -25,11 +25,13 @@ from suricate.plugins import algorithm as algorithm_named
 
 
 class Subject:
-    """An algorithm with the parameters that it is benchmarked with on one input."""
+    """An algorithm with the parameters that it is benchmarked with on one input; ``variant`` names further ones."""
 
-    def __init__(self, fixture: Fixture, name: str) -> None:
+    def __init__(self, fixture: Fixture, name: str, variant: str | None = None) -> None:
         self.fixture, self.kind = fixture, algorithm_named(name)
         self.params = self.kind.sample_params(fixture.data.num_vertices, fixture.data.source)
+        if variant is not None:
+            self.params = {**self.params, **self.kind.variants()[variant]}
         self.weighted = self.kind.requires.weighted is True
         self.directed = self.kind.requires.undirected is not True
         self.oracle = f"reference() of {name}"
@@ -57,9 +59,9 @@ class Subject:
         except ParameterError as error:
             raise Skipped(f"sample_params() of the algorithm do not suffice: {error}") from error
 
-    def check(self, result: Any, model: EdgeModel) -> None:
-        """Verify the result of the algorithm on the edges of ``model``."""
-        check_result(self.kind, self.params, result, model, self.fixture.data.num_vertices, self.fixture.device)
+    def check(self, result: Any, model: EdgeModel) -> float | None:
+        """Verify the result of the algorithm on the edges of ``model``; return its error, if it has one."""
+        return check_result(self.kind, self.params, result, model, self.fixture.data.num_vertices, self.fixture.device)
 
 
 class AlgorithmTask(FixtureTask):
@@ -173,7 +175,7 @@ class KeptCurrent(AlgorithmTask):
     def verify(self, model: EdgeModel) -> None:
         """Verify that the graph holds the edges of ``model`` and that the result is that of these edges."""
         check_content(self.graph, model)
-        self.subject.check(self.current(), model)
+        self.error = self.subject.check(self.current(), model)
 
     def current(self) -> Any:
         """Return the result that is kept current."""

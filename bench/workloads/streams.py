@@ -36,6 +36,7 @@ class Stream(FixtureTask):
         self.at = self.verified_repeats  # batches that are stored; at the end the stream starts again
         self.graph: Any = None
         self.tracker: Any = None
+        self.error: float | None = None
         self.algorithm = algorithm
         self.subject = Subject(fixture, algorithm) if algorithm else None
         if self.subject:
@@ -81,7 +82,7 @@ class Stream(FixtureTask):
         model = self._model(*self._bounds())
         check_content(self.graph, model)
         if self.subject:
-            self.subject.check(self.tracker.result, model)
+            self.error = self.subject.check(self.tracker.result, model)
 
     @property
     def _form(self) -> dict[str, bool]:

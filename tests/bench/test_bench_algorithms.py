@@ -231,6 +231,50 @@ def test_updates_that_lose_to_computing_anew_are_listed(data, strange):
     assert dynamic.of(lines)[1].row_count == 0
 
 
+class Rounded(Strength):
+    """Has a variant that rounds to whole numbers, and says by how much it errs."""
+
+    name = "rounded"
+
+    def __init__(self, digits: int = 9) -> None:
+        self.digits = digits
+
+    @property
+    def result(self) -> np.ndarray:
+        return np.round(self._sums, self.digits)
+
+    @classmethod
+    def mismatch(cls, result, reference, **params):
+        return None if np.abs(result - reference).max() <= 10.0 ** -params.get("digits", 9) else "too far"
+
+    @classmethod
+    def variants(cls):
+        return {"fine": {}, "coarse": {"digits": 0}}
+
+    @classmethod
+    def error(cls, result, reference):
+        return float(np.abs(result - reference).max())
+
+
+def test_variants_are_compared_by_time_and_error(data, temporal_file):
+    name = plugins.register(Rounded, name="test rounded")
+    try:
+        selection = suites.Selection(("csr_baseline",), CPU, algorithms=("rounded",))
+        lines = []
+        for graph in (data, inputs.load(str(temporal_file))):
+            for task in suites.bench_tasks("methods", selection, graph):
+                found = measure(task, QUICK)
+                assert (found.status, found.reason) == ("ok", "")
+                lines.append(to_line(Row.of("run", graph.name, task, found)))
+        assert [line["batch"] for line in lines[:1]] == [1]
+        errors = {line["detail"]: line["extra"]["error"] for line in lines}
+        assert 0 <= errors["fine"] < 1e-8 < errors["coarse"] <= 0.5
+        first, second = dynamic.of(lines)
+        assert (first.row_count, second.row_count, len(second.columns)) == (2, 2, 3)
+    finally:
+        plugins.unregister(name)
+
+
 def test_peers_get_the_matrix_that_the_algorithm_needs(data, strange):
     fixture = fixture_of("scipy", data)
     for name in (*BUILT_IN_ALGORITHMS, "strength", "undirected"):

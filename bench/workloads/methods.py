@@ -1,0 +1,47 @@
+"""Workloads that compare the variants of one algorithm: time beside error, after random batches and along a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from suricate.bench import constants
+from suricate.bench.fixtures import Fixture
+from suricate.bench.workloads.algorithms import MIXED, Subject, UpdateAlone
+from suricate.bench.workloads.streams import Stream
+
+
+class Method(UpdateAlone):
+    """One variant, its update alone after mixed batches."""
+
+    workload = "method"
+    does = "brings one variant of an algorithm up to date with a fresh batch (80 % insertions) that is already stored"
+
+    def __init__(self, fixture: Fixture, algorithm: str, batch: int, variant: str) -> None:
+        super().__init__(fixture, algorithm, batch, MIXED)
+        self.subject = Subject(fixture, algorithm, variant)
+        self.label_row(variant)
+
+    def extra(self) -> dict[str, Any]:
+        """Return the error after the last batch that was verified, and the iterations."""
+        steps = {} if self.instance.iterations is None else {"iterations": self.instance.iterations}
+        return steps if self.error is None else {**steps, "error": self.error}
+
+
+class StreamedMethod(Stream):
+    """One variant, store and answer along a temporal graph: 90 % loaded, then many batches in order of time."""
+
+    workload = "method on a stream"
+
+    def __init__(self, fixture: Fixture, algorithm: str, variant: str) -> None:
+        super().__init__(fixture, algorithm, constants.METHOD_STREAM_BATCHES)
+        self.subject = Subject(fixture, algorithm, variant)
+        self.label_row(variant)
+
+    def extra(self) -> dict[str, Any]:
+        """Return the error at the end of the stream."""
+        return {} if self.error is None else {"error": self.error}
+
+
+def sizes(num_edges: int) -> tuple[int, ...]:
+    """Return the batch sizes: shares of the number of edges."""
+    return tuple(sorted({max(1, round(share * num_edges)) for share in constants.METHOD_SHARES}))
