@@ -25,6 +25,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "Device": "suricate.devices",
     "EdgeFunction": "suricate.edgefn",
     "EdgeList": "suricate.types",
+    "EdgeSet": "suricate.structures.edge_set",
     "Frontier": "suricate.structures.frontier",
     "Graph": "suricate.graph",
     "Requirements": "suricate.algorithm",
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from suricate.operators import propagate as propagate
     from suricate.plugins import hookimpl as hookimpl
     from suricate.store import Store as Store
+    from suricate.structures.edge_set import EdgeSet as EdgeSet
     from suricate.structures.frontier import Frontier as Frontier
     from suricate.structures.union_find import UnionFind as UnionFind
     from suricate.tracker import Tracker as Tracker

@@ -17,7 +17,8 @@ from suricate.arrays import bits, joined, picked
 from suricate.devices import Array, Device, resolve_device
 from suricate.errors import ShapeError, UnknownNameError, WeightError
 from suricate.locks import Lock, graph_lock
-from suricate.types import NEW, REMOVED, REPLACED, Change, EdgeList, edge_keys
+from suricate.structures.edge_set import EdgeSet
+from suricate.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, edge_keys
 
 
 class Batch:
@@ -87,8 +88,8 @@ class Delta:
     first asked for, which waits for the device; they never alias the caller's arrays.
     """
 
-    __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_lists", "_lock", "_wait", "_weight_dtype",
-                 "num_vertices_after", "num_vertices_before")  # fmt: skip
+    __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_lists", "_lock", "_wait",
+                 "_weight_dtype", "num_vertices_after", "num_vertices_before")  # fmt: skip
 
     def __init__(
         self,
@@ -108,6 +109,7 @@ class Delta:
         self.num_vertices_before, self.num_vertices_after = num_vertices
         self._changes = (removed, added, deleted)
         self._lists: Lists | None = None
+        self._edge_sets: dict[str, EdgeSet] = {}
         self._deleted_vertices = deleted_vertices
 
     @property
@@ -169,14 +171,42 @@ class Delta:
         Args:
             kind: ``"inserted"``, ``"deleted"``, ``"replaced"`` (new weights) or ``"replaced_old"`` (old weights).
         """
-        if kind not in Lists._fields:
-            raise UnknownNameError(f"unknown kind {kind!r} of change: use one of {', '.join(Lists._fields)}")
+        _require_kind(kind)
         lists = self._all()
         edges = lists.replaced._replace(weight=lists.replaced_old) if kind == "replaced_old" else getattr(lists, kind)
         if self._directed:
             return edges
         with self._exclusive():
             return both_directions(self._device.xp, edges)
+
+    def edges(self, kind: str) -> EdgeSet:
+        """Return the changes of a kind, one of those of :meth:`arcs`, as they lie on the device: does not wait for it.
+
+        Of one delta and kind there is one edge set, so that algorithms which need it share its table and rows.
+        """
+        made = self._edge_sets.get(kind) if isinstance(kind, str) else None
+        if made is None:
+            _require_kind(kind)
+            with self._exclusive():
+                arcs = self._arc_list(kind)
+                made = EdgeSet.of_arcs(self._device, self.num_vertices_after, arcs, directed=self._directed)
+                made = self._edge_sets.setdefault(kind, made)
+        return made
+
+    def _arc_list(self, kind: str) -> ArcList:
+        """Return the arcs of a kind: from the lists if they are there, else as the batch lies on the device."""
+        removed, added, deleted = self._changes
+        if self._lists is not None or deleted is not None or (removed is not None and added is not None):
+            return _listed(self.arcs(kind))
+        removed, added = _made(removed), _made(added)
+        self._changes = (removed, added, None)
+        change, wanted = (removed, REMOVED) if kind == "deleted" else (added, NEW if kind == "inserted" else REPLACED)
+        if change is None or (wanted == REPLACED and self._weight_dtype is None):
+            none = self._device.xp.empty(0, np.uint32)
+            return _listed(EdgeList(none, none, self._weight_dtype and none.astype(self._weight_dtype)))
+        edges, (status, old), _ = change
+        weight = old if kind in ("deleted", "replaced_old") else edges.weight
+        return ArcList(edges.src, edges.dst, weight, status, wanted, len(edges.src))
 
     def __repr__(self) -> str:
         parts = [f"inserted={self.num_inserted}", f"deleted={self.num_deleted}", f"replaced={self.num_replaced}"]
@@ -220,6 +250,16 @@ class Delta:
         if added is not None:
             lists = _added(xp, added, lists)
         return lists if removed is None or added is None else _net(xp, lists)
+
+
+def _require_kind(kind: str) -> None:
+    if kind not in Lists._fields:
+        raise UnknownNameError(f"unknown kind {kind!r} of change: use one of {', '.join(Lists._fields)}")
+
+
+def _listed(edges: EdgeList) -> ArcList:
+    """Return a list of arcs that all count."""
+    return ArcList(*edges, None, 0, len(edges.src))
 
 
 def _restored(

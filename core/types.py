@@ -29,6 +29,26 @@ class EdgeList(NamedTuple):
     weight: Array | None = None
 
 
+class ArcList(NamedTuple):
+    """Arcs in arrays on a device, of which only some count: entry ``i`` does if ``status`` is None or has ``wanted``.
+
+    Attributes:
+        src: ``uint32[size]``.
+        dst: ``uint32[size]``.
+        weight: one number per entry, or None. Unspecified where the entry does not count.
+        status: ``uint8[size]``, or None if all entries count.
+        wanted: the status of the entries that count.
+        size: number of entries, known on the host.
+    """
+
+    src: Array
+    dst: Array
+    weight: Array | None
+    status: Array | None
+    wanted: int
+    size: int
+
+
 class Outcome(NamedTuple):
     """What a batch did: ``status`` is ``uint8[n]``, one per input edge.
 

@@ -62,6 +62,9 @@ class Model:
                 yield v, u, w
 
 
+CHANGES = ("inserted", "deleted", "replaced", "replaced_old")
+
+
 def as_dict(graph, edges):
     """Return ``{(u, v): weight or None}``, having checked that no edge is listed twice."""
     src, dst = (graph.device.to_numpy(part).tolist() for part in edges[:2])
@@ -78,10 +81,13 @@ def both(edges):
 
 def assert_delta(graph, delta, expected):
     inserted, deleted, replaced, old = expected
+    for kind, edges in zip(CHANGES, expected, strict=True):
+        arcs = edges if graph.directed else both(edges)
+        assert as_dict(graph, delta.edges(kind).edges()) == (arcs if graph.weight_dtype else dict.fromkeys(arcs))
     assert as_dict(graph, delta.inserted) == inserted
     assert as_dict(graph, delta.deleted) == deleted
     assert as_dict(graph, delta.replaced) == replaced
-    for kind, edges in zip(("inserted", "deleted", "replaced", "replaced_old"), expected, strict=True):
+    for kind, edges in zip(CHANGES, expected, strict=True):
         assert as_dict(graph, delta.arcs(kind)) == (edges if graph.directed else both(edges))
     if graph.weight_dtype is not None:
         assert as_dict(graph, delta.replaced._replace(weight=delta.replaced_old)) == old
