@@ -65,6 +65,7 @@ class BFS(Algorithm):
 
     name = "bfs"
     suites = ("algorithms", "demo")
+    update_kind = "dynamic"
 
     def __init__(self, source: int = 0) -> None:
         self.source = integer("bfs: source", source)

@@ -67,6 +67,7 @@ class PageRank(Algorithm):
 
     name = "pagerank"
     suites = ("algorithms", "demo")
+    update_kind = "warm"
 
     def __init__(
         self,

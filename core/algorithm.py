@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from suricate.delta import Delta
     from suricate.graph import Graph
 
+UPDATE_KINDS = {  #: how ``update`` of an algorithm brings its result up to date
+    "dynamic": "the work follows the change, for insertions and deletions",
+    "repair": "the result is repaired around the change",
+    "warm": "iterates over the whole graph, starting from the previous result",
+    "recompute": "computes from scratch",
+}
 ID_BYTES, OFFSET_BYTES = 4, 8  #: of a vertex id, and of the position where the edges of a vertex start
 
 
@@ -58,12 +64,14 @@ class Algorithm(ABC):
         name: what users call it.
         requires: what a graph must have.
         suites: the suites of ``suricate bench`` that time it.
+        update_kind: how :meth:`update` works, one of ``UPDATE_KINDS``; ``suricate plugins`` shows it.
         iterations: steps that the last computation or update took; None for algorithms that do not count any.
     """
 
     name: ClassVar[str]
     requires: ClassVar[Requirements] = Requirements()
     suites: ClassVar[tuple[str, ...]] = ("algorithms",)
+    update_kind: ClassVar[str] = "recompute"
     iterations: int | None = None
 
     @abstractmethod

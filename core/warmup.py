@@ -53,14 +53,17 @@ def _steps(backend: str, device: Device) -> Iterator[Step]:
         yield f"{backend}: updates and queries, {kind}", lambda dtype=weight_dtype: _update(backend, device, dtype)  # type: ignore[misc]
     for name in plugins.algorithms():
         algorithm = plugins.algorithm(name)
-        if _needs_no_parameters(algorithm):
+        if _can_be_sampled(algorithm):
             yield f"{backend}: {name}", lambda algorithm=algorithm: _track(algorithm, backend, device)  # type: ignore[misc]
     yield "reading edge lists and CSV files", _read
 
 
-def _needs_no_parameters(algorithm: type[Algorithm]) -> bool:
+def _can_be_sampled(algorithm: type[Algorithm]) -> bool:
+    """Return whether ``sample_params()`` gives every parameter that has no default."""
+    given = algorithm.sample_params(VERTICES, 0)
     parameters = inspect.signature(algorithm).parameters.values()
-    return all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return all(p.default is not p.empty or p.kind in optional or p.name in given for p in parameters)
 
 
 def _edges() -> tuple[np.ndarray, np.ndarray]:
@@ -100,7 +103,7 @@ def _track(algorithm: type[Algorithm], backend: str, device: Device) -> None:
     )
     src, dst = (device.xp.asarray(ids) for ids in _edges())
     weight = device.xp.ones(EDGES, np.float32) if requires.weighted else None
-    tracker = graph.track(algorithm)
+    tracker = graph.track(algorithm, **algorithm.sample_params(VERTICES, 0))
     graph.insert_edges(src, dst, weight)
     graph.delete_edges(src[::10], dst[::10])
     assert tracker.result is not None  # worked out when it is read

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from suricate import __version__, plugins
+from suricate.algorithm import UPDATE_KINDS
 from suricate.cli.group import FAILED
 from suricate.cli.sources import FILE, describe, is_snapshot, load_snapshot, read_file, reading_options
 from suricate.cli.terminal import print_table
@@ -17,6 +18,7 @@ from suricate.cli.warmup import kernel_cache
 if TYPE_CHECKING:
     import numpy as np
 
+    from suricate.algorithm import Algorithm
     from suricate.io import EdgeFile
 
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "cupy-cuda12x", "cupy-cuda13x")
@@ -25,14 +27,22 @@ LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "cupy-cuda12x", "cupy-cuda13x
 @click.command("plugins")
 @click.pass_context
 def show_plugins(ctx: click.Context) -> None:
-    """List the plugins: version, source, hooks, state. Exit code 1 if one failed."""
+    """List the plugins: version, source, hooks, state; and how algorithms are updated. Exit code 1 if one failed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the table says it
         found = plugins.installed()
     states = [f"failed: {plugin.error}" if plugin.error else "ok" for plugin in found]
     rows = [(p.name, p.version, p.source, " ".join(p.hooks), state) for p, state in zip(found, states, strict=True)]
     print_table(("name", "version", "source", "hooks", "state"), rows)
+    offered = plugins.algorithms()
+    if offered:
+        print_table(("algorithm", "update", "which"), [update_row(offered[name]) for name in sorted(offered)])
     ctx.exit(FAILED if any(plugin.error for plugin in found) else 0)
+
+
+def update_row(algorithm: type[Algorithm]) -> tuple[str, str, str]:
+    """Return the name of an algorithm, the kind of its update, and that in words."""
+    return algorithm.name, algorithm.update_kind, UPDATE_KINDS[algorithm.update_kind]
 
 
 @click.command()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from suricate.algorithm import Algorithm, Requirements
+from suricate.algorithm import UPDATE_KINDS, Algorithm, Requirements
 from suricate.errors import PluginError
 from suricate.store import Store
 
@@ -83,6 +83,8 @@ def _check_attributes(item: type, base: type) -> None:
             raise _wrong(item, name, value, f"expected {_article(kind)}")
         if isinstance(value, Requirements):
             _check_requirements(item, value)
+    if issubclass(item, Algorithm) and item.update_kind not in UPDATE_KINDS:
+        raise _wrong(item, "update_kind", item.update_kind, f"expected one of {', '.join(UPDATE_KINDS)}")
 
 
 def _check_requirements(item: type, requires: Requirements) -> None:

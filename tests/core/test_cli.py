@@ -172,10 +172,19 @@ def test_errors_are_one_line_on_stderr(error: Exception, code: int) -> None:
 def test_plugins_lists_all() -> None:
     result = call("plugins")
     assert result.exit_code == 0
-    table = {row[0]: row[1:] for row in rows(result)}
+    table = {row[0]: row[1:] for row in rows(result) if len(row) == 5}
     assert table["slabhash"] == [su.__version__, "suricate", "suricate_backends", "ok"]
     assert table["bfs"] == [su.__version__, "suricate", "suricate_algorithms", "ok"]
     assert table["bench"] == [su.__version__, "suricate", "suricate_commands", "ok"]
+
+
+def test_plugins_says_how_each_algorithm_is_updated() -> None:
+    table = {row[0]: row[1:] for row in rows(call("plugins")) if len(row) == 3}
+    assert set(table) == set(plugins.algorithms())
+    assert table["bfs"] == ["dynamic", "the work follows the change, for insertions and deletions"]
+    for name, algorithm in plugins.algorithms().items():
+        assert table[name][0] == algorithm.update_kind
+        assert (algorithm.update_kind == "recompute") == (algorithm.update is su.Algorithm.update), name
 
 
 def test_plugins_fails_if_one_failed() -> None:
