@@ -1,50 +1,44 @@
-// Union-find over uint32_t parent[n]: a root is its own parent, every other parent has a smaller id, so that the root
-// of a component is its smallest member. Hooking is asynchronous as in Meerkat's WCC: many unions at once, no barrier.
-#include "suricate.cuh"
+// The batches of suricate.structures.union_find on CUDA. All kernels: one thread per entry, grid-stride; none synchronises.
+#include "union_find.cuh"
 
-// The root of x. Halves the path on the way: each store replaces a parent by one of its ancestors, which stays true
-// whatever other threads do, so these stores need no atomics. Volatile, because others write meanwhile.
-__device__ __forceinline__ uint32_t root_of(volatile uint32_t* parent, uint32_t x) {
-    uint32_t p = parent[x];
-    while (p != x) {
-        uint32_t above = parent[p];
-        if (above != p) parent[x] = above;
-        x = p;
-        p = above;
-    }
-    return x;
-}
-
-// parent[i] = i for begin <= i < end. One thread per element.
+// parent[i] = i for begin <= i < end.
 extern "C" __global__ void make_singletons(uint32_t* parent, long long begin, long long end) {
     for (long long i = begin + thread_id(); i < end; i += thread_count()) parent[i] = uint32_t(i);
 }
 
-// Unites src[i] and dst[i] for i < n; repeated pairs are harmless. One thread per pair, grid-stride. The larger root is
-// hooked under the smaller by one CAS, which only succeeds while it still is a root; a loser goes on from the new parent.
-extern "C" __global__ void unite(uint32_t* parent, const uint32_t* src, const uint32_t* dst, long long n) {
-    for (long long i = thread_id(); i < n; i += thread_count()) {
-        uint32_t a = root_of(parent, src[i]), b = root_of(parent, dst[i]);
-        while (a != b) {
-            uint32_t high = max(a, b), low = min(a, b);
-            uint32_t seen = atomicCAS(&parent[high], high, low);
-            if (seen == high) break;
-            a = root_of(parent, seen);
-            b = root_of(parent, low);
-        }
-    }
+// parent[v] = v for the first *device_count (null: size) entries of vertices; repeated ones are harmless.
+extern "C" __global__ void detach(uint32_t* parent, const uint32_t* vertices, const uint32_t* device_count,
+                                  long long size) {
+    const long long count = device_count ? *device_count : size;
+    for (long long i = thread_id(); i < count; i += thread_count()) parent[vertices[i]] = vertices[i];
 }
 
-// label[i] = parent[i] = the root of i, for i < n: full path compression. One thread per element; runs without unions at
-// the same time, so that every thread sees the same roots.
-extern "C" __global__ void compress(uint32_t* parent, uint32_t* label, long long n) {
-    for (long long i = thread_id(); i < n; i += thread_count()) {
-        uint32_t root = root_of(parent, uint32_t(i));
-        parent[i] = label[i] = root;
-    }
+// Unite src[i] and dst[i] for i < n where status[i] == wanted (null: all); repeated pairs are harmless.
+extern "C" __global__ void unite_pairs(uint32_t* parent, const uint32_t* src, const uint32_t* dst,
+                                       const uint8_t* status, uint32_t wanted, long long n) {
+    for (long long i = thread_id(); i < n; i += thread_count())
+        if (!status || status[i] == wanted) unite(parent, src[i], dst[i]);
 }
 
-// same[i] = whether a[i] and b[i] have one root, for i < n. One thread per pair; runs without unions at the same time.
+// parent[i] = the root of i for i < n, and label[i] too unless it is null; adds the number of roots to *components, which is
+// 0 at launch (one atomic per block). Runs without unions at the same time, so that every thread sees the same roots.
+extern "C" __global__ void compress(uint32_t* parent, uint32_t* label, long long n, unsigned long long* components) {
+    __shared__ uint32_t roots;
+    if (threadIdx.x == 0) roots = 0;
+    __syncthreads();
+    uint32_t mine = 0;
+    for (long long i = thread_id(); i < n; i += thread_count()) {
+        const uint32_t root = root_of(parent, uint32_t(i));
+        if (root == uint32_t(i)) ++mine;
+        else parent[i] = root;
+        if (label) label[i] = root;
+    }
+    if (mine) atomicAdd(&roots, mine);
+    __syncthreads();
+    if (threadIdx.x == 0 && roots) atomicAdd(components, (unsigned long long)roots);
+}
+
+// same[i] = whether a[i] and b[i] have one root, for i < n. Runs without unions at the same time.
 extern "C" __global__ void same_component(uint32_t* parent, const uint32_t* a, const uint32_t* b, bool* same,
                                           long long n) {
     for (long long i = thread_id(); i < n; i += thread_count())

@@ -2,12 +2,13 @@
 
 A parent never has a larger id than its child, hence the root of a set is its smallest member and serves as its label.
 On CUDA the unions of a batch run asynchronously, by compare-and-swap; the sets do not depend on their order.
+Edge functions unite by ``suricate.unite(sets, u, v)``: ``unite`` of ``union_find.cuh`` and of ``union_find_cpu``.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,11 +17,24 @@ from suricate.cuda.program import Program
 from suricate.devices import CPU, Array, Device, resolve_device
 from suricate.errors import DeviceError, VertexRangeError
 from suricate.parameters import integer
+from suricate.structures.frontier import Frontier
 from suricate.types import MAX_VERTICES
 
 PROGRAM = Program(Path(__file__).with_name("union_find.cu"))
 _BLOCK = 256
 _MAX_BLOCKS = 1 << 16  # beyond that a thread serves several elements
+_NULL = np.uint64(0)
+_NO_STATUS, _NO_LABEL = np.empty(0, np.uint8), np.empty(0, np.uint32)
+
+
+class ArcList(Protocol):
+    """Arcs as :meth:`UnionFind.union_arcs` takes them; an edge set gives such."""
+
+    src: Array
+    dst: Array
+    status: Array | None
+    wanted: int
+    size: int
 
 
 class UnionFind:
@@ -35,7 +49,13 @@ class UnionFind:
         self.device = resolve_device(device)
         self.num_elements = 0
         self._parent = self.device.xp.empty(0, np.uint32)  # uint32[capacity], the first num_elements in use
+        self._components = self.device.xp.zeros(1, np.uint64)  # what the last flattening counted
         self.resize(num_elements)
+
+    @property
+    def parent(self) -> Array:
+        """``uint32[num_elements]``: each element's parent, itself for a root; what kernels unite in, not a copy."""
+        return self._parent[: self.num_elements]
 
     def union(self, src: Any, dst: Any, *, trusted: bool = False) -> None:
         """Unite the sets of ``src[i]`` and ``dst[i]``, for each i; does not wait for the device.
@@ -44,22 +64,28 @@ class UnionFind:
             VertexRangeError, ShapeError, DTypeError: bad ids; nothing was united.
         """
         src, dst = self._pair(src, dst, ("src", "dst"), trusted)
-        if not len(src):
-            return
-        if self.device.is_cuda:
-            self._launch("unite", len(src), self._parent, src, dst, np.int64(len(src)))
-        else:
-            self._loops.unite(self._parent, src, dst)
+        self._unite(src, dst, None, 0, len(src))
+
+    def union_arcs(self, arcs: ArcList) -> None:
+        """Unite both ends of every arc that counts; the arcs are trusted, and nothing waits for the device.
+
+        Args:
+            arcs: ``src`` and ``dst``, ``uint32``; ``status``, ``uint8`` or None; ``wanted``: the status of arcs that
+                count; ``size``: how many arcs there are.
+        """
+        self._unite(arcs.src, arcs.dst, arcs.status, arcs.wanted, arcs.size)
+
+    def flatten(self) -> Array:
+        """Make every element's root its parent; return the number of sets, ``uint64[1]`` on the device, not a copy.
+
+        Does not wait for the device.
+        """
+        return self._compress(None)
 
     def labels(self) -> Array:
-        """Return ``uint32[num_elements]``: the smallest member of each element's set, in a new array."""
+        """Return ``uint32[num_elements]``: the smallest member of each element's set, in a new array; does not wait."""
         label = self.device.xp.empty(self.num_elements, np.uint32)
-        if self.num_elements == 0:
-            return label
-        if self.device.is_cuda:
-            self._launch("compress", len(label), self._parent, label, np.int64(len(label)))
-        else:
-            self._loops.compress(self._parent, label, len(label))
+        self._compress(label)
         return label
 
     def connected(self, a: Any, b: Any, *, trusted: bool = False) -> Array:
@@ -79,9 +105,7 @@ class UnionFind:
     @property
     def num_components(self) -> int:
         """Number of sets; on CUDA reading it waits for the device."""
-        xp = self.device.xp
-        is_root = self._parent[: self.num_elements] == xp.arange(self.num_elements, dtype=np.uint32)
-        return int(xp.count_nonzero(is_root))
+        return int(self.device.to_numpy(self.flatten())[0])
 
     def resize(self, num_elements: int) -> None:
         """Grow to ``num_elements``; the new ones are sets of their own.
@@ -101,22 +125,60 @@ class UnionFind:
         self._make_singletons(self.num_elements, num_elements)
         self.num_elements = num_elements
 
-    def reset(self, vertices: Any = None, *, trusted: bool = False) -> None:
-        """Make each of ``vertices`` (None: all) a set of its own again.
+    def reset(self) -> None:
+        """Make every element a set of its own again."""
+        self._make_singletons(0, self.num_elements)
 
-        They must make up whole sets: an element that is left out may stay with the one it was hooked to.
+    def detach(self, vertices: Any, *, trusted: bool = False) -> None:
+        """Make each of ``vertices`` a set of its own again; no other element is touched, and nothing waits.
+
+        Args:
+            vertices: whole sets, as ids or as a :class:`~suricate.structures.frontier.Frontier`, of which perhaps
+                only the device knows the size. An element of such a set that is left out may stay with the one it
+                was hooked to.
+            trusted: skip the check of ids, as in :meth:`union`; a frontier is always trusted.
+
+        Raises:
+            VertexRangeError, ShapeError, DTypeError: bad ids; nothing was detached.
         """
-        if vertices is None:
-            self._make_singletons(0, self.num_elements)
-            return
-        vertices = vertices if trusted else self._checked(vertices, "vertices")
-        self._parent[vertices] = vertices
+        count: Any = _NULL
+        if isinstance(vertices, Frontier):
+            ids, size = vertices.buffer, vertices.at_most
+            count = vertices.device_count if vertices.known_count is None else _NULL
+        else:
+            ids = vertices if trusted else self._checked(vertices, "vertices")
+            size = len(ids)
+        if not self.device.is_cuda:
+            self._parent[ids[:size]] = ids[:size]
+        elif size:
+            self._launch("detach", size, self._parent, ids, count, np.int64(size))
 
     @property
     def _loops(self) -> Any:
         from suricate.structures import union_find_cpu
 
         return union_find_cpu
+
+    def _unite(self, src: Array, dst: Array, status: Array | None, wanted: int, size: int) -> None:
+        if not size:
+            return
+        if self.device.is_cuda:
+            filtered = (_NULL if status is None else status, np.uint32(wanted))
+            self._launch("unite_pairs", size, self._parent, src, dst, *filtered, np.int64(size))
+        else:
+            self._loops.unite_pairs(self._parent, src, dst, _NO_STATUS if status is None else status, wanted, size)
+
+    def _compress(self, label: Array | None) -> Array:
+        """Flatten, write the labels if asked for, and return the number of sets."""
+        n, count = self.num_elements, self._components
+        if self.device.is_cuda:
+            count.data.memset_async(0, count.nbytes)
+            if n:
+                target = _NULL if label is None else label
+                self._launch("compress", n, self._parent, target, np.int64(n), count)
+        else:
+            count[0] = self._loops.compress(self._parent, _NO_LABEL if label is None else label, n)
+        return count
 
     def _make_singletons(self, begin: int, end: int) -> None:
         if not self.device.is_cuda:

@@ -14,23 +14,40 @@ def root_of(parent, x):
     return x
 
 
+@inner
+def unite(parent, u, v):
+    """Unite the sets of ``u`` and ``v``: hook the larger root under the smaller. Equal parents need no walk."""
+    if parent[u] == parent[v]:
+        return
+    a, b = root_of(parent, u), root_of(parent, v)
+    if a < b:
+        parent[b] = a
+    else:
+        parent[a] = b
+
+
 @kernel
-def unite(parent, src, dst):
-    """Hook the larger root of each pair under the smaller."""
-    for i in range(len(src)):
-        a, b = root_of(parent, src[i]), root_of(parent, dst[i])
-        if a < b:
-            parent[b] = a
-        else:
-            parent[a] = b
+def unite_pairs(parent, src, dst, status, wanted, n):
+    """Unite the first ``n`` pairs whose ``status`` is ``wanted`` (an empty ``status``: all of them)."""
+    for i in range(n):
+        if len(status) == 0 or status[i] == wanted:
+            unite(parent, src[i], dst[i])
 
 
 @kernel
 def compress(parent, label, n):
-    """Give each of the first ``n`` elements its root as parent and label; parents have smaller ids and come first."""
+    """Make the root of each of the first ``n`` elements its parent, and its label unless ``label`` is empty.
+
+    Returns the number of roots. Parents have smaller ids, and so come first.
+    """
+    roots = 0
     for i in range(n):
-        parent[i] = parent[parent[i]]
-        label[i] = parent[i]
+        root = parent[parent[i]]
+        parent[i] = root
+        roots += root == i
+        if len(label):
+            label[i] = root
+    return roots
 
 
 @kernel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from suricate.devices import resolve_device
 from suricate.errors import DTypeError, ParameterError, ShapeError, VertexRangeError
+from suricate.structures.frontier import Frontier
 from suricate.structures.union_find import UnionFind
 
 
@@ -74,7 +77,7 @@ def test_any_order_of_operations(data):
             case _:
                 label = data.draw(st.integers(0, n - 1))
                 members = np.flatnonzero(np.array(labels_of(sets)) == label)
-                sets.reset(members)
+                sets.detach(members)
                 pairs = [pair for pair in pairs if pair[0] not in members]
         expected = smallest_members(n, [a for a, _ in pairs], [b for _, b in pairs])
         assert labels_of(sets) == expected.tolist()
@@ -97,8 +100,35 @@ def test_trusted_arrays(device):
     sets.union(a, b, trusted=True)
     assert labels_of(sets) == [0, 1, 2, 1, 1]
     assert device.to_numpy(sets.connected(a, b, trusted=True)).all()
-    sets.reset(xp.asarray(np.array([1, 3, 4], np.uint32)), trusted=True)
+    sets.detach(xp.asarray(np.array([1, 3, 4], np.uint32)), trusted=True)
     assert labels_of(sets) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("filtered", [True, False])
+def test_arcs_with_a_status(device, filtered):
+    xp = device.xp
+    sets = UnionFind(6, device)
+    src, dst = (xp.asarray(np.array(ids, np.uint32)) for ids in ([0, 1, 4, 2], [1, 2, 5, 3]))
+    status = xp.asarray(np.array([1, 2, 1, 0], np.uint8)) if filtered else None
+    sets.union_arcs(SimpleNamespace(src=src, dst=dst, status=status, wanted=1, size=3))
+    assert labels_of(sets) == ([0, 0, 2, 3, 4, 4] if filtered else [0, 0, 0, 3, 4, 4])
+
+
+def test_a_frontier_is_detached(device):
+    sets = UnionFind(8, device)
+    sets.union([0, 1, 4, 5], [1, 2, 5, 6])
+    ids = device.xp.asarray(np.array([4, 5, 6, 0], np.uint32))
+    sets.detach(Frontier(device, ids, device.xp.full(1, 3, np.uint32)))
+    assert labels_of(sets) == [0, 0, 0, 3, 4, 5, 6, 7]
+    sets.detach(Frontier(device, ids[:0]))
+    assert sets.num_components == 6
+
+
+def test_flattening_makes_roots_parents(device):
+    sets = UnionFind(300, device)
+    sets.union(np.arange(299), np.arange(1, 300))
+    assert int(device.to_numpy(sets.flatten())[0]) == 1
+    assert device.to_numpy(sets.parent).tolist() == [0] * 300
 
 
 def test_nothing_in_it(device):
@@ -133,10 +163,10 @@ def test_bad_ids_change_nothing(device, src, dst, error, on_host):
     assert labels_of(sets) == [0, 1, 2]
 
 
-def test_reset_and_resize_check_their_arguments():
+def test_detach_and_resize_check_their_arguments():
     sets = UnionFind(3, resolve_device("cpu"))
     with pytest.raises(VertexRangeError, match="is 3,"):
-        sets.reset([3])
+        sets.detach([3])
     with pytest.raises(VertexRangeError, match="cannot shrink"):
         sets.resize(2)
 

@@ -1,0 +1,30 @@
+// Union-find over uint32_t parent[n]: a root is its own parent, every other parent has a smaller id, so that the root of a
+// set is its smallest member. Unions are asynchronous, as in Meerkat's components: many threads at once, no barrier.
+#pragma once
+#include "suricate.cuh"
+
+// The root of x. Halves the path on the way: each store replaces a parent by one of its ancestors, which stays true
+// whatever other threads do, so these stores need no atomics. Volatile, because others write meanwhile.
+__device__ __forceinline__ uint32_t root_of(volatile uint32_t* parent, uint32_t x) {
+    uint32_t p = parent[x];
+    while (p != x) {
+        const uint32_t above = parent[p];
+        if (above != p) parent[x] = above;
+        x = p;
+        p = above;
+    }
+    return x;
+}
+
+// Unite the sets of u and v; called by one thread. The larger root is hooked under the smaller by one compare-and-swap, which
+// only succeeds while it still is a root; a loser goes on from the new parent. Equal parents are seen without a walk.
+__device__ __forceinline__ void unite(uint32_t* parent, uint32_t u, uint32_t v) {
+    uint32_t a = ((volatile uint32_t*)parent)[u], b = ((volatile uint32_t*)parent)[v];
+    while (a != b) {
+        const uint32_t high = max(a, b), low = min(a, b);
+        const uint32_t seen = atomicCAS(&parent[high], high, low);
+        if (seen == high) return;
+        a = root_of(parent, seen);
+        b = root_of(parent, low);
+    }
+}
