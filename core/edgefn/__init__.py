@@ -32,6 +32,13 @@ Arrays
     One-dimensional and contiguous. An index is an integer in ``[0, len)``: it is not checked, and does not count from
     the end. An edge function only reads: it runs for many edges at once.
 
+Roles
+    ``role="edge"``: a function of an edge or of a common neighbour, which reads and returns a value.
+    ``role="vertex"``: a function that runs once per vertex ``v`` and may write at that vertex, ``array[v] = x`` or
+    ``array[v] += x``. An array that it writes can only be read at ``v``. A written value wraps to the width of the
+    array; a float does not fit an array of integers. The result is a bool, or an integer whose bits the operator gives
+    a meaning; a function that returns nothing returns False.
+
 What is there
     Conditional expressions, ``if`` / ``elif`` / ``else``, local variables, early ``return``, chained comparisons,
     ``and``, ``or``, ``not``; numbers from closures, globals and modules, which are inlined (and looked up again at

@@ -13,7 +13,7 @@ import numpy as np
 from suricate.cuda.program import c_type
 from suricate.edgefn import emit_numba
 from suricate.edgefn.names import MISSING, Name, look_up
-from suricate.edgefn.parameters import Argument, check_count, parameters_of
+from suricate.edgefn.parameters import Signature, check_count
 from suricate.edgefn.source import Source, find_source, plain_function
 from suricate.edgefn.tree import constant
 from suricate.edgefn.typed import TypedFunction
@@ -46,25 +46,28 @@ class EdgeFunction:
         self._twin = _Twin(self._source, self.result).definition()
         self._typed: dict[Any, TypedFunction] = {}
 
-    def typed(
-        self, arguments: tuple[Argument, ...], weight_dtype: np.dtype | None, leading: tuple[str, ...]
-    ) -> TypedFunction:
+    def typed(self, signature: Signature) -> TypedFunction:
         """Return this function for the given types (see ``compile_function``)."""
-        key = arguments, weight_dtype, leading
-        found = self._typed.get(key)
+        found = self._typed.get(signature)
         if found is None:
             names = self._source.parameters()
-            check_count(self._source, len(names), len(names), arguments, leading)
-            parameters = parameters_of(arguments, weight_dtype, leading)
-            declarations = [
-                f"{one.declaration(const=False)} {name}" for one, name in zip(parameters, names, strict=True)
-            ]
+            check_count(self._source, len(names), len(names), signature.arguments, signature.leading)
+            declarations = signature.declarations(names, frozenset(range(len(signature.arguments))))
+            writes = self._writes(names[len(signature.leading) :])
             found = TypedFunction(
-                self.result, arguments, leading, weight_dtype, self._numba,
-                lambda name: self._cuda(name, declarations), by_hand=True,
-            )  # fmt: skip
-            found = self._typed.setdefault(key, found)
+                self.result, signature, self._numba, lambda name: self._cuda(name, declarations), writes, by_hand=True
+            )
+            found = self._typed.setdefault(signature, found)
         return found
+
+    def _writes(self, names: list[str]) -> frozenset[int]:
+        """Return the positions of the arguments, of these names, that the twin assigns elements of."""
+        targets = (
+            part.value.id
+            for part in ast.walk(self._source.node)
+            if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store) and isinstance(part.value, ast.Name)
+        )
+        return frozenset(names.index(target) for target in targets if target in names)
 
     def _numba(self, name: str) -> str:
         twin = copy.copy(self._twin)

@@ -12,7 +12,7 @@ import numpy as np
 from suricate.edgefn import emit_cuda, emit_numba
 from suricate.edgefn.by_hand import EdgeFunction
 from suricate.edgefn.names import Name, look_up
-from suricate.edgefn.parameters import EDGE, Argument, check_count, parameters_of
+from suricate.edgefn.parameters import EDGE, Argument, Signature, check_count
 from suricate.edgefn.source import find_source, plain_function
 from suricate.edgefn.translate import translate
 from suricate.edgefn.tree import constant
@@ -26,6 +26,8 @@ def compile_function(
     *,
     weight_dtype: np.dtype | None,
     leading: tuple[str, ...] = EDGE,
+    role: str = "edge",
+    value_dtype: np.dtype | None = None,
 ) -> TypedFunction:
     """Translate ``fn`` for the given types; a repeated call costs about two microseconds.
 
@@ -34,20 +36,25 @@ def compile_function(
             an :class:`EdgeFunction`.
         arguments: what comes after the leading parameters (see :func:`argument_of`).
         weight_dtype: dtype of the weights, None if there are none.
-        leading: the leading parameters: ``"w"`` is the weight, any other name a vertex id.
+        leading: the leading parameters: ``"w"`` is the weight, ``"i"`` and ``"step"`` are int64, ``"value"`` has
+            ``value_dtype``, any other name is a vertex id.
+        role: ``"edge"``: it reads and returns a value. ``"vertex"``: it may write ``array[v]`` and returns a bool or an
+            integer, False if it returns nothing.
+        value_dtype: dtype of the leading parameter ``"value"``.
 
     Raises:
         EdgeFunctionError: ``fn`` cannot be translated; the message has file, line and the reason.
     """
     if isinstance(fn, EdgeFunction):
-        return fn.typed(arguments, weight_dtype, leading)
+        return fn.typed(Signature(arguments, weight_dtype, leading, role, value_dtype))
     function = plain_function(fn)
-    key = (id(function.__code__), arguments, weight_dtype, leading)
+    signature = Signature(arguments, weight_dtype, leading, role, value_dtype)
+    key = (id(function.__code__), signature)
     entry = _COMPILED.get(key) or _COMPILED.setdefault(key, _Entry(function.__code__))
     found = entry.variant(function)
     if found is None:
         with _LOCK:
-            found = entry.variant(function) or entry.add(function, arguments, weight_dtype, leading)
+            found = entry.variant(function) or entry.add(function, signature)
     return found
 
 
@@ -64,15 +71,9 @@ class _Entry:
         found = self._variants.get(_values(function, self._names))
         return None if found is None else found[0]
 
-    def add(
-        self,
-        function: FunctionType,
-        arguments: tuple[Argument, ...],
-        weight_dtype: np.dtype | None,
-        leading: tuple[str, ...],
-    ) -> TypedFunction:
+    def add(self, function: FunctionType, signature: Signature) -> TypedFunction:
         """Translate ``function``; under ``_LOCK``, since it changes the names that keys are made of."""
-        found, used = _translated(function, arguments, weight_dtype, leading)
+        found, used = _translated(function, signature)
         if not used <= set(self._names):
             self._names = tuple(dict.fromkeys((*self._names, *used)))
             self._variants = {}
@@ -95,19 +96,13 @@ def _values(function: FunctionType, names: tuple[Name, ...]) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _translated(
-    function: FunctionType,
-    arguments: tuple[Argument, ...],
-    weight_dtype: np.dtype | None,
-    leading: tuple[str, ...],
-) -> tuple[TypedFunction, set[Name]]:
+def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunction, set[Name]]:
     """Return the translation of ``function``, and the names from outside that it relies on."""
     source = find_source(function)
     names = source.parameters()
     defaults = function.__defaults__ or ()
-    check_count(source, len(names) - len(defaults), len(names), arguments, leading)
-    parameters = parameters_of(arguments, weight_dtype, leading)
-    labels = [*leading, *(f"a{i}" for i in range(len(arguments)))]
+    check_count(source, len(names) - len(defaults), len(names), signature.arguments, signature.leading)
+    parameters, labels = signature.parameters, signature.labels
     bindings = {
         name: parameter.binding(label) for name, parameter, label in zip(names, parameters, labels, strict=False)
     }
@@ -118,14 +113,13 @@ def _translated(
             source.fail(source.node, f"the default value of {name} is not a number")
         bindings[name] = number
         used.add(Name(None, i))
-    tree = translate(source, bindings)
-    declarations = [f"{one.declaration(const=True)} {label}" for one, label in zip(parameters, labels, strict=True)]
+    tree = translate(source, bindings, signature.role)
+    declarations = signature.declarations(labels, tree.writes)
     typed = TypedFunction(
-        np.dtype(storage(tree.result)),
-        arguments,
-        leading,
-        weight_dtype,
+        None if tree.result is None else np.dtype(storage(tree.result)),
+        signature,
         lambda name: emit_numba.numba_source(tree, labels, name),
         lambda name: emit_cuda.cuda_source(tree, declarations, name),
+        tree.writes,
     )
     return typed, used | tree.names

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cuda.program import c_type
-from suricate.edgefn.tree import INFIX, Assign, Node, Return, Statement, Tree
+from suricate.edgefn.tree import INFIX, Assign, Node, Return, Statement, Store, Tree
 from suricate.edgefn.types import BOOL, is_float, storage
 
 _WRAPPING = ("add", "sub", "mul", "neg")  # on integers
@@ -20,10 +20,11 @@ _C_NAMES = {
 
 def cuda_source(tree: Tree, parameters: list[str], name: str) -> str:
     """Return the device function ``name`` with the declared ``parameters``."""
+    result = "void" if tree.result is None else c_type(storage(tree.result))
     return "\n".join(
         [
             '#include "edgefn.cuh"',
-            f"__device__ __forceinline__ {c_type(storage(tree.result))} {name}({', '.join(parameters)}) {{",
+            f"__device__ __forceinline__ {result} {name}({', '.join(parameters)}) {{",
             *(f"    {c_type(storage(kind))} x{local};" for local, kind in enumerate(tree.locals)),
             *_cuda_block(tree.statements, "    "),
             "}",
@@ -38,8 +39,11 @@ def _cuda_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
         match statement:
             case Assign(local, value):
                 lines.append(f"{indent}x{local} = {_cuda(value)};")
+            case Store(array, index, value):
+                target = f"a{array.position}[{_index(index)}]"
+                lines.append(f"{indent}{target} = ({c_type(array.dtype)})({_cuda(value)});")
             case Return(value):
-                lines.append(f"{indent}return {_cuda(value)};")
+                lines.append(f"{indent}return{'' if value is None else ' ' + _cuda(value)};")
             case _:
                 lines.append(f"{indent}if ({_cuda(statement.test)}) {{")
                 lines += _cuda_block(statement.body, indent + "    ")
@@ -75,9 +79,7 @@ def _cuda(node: Node) -> str:
         case "local":
             return f"x{value}"
         case "load":
-            index = node.args[0]
-            at = index.value if index.op == "parameter" else _cuda(index)
-            return f"({c_type(storage(kind))})(a{value.position}[{at}])"
+            return f"({c_type(storage(kind))})(a{value.position}[{_index(node.args[0])}])"
     args = [_cuda(arg) for arg in node.args]
     a, b = args[0], args[-1]
     operands = node.args[0].type
@@ -119,3 +121,8 @@ def _cuda(node: Node) -> str:
     if op in INFIX:
         return f"({a} {INFIX[op]} {b})"
     return f"{_C_NAMES.get(op, op)}{'f' if kind == 'float32' else ''}({', '.join(args)})"
+
+
+def _index(index: Node) -> str:
+    """Return an index; a vertex id keeps its 32 bits."""
+    return index.value if index.op == "parameter" else _cuda(index)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from suricate.edgefn.tree import INFIX, Assign, Node, Return, Statement, Tree
+from suricate.edgefn.tree import INFIX, Assign, Node, Return, Statement, Store, Tree
 from suricate.edgefn.types import BOOL, is_float, storage
 
 
@@ -22,8 +22,10 @@ def _numba_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
         match statement:
             case Assign(local, value):
                 lines.append(f"{indent}x{local} = {_numba(value)}")
+            case Store(array, index, value):
+                lines.append(f"{indent}a{array.position}[{_index(index)}] = {_numba(value)}")
             case Return(value):
-                lines.append(f"{indent}return {_numba(value)}")
+                lines.append(f"{indent}return{'' if value is None else ' ' + _numba(value)}")
             case _:
                 lines.append(f"{indent}if {_numba(statement.test)}:")
                 lines += _numba_block(statement.body, indent + "    ")
@@ -57,9 +59,7 @@ def _numba(node: Node) -> str:
         case "local":
             return f"x{value}"
         case "load":
-            index = node.args[0]
-            at = index.value if index.op == "parameter" else _numba(index)  # an unsigned index has no sign to test
-            return _numba_cast(kind, f"a{value.position}[{at}]")
+            return _numba_cast(kind, f"a{value.position}[{_index(node.args[0])}]")
     args = [_numba(arg) for arg in node.args]
     a, b = args[0], args[-1]
     match op:
@@ -98,6 +98,11 @@ def _numba(node: Node) -> str:
     if op in INFIX:
         return f"({a} {INFIX[op]} {b})"
     return f"np.{op}({', '.join(args)})"
+
+
+def _index(index: Node) -> str:
+    """Return an index; a vertex id stays unsigned, so that no sign is tested."""
+    return index.value if index.op == "parameter" else _numba(index)
 
 
 def _numba_floor(op: str, kind: str, a: str, b: str, divisor: Node) -> str:

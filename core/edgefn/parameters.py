@@ -11,19 +11,56 @@ from suricate.cuda.program import C_TYPES, c_type
 from suricate.edgefn.source import Source
 from suricate.edgefn.tree import ArrayRef, Node, constant
 from suricate.edgefn.types import INT, type_of
-from suricate.errors import DTypeError, ShapeError
+from suricate.errors import DTypeError, ParameterError, ShapeError
 
 EDGE = ("u", "v", "w")  #: leading parameters of an edge function; a vertex predicate has ("v",)
+ROLES = ("edge", "vertex", "effect")  #: what a function may do besides reading: see ``suricate.edgefn``
+_COUNTS = ("i", "step")  # leading parameters that are int64
 
 
 class Argument(NamedTuple):
-    """What is known of an argument: ``kind`` is ``"array"`` or ``"scalar"``.
+    """What is known of an argument of a call, or of a leading parameter.
 
-    ``dtype`` is that of the array; for a scalar the one it is passed as: bool, int64, uint64, float32 or float64.
+    Attributes:
+        kind: ``"array"`` or ``"scalar"`` (a number); of leading parameters ``"vertex"``, ``"weight"``, ``"count"`` or
+            ``"value"``.
+        dtype: that of the array; for a scalar the one it is passed as: bool, int64, uint64, float32 or float64. The
+            weight of an unweighted graph has none.
     """
 
     kind: str
-    dtype: np.dtype
+    dtype: np.dtype | None
+
+    @property
+    def kernel_type(self) -> str:
+        """C++ type of the kernel parameter."""
+        return self.device_type(written=True)
+
+    def device_type(self, *, written: bool) -> str:
+        """Return the C++ type of the parameter of the device function, which writes to it or only reads it."""
+        if self.kind == "array":
+            return f"{'' if written else 'const '}{c_type(self.dtype)}*"
+        return c_type(self.dtype or np.int32)
+
+    def packed(self, value: Any) -> Any:
+        """Return what a launch passes for ``value``."""
+        assert self.dtype is not None
+        return self.dtype.type(value) if self.kind == "scalar" else value
+
+    def numba_value(self, value: Any) -> Any:
+        """Return what a Numba loop is passed for ``value``."""
+        return self.packed(value)
+
+    def binding(self, label: str) -> Node | ArrayRef:
+        """Return what it stands for inside the function; ``label`` is its name in the generated code."""
+        if self.dtype is None:
+            return Node("const", INT, value=1)
+        if self.kind == "array":
+            return ArrayRef(int(label[1:]), self.dtype)
+        return Node("parameter", type_of(self.dtype, scalar=self.kind == "scalar"), value=label)
+
+    def __str__(self) -> str:
+        return f"{self.dtype} {'number' if self.kind == 'scalar' else self.kind}"
 
 
 _ARRAYS = {np.dtype(name): Argument("array", np.dtype(name)) for name in C_TYPES}
@@ -37,7 +74,7 @@ _SCALARS = {
 
 
 def argument_of(value: Any) -> Argument:
-    """Return the :class:`Argument` that describes ``value``; pass scalars to kernels as ``argument.dtype.type(value)``.
+    """Return the :class:`Argument` that describes ``value``.
 
     Raises:
         DTypeError, ShapeError: ``value`` cannot be an argument of an edge function.
@@ -68,33 +105,45 @@ def _scalar_of(value: Any) -> Argument:
     return Argument("scalar", np.dtype({"int": "int64", "float": "float64"}.get(number.type, number.type)))
 
 
-class Parameter(NamedTuple):
-    """A parameter: ``kind`` is vertex, weight, array or scalar; the weight of an unweighted graph has no dtype."""
+class Signature(NamedTuple):
+    """The types a function is translated for: see ``compile_function``."""
 
-    kind: str
-    dtype: np.dtype | None
+    arguments: tuple[Argument, ...]
+    weight_dtype: np.dtype | None
+    leading: tuple[str, ...] = EDGE
+    role: str = "edge"
+    value_dtype: np.dtype | None = None
 
-    def declaration(self, *, const: bool) -> str:
-        """Return its C++ type."""
-        if self.kind == "array":
-            return f"{'const ' if const else ''}{c_type(self.dtype)}*"
-        return c_type(self.dtype or np.int32)
+    @property
+    def parameters(self) -> list[Argument]:
+        """All parameters: the leading ones, then the arguments."""
+        leading = (_leading(name, self.weight_dtype, self.value_dtype) for name in self.leading)
+        return [*leading, *self.arguments]
 
-    def binding(self, label: str) -> Node | ArrayRef:
-        """Return what it stands for inside the function; ``label`` is its name in the generated code."""
-        if self.dtype is None:
-            return Node("const", INT, value=1)
-        if self.kind == "array":
-            return ArrayRef(int(label[1:]), self.dtype)
-        return Node("parameter", type_of(self.dtype, scalar=self.kind == "scalar"), value=label)
+    @property
+    def labels(self) -> list[str]:
+        """The names of the parameters in generated code."""
+        return [*self.leading, *(f"a{i}" for i in range(len(self.arguments)))]
+
+    def declarations(self, labels: list[str], writes: frozenset[int]) -> list[str]:
+        """Return the C++ declarations of the parameters, of which the arguments at ``writes`` are written to."""
+        first = len(self.leading)
+        return [
+            f"{parameter.device_type(written=i - first in writes)} {label}"
+            for i, (parameter, label) in enumerate(zip(self.parameters, labels, strict=True))
+        ]
 
 
-def parameters_of(
-    arguments: tuple[Argument, ...], weight_dtype: np.dtype | None, leading: tuple[str, ...]
-) -> list[Parameter]:
-    """Return all parameters: the leading ones (``"w"`` is the weight, any other name a vertex), then the arguments."""
-    vertex, weight = Parameter("vertex", np.dtype(np.uint32)), Parameter("weight", weight_dtype)
-    return [*(weight if name == "w" else vertex for name in leading), *(Parameter(*argument) for argument in arguments)]
+def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | None) -> Argument:
+    if name == "w":
+        return Argument("weight", weight_dtype)
+    if name in _COUNTS:
+        return Argument("count", np.dtype(np.int64))
+    if name != "value":
+        return Argument("vertex", np.dtype(np.uint32))
+    if value_dtype is None:
+        raise ParameterError("a function with the leading parameter 'value' needs value_dtype")
+    return Argument("value", value_dtype)
 
 
 def check_count(
@@ -103,9 +152,8 @@ def check_count(
     """Raise unless a function of ``least`` to ``most`` parameters takes the leading ones and ``arguments``."""
     if least <= len(leading) + len(arguments) <= most:
         return
-    described = [f"{dtype} array" if kind == "array" else f"{dtype} number" for kind, dtype in arguments]
     source.fail(
         source.node,
         f"the function takes {most} parameters ({', '.join(source.parameters())}), but is called with "
-        f"{len(leading) + len(arguments)}: ({', '.join((*leading, *described))})",
+        f"{len(leading) + len(arguments)}: ({', '.join((*leading, *map(str, arguments)))})",
     )

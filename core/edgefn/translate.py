@@ -1,92 +1,44 @@
-"""From the syntax tree of an edge function to its typed tree (rules: ``suricate.edgefn``)."""
+"""The statements of an edge function: from its syntax tree to its typed tree (rules: ``suricate.edgefn``)."""
 
 from __future__ import annotations
 
 import ast
-import math
-from dataclasses import dataclass, field
-from types import FunctionType, ModuleType
-from typing import Any, NoReturn
 
-import numpy as np
-
-from suricate.edgefn import functions, operations
-from suricate.edgefn.names import MISSING, Name, look_up
+from suricate.edgefn import operations
+from suricate.edgefn.expressions import OWN_VERTEX, Expressions, Flow, construct
 from suricate.edgefn.operations import Untranslatable
-from suricate.edgefn.source import Source, find_source
-from suricate.edgefn.tree import ArrayRef, Assign, If, Node, Return, Statement, Tree, constant
-from suricate.edgefn.types import BOOL, is_float, type_of
-
-MAX_DEPTH = 16  # of functions called by functions
-
-_CONSTRUCTS: dict[type[ast.AST], str] = {
-    ast.For: "a for loop", ast.While: "a while loop", ast.ListComp: "a list comprehension",
-    ast.SetComp: "a set comprehension", ast.DictComp: "a dict comprehension", ast.GeneratorExp: "a generator",
-    ast.List: "a list", ast.Tuple: "a tuple", ast.Set: "a set", ast.Dict: "a dict", ast.JoinedStr: "an f-string",
-    ast.Lambda: "a lambda", ast.FunctionDef: "a nested function", ast.ClassDef: "a class", ast.Yield: "yield",
-    ast.YieldFrom: "yield", ast.Await: "await", ast.NamedExpr: "':='", ast.Starred: "'*'", ast.Try: "try",
-    ast.With: "with", ast.Raise: "raise", ast.Assert: "assert", ast.Import: "import", ast.ImportFrom: "import",
-    ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Delete: "del", ast.Match: "match", ast.Slice: "a slice",
-    ast.Is: "'is'", ast.IsNot: "'is not'", ast.In: "'in'", ast.NotIn: "'not in'", ast.MatMult: "'@'",
-    ast.Expr: "an expression whose value is not used", ast.Break: "break", ast.Continue: "continue",
-}  # fmt: skip
+from suricate.edgefn.source import Source
+from suricate.edgefn.tree import ArrayRef, Assign, If, Node, Return, Statement, Store, Tree
+from suricate.edgefn.types import BOOL, is_float, storage, type_of
 
 
-def _construct(node: ast.AST) -> str:
-    return _CONSTRUCTS.get(type(node), type(node).__name__)
-
-
-def translate(source: Source, bindings: dict[str, Node | ArrayRef]) -> Tree:
+def translate(source: Source, bindings: dict[str, Node | ArrayRef], role: str) -> Tree:
     """Return the typed tree of ``source``, whose parameters stand for ``bindings``."""
-    translator = _Translator(source, bindings)
+    translator = _Translator(source, bindings, role)
     while True:  # the type of a local variable is the common type of all that is assigned to it
         before = dict(translator.types)
         statements = translator.function()
         if translator.types == before:
-            result = translator.types[_RESULT]
             types = tuple(translator.types[name] for name in translator.locals)
-            return Tree(statements, types, result, frozenset(translator.names))
+            writes = frozenset(translator.written)
+            return Tree(statements, types, translator.types.get(_RESULT), frozenset(translator.names), writes)
 
 
 _RESULT = "return"  # no variable can have this name
 
 
-@dataclass
-class _Scope:
-    """A function being translated: what its parameters stand for."""
+class _Translator(Expressions):
+    """Walks the statements of a function of the given role."""
 
-    source: Source
-    owner: FunctionType | None
-    bindings: dict[str, Node | ArrayRef]
-    depth: int = 0
-
-
-@dataclass
-class _Flow:
-    """What is known at a point of the function: the local variables that surely have a value."""
-
-    assigned: set[str] = field(default_factory=set)
-    returned: bool = False
-
-
-class _Translator:
-    """Walks the statements and expressions of a function; keeps its scope, its variables and the names it relies on."""
-
-    def __init__(self, source: Source, bindings: dict[str, Node | ArrayRef]) -> None:
-        self.scope = _Scope(source, None, bindings)
+    def __init__(self, source: Source, bindings: dict[str, Node | ArrayRef], role: str) -> None:
+        super().__init__(source, bindings)
+        self.role = role
         self.locals = _assigned_names(source.node)
-        self.types: dict[str, str] = {}
-        self.names: set[Name] = set()
-        self.flow = _Flow()
-
-    def fail(self, node: ast.AST, message: str) -> NoReturn:
-        self.scope.source.fail(node, message)
-
-    # statements
+        self.written: dict[int, ast.AST] = {}  # position of an argument -> where it is written
 
     def function(self) -> tuple[Statement, ...]:
         """Translate the whole function with the types known so far."""
-        self.flow = _Flow()
+        self.flow = Flow()
         node = self.scope.source.node
         copies = []
         for name in self.locals:
@@ -97,11 +49,27 @@ class _Translator:
                 copies.append(self.assign(name, value))
         statements = self.block(self.scope.source.body)
         if not self.flow.returned:
-            has_result = _RESULT in self.types
+            statements += self.fall_through(node)
+        self.check_reads()
+        if self.role == "vertex" and is_float(self.types[_RESULT]):
             self.fail(
-                node, f"the function returns no value{' on some paths' if has_result else ''}: end it with 'return ...'"
+                node,
+                f"the function returns {storage(self.types[_RESULT])}: return whether the vertex is chosen, True or "
+                "False (or an integer)",
             )
         return (*copies, *statements)
+
+    def fall_through(self, node: ast.AST) -> tuple[Statement, ...]:
+        """Return what a function does that ends without 'return'."""
+        if self.role == "vertex":
+            return (self.result(Node("const", BOOL, value=False)),)
+        has_result = _RESULT in self.types
+        self.fail(
+            node, f"the function returns no value{' on some paths' if has_result else ''}: end it with 'return ...'"
+        )
+
+    def result(self, value: Node) -> Return:
+        return Return(self.join(_RESULT, value))
 
     def block(self, body: list[ast.stmt]) -> tuple[Statement, ...]:
         statements: list[Statement] = []
@@ -116,12 +84,14 @@ class _Translator:
 
     def statement(self, node: ast.stmt) -> tuple[Statement, ...]:
         match node:
-            case ast.Return(value=None):
+            case ast.Return(value=None) if self.role == "edge":
                 self.fail(node, "return needs a value")
-            case ast.Return(value=ast.expr() as value):
-                result = self.join(_RESULT, self.expression(value))
+            case ast.Return(value=None):
                 self.flow.returned = True
-                return (Return(result),)
+                return self.fall_through(node)
+            case ast.Return(value=ast.expr() as value):
+                self.flow.returned = True
+                return (self.result(self.expression(value)),)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 return (self.assign(name, self.expression(value)),)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
@@ -129,6 +99,11 @@ class _Translator:
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
                 held = self.name(ast.copy_location(ast.Name(name, ast.Load()), target))
                 return (self.assign(name, self.arithmetic(node, op, held, self.expression(value))),)
+            case ast.Assign(targets=[ast.Subscript() as target], value=value) if self.role == "vertex":
+                return (self.store(target, self.expression(value)),)
+            case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value) if self.role == "vertex":
+                held = self.load(target)
+                return (self.store(target, self.arithmetic(node, op, held, self.expression(value))),)
             case ast.Assign(targets=[ast.Subscript(), *_]) | ast.AugAssign(target=ast.Subscript()):
                 self.fail(
                     node,
@@ -141,19 +116,19 @@ class _Translator:
                 return self.branch(node)
             case ast.Pass():
                 return ()
-        self.fail(node, f"{_construct(node)} cannot be used in an edge function")
+        self.fail(node, f"{construct(node)} cannot be used in an edge function")
 
     def branch(self, node: ast.If) -> tuple[Statement, ...]:
         test = operations.truth(self.expression(node.test))
         if test.is_const:  # decided by constants: the other side may not even be valid
             return self.block(node.body if test.value else node.orelse)
         before = self.flow.assigned
-        self.flow = _Flow(set(before))
+        self.flow = Flow(set(before))
         body, body_flow = self.block(node.body), self.flow
-        self.flow = _Flow(set(before))
+        self.flow = Flow(set(before))
         orelse, orelse_flow = self.block(node.orelse), self.flow
         open_ends = [flow.assigned for flow in (body_flow, orelse_flow) if not flow.returned]
-        self.flow = _Flow(set.intersection(*open_ends) if open_ends else before, returned=not open_ends)
+        self.flow = Flow(set.intersection(*open_ends) if open_ends else before, returned=not open_ends)
         return (If(test, body, orelse),)
 
     def assign(self, name: str, value: Node) -> Assign:
@@ -166,170 +141,29 @@ class _Translator:
         self.types[name] = kind
         return operations.convert(value, kind)
 
-    # expressions
+    # writes at the own vertex
 
-    def expression(self, node: ast.expr) -> Node:
-        try:
-            return self._expression(node)
-        except Untranslatable as error:
-            self.fail(node, str(error))
-
-    def _expression(self, node: ast.expr) -> Node:
-        match node:
-            case ast.Constant(value=value):
-                return operations.literal(value)
-            case ast.Name():
-                return self.name(node)
-            case ast.Attribute():
-                return self.outside(node)
-            case ast.Subscript():
-                return self.load(node)
-            case ast.BinOp(left=left, op=op, right=right):
-                return self.arithmetic(node, op, self.expression(left), self.expression(right))
-            case ast.UnaryOp(op=op, operand=operand):
-                return operations.unary(op, self.expression(operand))
-            case ast.Compare():
-                return self.comparison(node)
-            case ast.BoolOp():
-                return self.logic(node)
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                return self.conditional(test, body, orelse)
-            case ast.Call():
-                return self.call(node)
-        self.fail(node, f"{_construct(node)} cannot be used in an edge function")
-
-    def arithmetic(self, node: ast.AST, op: ast.operator, a: Node, b: Node) -> Node:
-        if type(op) not in operations.ARITHMETIC:
-            self.fail(node, f"{_construct(op)} cannot be used in an edge function")
-        return operations.arithmetic(op, a, b)
-
-    def comparison(self, node: ast.Compare) -> Node:
-        operands = [self.expression(operand) for operand in (node.left, *node.comparators)]
-        parts = []
-        for op, a, b in zip(node.ops, operands, operands[1:], strict=False):
-            if type(op) not in operations.COMPARISONS:
-                self.fail(node, f"{_construct(op)} cannot be used in an edge function")
-            parts.append(operations.comparison(op, a, b))
-        return operations.chain("both", parts)
-
-    def logic(self, node: ast.BoolOp) -> Node:
-        is_and = isinstance(node.op, ast.And)
-        values = []
-        for operand in node.values:
-            value = self.expression(operand)
-            values.append(value)
-            if value.is_const and bool(value.value) != is_and:
-                break  # decided: the operands after it are never looked at
-        return operations.logic(is_and, values)
-
-    def conditional(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Node:
-        decision = operations.truth(self.expression(test))
-        if decision.is_const:
-            return self.expression(body if decision.value else orelse)
-        return operations.choose(decision, self.expression(body), self.expression(orelse))
-
-    def load(self, node: ast.Subscript) -> Node:
-        array = self.array(node.value)
-        if array is None:
-            self.fail(node, "only an array that is a parameter can be indexed")
-        if isinstance(node.slice, ast.Tuple | ast.Slice):
-            self.fail(node, "an array takes one integer as its index")
-        index = self.expression(node.slice)
-        if index.type == BOOL or is_float(index.type):
-            self.fail(node, f"an index must be an integer, not {index.type}")
-        if index.is_const and index.value < 0:
-            self.fail(node, "a negative index does not count from the end in an edge function")
-        return Node("load", type_of(array.dtype), (index,), array)
-
-    # names
-
-    def name(self, node: ast.Name) -> Node:
-        name = node.id
-        if self.scope.depth == 0 and name in self.locals:
-            if name not in self.flow.assigned:
-                self.fail(node, f"{name} may have no value here")
-            return Node("local", self.types[name], value=self.locals.index(name))
-        bound = self.scope.bindings.get(name)
-        if isinstance(bound, ArrayRef):
-            self.fail(node, f"{name} is an array: only an element can be used here, {name}[v] for instance")
-        return bound if bound is not None else self.outside(node)
-
-    def array(self, node: ast.expr) -> ArrayRef | None:
-        """Return the array that ``node`` names, or None."""
-        bound = self.scope.bindings.get(node.id) if isinstance(node, ast.Name) else None
-        return bound if isinstance(bound, ArrayRef) else None
-
-    def outside(self, node: ast.expr) -> Node:
-        """Return the number that a name from outside stands for."""
-        value = self.resolve(node)
-        found = constant(value)
-        if found is None:
-            kind = f"an integer beyond 64 bits ({value})" if isinstance(value, int) else f"a {type(value).__name__}"
+    def store(self, target: ast.Subscript, value: Node) -> Store:
+        """Return the statement that writes ``value`` to ``target``."""
+        place = self.load(target)
+        array, index = place.value, place.args[0]
+        if index != OWN_VERTEX:
+            self.fail(target, f"only the own vertex can be written: {ast.unparse(target.value)}[v] = ...")
+        self.written.setdefault(array.position, target)
+        kind = type_of(array.dtype)
+        if is_float(value.type) and not is_float(kind):
             self.fail(
-                node,
-                f"{ast.unparse(node)} is {kind}, only numbers can be used: pass an array as an argument (args=...)",
+                target,
+                f"the array has dtype {array.dtype}, the value is {storage(value.type)}: use a float array, or write "
+                "int(...)",
             )
-        return found
+        return Store(array, index, operations.truth(value) if kind == BOOL else value)
 
-    def resolve(self, node: ast.expr) -> Any:
-        """Return the Python object that a name or a dotted name stands for, and remember that we rely on it."""
-        path: list[str] = []
-        inner = node
-        while isinstance(inner, ast.Attribute):
-            path.insert(0, inner.attr)
-            inner = inner.value
-        if not isinstance(inner, ast.Name) or inner.id in self.scope.bindings:
-            self.fail(
-                node, f"{ast.unparse(node)}: only names from outside the function and attributes of modules can be used"
-            )
-        function = self.scope.source.function
-        for length in range(len(path) + 1):
-            key = Name(self.scope.owner, inner.id, tuple(path[:length]))
-            value = look_up(function, key)
-            if value is MISSING:
-                self.fail(node, f"{'.'.join((inner.id, *key.path))} is not defined")
-            if length < len(path) and not isinstance(value, ModuleType):
-                self.fail(node, f"{ast.unparse(node)}: an attribute can only be used if it is one of a module")
-        # what NumPy and math hold does not change: it is enough that the name still means the module
-        module = look_up(function, Name(self.scope.owner, inner.id))
-        key = key._replace(path=()) if module is np or module is math else key
-        self.names.add(key)
-        return value
-
-    # calls
-
-    def call(self, node: ast.Call) -> Node:
-        function = self.resolve(node.func)
-        if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-            self.fail(node, "a call takes plain positional arguments")
-        if not functions.is_known(function):
-            if isinstance(function, FunctionType):
-                return self.inline(node, function)
-            self.fail(node, f"{ast.unparse(node.func)} cannot be called in an edge function")
-        args = tuple(self.expression(argument) for argument in node.args)
-        result = functions.call(function, args)
-        if result is None:
-            self.fail(node, f"{ast.unparse(node.func)} cannot be called with {len(args)} argument(s)")
-        return result
-
-    def inline(self, node: ast.Call, function: FunctionType) -> Node:
-        """Translate a call of another Python function that is a single ``return``, in place."""
-        source = find_source(function)
-        parameters = source.parameters()
-        if len(parameters) != len(node.args):
-            self.fail(node, f"{function.__name__} takes {len(parameters)} arguments, not {len(node.args)}")
-        if self.scope.depth >= MAX_DEPTH:
-            self.fail(node, "the calls are nested too deeply (a function that calls itself cannot be translated)")
-        bound = [self.array(argument) or self.expression(argument) for argument in node.args]
-        match source.body:
-            case [ast.Return(value=ast.expr() as body)]:
-                outer = self.scope
-                bindings: dict[str, Node | ArrayRef] = dict(zip(parameters, bound, strict=True))
-                self.scope = _Scope(source, function, bindings, outer.depth + 1)
-                result = self.expression(body)
-                self.scope = outer
-                return result
-        self.fail(node, f"{function.__name__} cannot be called here: only functions that are a single 'return ...' can")
+    def check_reads(self) -> None:
+        """Raise if an array that is written is also read at another vertex, which may be written at the same time."""
+        for position, node in self.read_elsewhere.items():
+            if position in self.written:
+                self.fail(node, "an array that the function writes can only be read at the own vertex, array[v]")
 
 
 def _assigned_names(node: ast.AST) -> tuple[str, ...]:

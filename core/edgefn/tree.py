@@ -35,10 +35,19 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
-    """Return a value."""
+class Store:
+    """Write a value to an element of an array argument."""
 
+    array: ArrayRef
+    index: Node
     value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Return a value, or nothing."""
+
+    value: Node | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,7 @@ class If:
     orelse: tuple[Statement, ...]
 
 
-Statement = Assign | Return | If
+Statement = Assign | Store | Return | If
 
 
 class ArrayRef(NamedTuple):
@@ -62,12 +71,21 @@ class ArrayRef(NamedTuple):
 
 @dataclass(frozen=True)
 class Tree:
-    """A translated function: statements, types of its local variables and of its result, the names it relies on."""
+    """A translated function.
+
+    Attributes:
+        statements: what it does.
+        locals: types of its local variables.
+        result: type of its value, None if it returns nothing.
+        names: what it takes from outside.
+        writes: positions of the arguments that it writes to.
+    """
 
     statements: tuple[Statement, ...]
     locals: tuple[str, ...]
-    result: str
+    result: str | None
     names: frozenset[Name]
+    writes: frozenset[int]
 
 
 #: operations that are an infix operator in Python and in C++ alike

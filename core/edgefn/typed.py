@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from suricate.edgefn.parameters import Argument
+from suricate.edgefn.parameters import Argument, Signature
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,26 +18,57 @@ class TypedFunction:
 
     Attributes:
         result: dtype of the value (bool, int64, uint64, float32 or float64), or None if there is none.
-        arguments: what comes after the leading parameters.
-        leading: names of the leading parameters.
-        weight_dtype: dtype of the weights, None if there are none.
+        signature: the types it is translated for.
+        writes: positions of the :attr:`arguments` that it writes to.
         by_hand: whether it is an :class:`EdgeFunction`, whose Numba twin may allocate; what is translated does not.
     """
 
     result: np.dtype | None
-    arguments: tuple[Argument, ...]
-    leading: tuple[str, ...]
-    weight_dtype: np.dtype | None
+    signature: Signature
     _write_numba: Callable[[str], str] = field(repr=False)
     _write_cuda: Callable[[str], str] = field(repr=False)
+    writes: frozenset[int] = frozenset()
     by_hand: bool = False
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What comes after the leading parameters."""
+        return self.signature.arguments
+
+    @property
+    def leading(self) -> tuple[str, ...]:
+        """Names of the leading parameters."""
+        return self.signature.leading
+
+    @property
+    def weight_dtype(self) -> np.dtype | None:
+        """Dtype of the weights, None if there are none."""
+        return self.signature.weight_dtype
+
+    @property
+    def role(self) -> str:
+        """What it may do besides reading: see ``suricate.edgefn``."""
+        return self.signature.role
+
+    @cached_property
+    def macros(self) -> dict[str, str]:
+        """The macros by which kernels declare and pass the arguments.
+
+        ``PARAMS``: parameters of a kernel; ``FORMALS``: those of a device function; ``ARGS``: the arguments, in both;
+        ``LOCALS``: declarations at the start of a kernel; ``FINISH``: statements at its end, run by all threads.
+        """
+        numbered = list(enumerate(self.arguments))
+        declared = "".join(f", {argument.kernel_type} a{i}" for i, argument in numbered)
+        passed = "".join(f", a{i}" for i, _ in numbered)
+        return {"PARAMS": declared, "FORMALS": declared, "ARGS": passed, "LOCALS": "", "FINISH": ""}
 
     @cached_property
     def key(self) -> str:
         """Hex digest of all that matters to a compiled kernel; the same in every process."""
         weight = "" if self.weight_dtype is None else self.weight_dtype.name
-        arguments = " ".join(f"{kind}:{dtype.name}" for kind, dtype in self.arguments)
-        parts = (self.numba_source("f"), self.cuda_source("f"), str(self.result), weight, arguments, *self.leading)
+        arguments = " ".join(map(str, self.arguments))
+        types = (str(self.result), weight, arguments, *self.leading)
+        parts = (self.numba_source("f"), self.cuda_source("f"), *types)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
     def numba_source(self, name: str) -> str:

@@ -77,7 +77,7 @@ def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tup
         if argument.kind == "array":
             _argument_array(graph, value, len(values))
         else:
-            value = argument.dtype.type(value)
+            value = argument.packed(value)
         arguments.append(argument)
         values.append(value)
     function = compile_function(fn, tuple(arguments), weight_dtype=graph.weight_dtype, leading=leading)

@@ -17,7 +17,8 @@ import pytest
 import suricate.cuda.program
 from suricate.cuda.program import Program
 from suricate.devices import resolve_device
-from suricate.edgefn import TypedFunction, argument_of, compile_function
+from suricate.edgefn import Argument, TypedFunction, argument_of, compile_function
+from suricate.testing.nvrtc import compile_program, no_nvrtc
 
 GXX = shutil.which("g++")
 needs_gxx = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
@@ -73,45 +74,35 @@ static double __longlong_as_double(long long bits) { double x; memcpy(&x, &bits,
 
 
 def in_cxx(typed: TypedFunction, folder: Path):
-    """Compile the CUDA source with g++; return a function of ``(u, v, w, *args)``."""
+    """Compile the CUDA source with g++; return a function of the leading parameters and the arguments."""
     source, library = folder / f"{typed.key}.cpp", folder / f"{typed.key}.so"
-    result = suricate.cuda.program.c_type(typed.result)
-    arguments = [
-        ctypes.c_void_p if kind == "array" else np.ctypeslib.as_ctypes_type(dtype) for kind, dtype in typed.arguments
-    ]
-    weight = suricate.cuda.program.c_type(typed.weight_dtype or np.int32)
-    outer = ["unsigned int u, unsigned int v", f"{weight} w"]
-    for i, (kind, dtype) in enumerate(typed.arguments):
-        outer.append(f"{suricate.cuda.program.c_type(dtype)}{'*' if kind == 'array' else ''} a{i}")
-    inner = ", ".join(["u", "v", "w", *(f"a{i}" for i in range(len(arguments)))])
-    entry = f'extern "C" void entry({", ".join(outer)}, {result}* out) {{ *out = translated({inner}); }}'
+    parameters, labels = typed.signature.parameters, typed.signature.labels
+    result = suricate.cuda.program.c_type(typed.result or np.int32)
+    outer = ", ".join(f"{one.kernel_type} {label}" for one, label in zip(parameters, labels, strict=True))
+    run = f"translated({', '.join(labels)});"
+    run = run if typed.result is None else f"*out = {run}"
+    entry = f'extern "C" void entry({outer}, {result}* out) {{ {run} }}'
     source.write_text(f"{SHIM}\n{typed.cuda_source('translated')}\n{entry}\n")
     include = Path(suricate.cuda.__file__).parent
     # -fwrapv is not given: signed overflow must not be left to the compiler
-    command = [
-        GXX,
-        "-O1",
-        "-std=c++17",
-        "-shared",
-        "-fPIC",
-        "-ffp-contract=off",
-        f"-I{include}",
-        str(source),
-        "-o",
-        str(library),
-    ]
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    flags = ["-O1", "-std=c++17", "-shared", "-fPIC", "-ffp-contract=off", f"-I{include}"]
+    subprocess.run([GXX, *flags, str(source), "-o", str(library)], check=True, capture_output=True, text=True)
     function = ctypes.CDLL(str(library)).entry
-    weight_type = np.ctypeslib.as_ctypes_type(typed.weight_dtype or np.dtype(np.int32))
-    function.argtypes = [ctypes.c_uint32, ctypes.c_uint32, weight_type, *arguments, ctypes.c_void_p]
+    function.argtypes = [*map(_ctype, parameters), ctypes.c_void_p]
 
-    def call(u, v, w, *args):
-        out = np.zeros(1, typed.result)
-        passed = [arg.ctypes.data if isinstance(arg, np.ndarray) else arg for arg in args]
-        function(int(u), int(v), w.item(), *passed, out.ctypes.data)
+    def call(*args):
+        out = np.zeros(1, typed.result or np.int32)
+        passed = [arg.ctypes.data if isinstance(arg, np.ndarray) else np.asarray(arg).item() for arg in args]
+        function(*passed, out.ctypes.data)
         return out[0]
 
     return call
+
+
+def _ctype(parameter: Argument):
+    if parameter.kind == "array":
+        return ctypes.c_void_p
+    return np.ctypeslib.as_ctypes_type(parameter.dtype or np.dtype(np.int32))
 
 
 def widened(value):
@@ -170,17 +161,13 @@ def one_by_one(translate):
 
 def probe(typed: TypedFunction) -> Program:
     """Return a program whose kernel evaluates ``typed`` for many edges."""
-    declared = "".join(
-        f", {suricate.cuda.program.c_type(dtype)}{'*' if kind == 'array' else ''} a{i}"
-        for i, (kind, dtype) in enumerate(typed.arguments)
-    )
-    passed = "".join(f", a{i}" for i in range(len(typed.arguments)))
+    macros = typed.macros
     names = f"""typedef {suricate.cuda.program.c_type(typed.weight_dtype or np.int32)} weight_t;
 typedef {suricate.cuda.program.c_type(typed.result)} result_t;"""
     return Program(
         Path(__file__).with_name("edgefn_probe.cu"),
         prelude=f"{names}\n{typed.cuda_source('translated')}",
-        defines=(("PARAMETERS", declared), ("VALUES", passed)),
+        defines=(("PARAMETERS", macros["PARAMS"]), ("VALUES", macros["ARGS"])),
     )
 
 
@@ -195,3 +182,16 @@ def on_gpu(typed, u, v, w, args):
     edges = [xp.asarray(part) for part in (u, v, w)]
     probe(typed).kernel("probe")((1,), (256,), (*edges, out, np.int64(len(u)), *passed))
     return out.get()
+
+
+def compile_role(typed: TypedFunction, arch: str = "compute_80") -> None:
+    """Compile the CUDA source in a kernel with the macros of ``typed``, without a GPU."""
+    leading = [
+        f"{one.kernel_type} {name}" for one, name in zip(typed.signature.parameters, typed.leading, strict=False)
+    ]
+    macros = {**typed.macros, "LEADING": ", ".join(leading), "GIVEN": ", ".join(typed.leading)}
+    source = Path(__file__).with_name("edgefn_role.cu")
+    compile_program(Program(source, typed.cuda_source("translated"), tuple(macros.items())), arch)
+
+
+needs_nvrtc = pytest.mark.skipif(bool(no_nvrtc()), reason=str(no_nvrtc()))

@@ -1,0 +1,245 @@
+"""The expressions of an edge function: from the syntax tree to typed nodes (rules: ``suricate.edgefn``)."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from suricate.edgefn import functions, operations
+from suricate.edgefn.names import MISSING, Name, look_up
+from suricate.edgefn.operations import Untranslatable
+from suricate.edgefn.source import Source, find_source
+from suricate.edgefn.tree import ArrayRef, Node, constant
+from suricate.edgefn.types import BOOL, is_float, type_of
+
+OWN_VERTEX = Node("parameter", "int64", value="v")  #: the parameter ``v``
+MAX_DEPTH = 16  # of functions called by functions
+
+_CONSTRUCTS: dict[type[ast.AST], str] = {
+    ast.For: "a for loop", ast.While: "a while loop", ast.ListComp: "a list comprehension",
+    ast.SetComp: "a set comprehension", ast.DictComp: "a dict comprehension", ast.GeneratorExp: "a generator",
+    ast.List: "a list", ast.Tuple: "a tuple", ast.Set: "a set", ast.Dict: "a dict", ast.JoinedStr: "an f-string",
+    ast.Lambda: "a lambda", ast.FunctionDef: "a nested function", ast.ClassDef: "a class", ast.Yield: "yield",
+    ast.YieldFrom: "yield", ast.Await: "await", ast.NamedExpr: "':='", ast.Starred: "'*'", ast.Try: "try",
+    ast.With: "with", ast.Raise: "raise", ast.Assert: "assert", ast.Import: "import", ast.ImportFrom: "import",
+    ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Delete: "del", ast.Match: "match", ast.Slice: "a slice",
+    ast.Is: "'is'", ast.IsNot: "'is not'", ast.In: "'in'", ast.NotIn: "'not in'", ast.MatMult: "'@'",
+    ast.Expr: "an expression whose value is not used", ast.Break: "break", ast.Continue: "continue",
+}  # fmt: skip
+
+
+def construct(node: ast.AST) -> str:
+    """Return how an error calls this part of Python."""
+    return _CONSTRUCTS.get(type(node), type(node).__name__)
+
+
+@dataclass
+class Scope:
+    """A function being translated: what its parameters stand for."""
+
+    source: Source
+    owner: FunctionType | None
+    bindings: dict[str, Node | ArrayRef]
+    depth: int = 0
+
+
+@dataclass
+class Flow:
+    """What is known at a point of the function: the local variables that surely have a value."""
+
+    assigned: set[str] = field(default_factory=set)
+    returned: bool = False
+
+
+class Expressions:
+    """Translates the expressions of a function; keeps its scope, its variables and the names it relies on."""
+
+    def __init__(self, source: Source, bindings: dict[str, Node | ArrayRef]) -> None:
+        self.scope = Scope(source, None, bindings)
+        self.locals: tuple[str, ...] = ()
+        self.types: dict[str, str] = {}
+        self.names: set[Name] = set()
+        self.flow = Flow()
+        self.read_elsewhere: dict[int, ast.AST] = {}  # position of an array -> where it is read, not at the own vertex
+
+    def fail(self, node: ast.AST, message: str) -> NoReturn:
+        """Raise ``EdgeFunctionError`` at ``node``."""
+        self.scope.source.fail(node, message)
+
+    def expression(self, node: ast.expr) -> Node:
+        """Return the typed node of an expression."""
+        try:
+            return self._expression(node)
+        except Untranslatable as error:
+            self.fail(node, str(error))
+
+    def _expression(self, node: ast.expr) -> Node:
+        match node:
+            case ast.Constant(value=value):
+                return operations.literal(value)
+            case ast.Name():
+                return self.name(node)
+            case ast.Attribute():
+                return self.outside(node)
+            case ast.Subscript():
+                return self.load(node)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.arithmetic(node, op, self.expression(left), self.expression(right))
+            case ast.UnaryOp(op=op, operand=operand):
+                return operations.unary(op, self.expression(operand))
+            case ast.Compare():
+                return self.comparison(node)
+            case ast.BoolOp():
+                return self.logic(node)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return self.conditional(test, body, orelse)
+            case ast.Call():
+                return self.call(node)
+        self.fail(node, f"{construct(node)} cannot be used in an edge function")
+
+    def arithmetic(self, node: ast.AST, op: ast.operator, a: Node, b: Node) -> Node:
+        """Return the node of a binary operator."""
+        if type(op) not in operations.ARITHMETIC:
+            self.fail(node, f"{construct(op)} cannot be used in an edge function")
+        return operations.arithmetic(op, a, b)
+
+    def comparison(self, node: ast.Compare) -> Node:
+        """Return the node of a comparison, chained or not."""
+        operands = [self.expression(operand) for operand in (node.left, *node.comparators)]
+        parts = []
+        for op, a, b in zip(node.ops, operands, operands[1:], strict=False):
+            if type(op) not in operations.COMPARISONS:
+                self.fail(node, f"{construct(op)} cannot be used in an edge function")
+            parts.append(operations.comparison(op, a, b))
+        return operations.chain("both", parts)
+
+    def logic(self, node: ast.BoolOp) -> Node:
+        """Return the node of ``and`` or ``or``."""
+        is_and = isinstance(node.op, ast.And)
+        values = []
+        for operand in node.values:
+            value = self.expression(operand)
+            values.append(value)
+            if value.is_const and bool(value.value) != is_and:
+                break  # decided: the operands after it are never looked at
+        return operations.logic(is_and, values)
+
+    def conditional(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Node:
+        """Return the node of ``body if test else orelse``."""
+        decision = operations.truth(self.expression(test))
+        if decision.is_const:
+            return self.expression(body if decision.value else orelse)
+        return operations.choose(decision, self.expression(body), self.expression(orelse))
+
+    def load(self, node: ast.Subscript) -> Node:
+        """Return the node of an element of an array."""
+        array = self.array(node.value)
+        if array is None:
+            self.fail(node, "only an array that is a parameter can be indexed")
+        if isinstance(node.slice, ast.Tuple | ast.Slice):
+            self.fail(node, "an array takes one integer as its index")
+        index = self.expression(node.slice)
+        if index.type == BOOL or is_float(index.type):
+            self.fail(node, f"an index must be an integer, not {index.type}")
+        if index.is_const and index.value < 0:
+            self.fail(node, "a negative index does not count from the end in an edge function")
+        if index != OWN_VERTEX:
+            self.read_elsewhere.setdefault(array.position, node)
+        return Node("load", type_of(array.dtype), (index,), array)
+
+    # names
+
+    def name(self, node: ast.Name) -> Node:
+        """Return what a name stands for."""
+        name = node.id
+        if self.scope.depth == 0 and name in self.locals:
+            if name not in self.flow.assigned:
+                self.fail(node, f"{name} may have no value here")
+            return Node("local", self.types[name], value=self.locals.index(name))
+        bound = self.scope.bindings.get(name)
+        if isinstance(bound, ArrayRef):
+            self.fail(node, f"{name} is an array: only an element can be used here, {name}[v] for instance")
+        return bound if bound is not None else self.outside(node)
+
+    def array(self, node: ast.expr) -> ArrayRef | None:
+        """Return the array that ``node`` names, or None."""
+        bound = self.scope.bindings.get(node.id) if isinstance(node, ast.Name) else None
+        return bound if isinstance(bound, ArrayRef) else None
+
+    def outside(self, node: ast.expr) -> Node:
+        """Return the number that a name from outside stands for."""
+        value = self.resolve(node)
+        found = constant(value)
+        if found is None:
+            kind = f"an integer beyond 64 bits ({value})" if isinstance(value, int) else f"a {type(value).__name__}"
+            self.fail(
+                node,
+                f"{ast.unparse(node)} is {kind}, only numbers can be used: pass an array as an argument (args=...)",
+            )
+        return found
+
+    def resolve(self, node: ast.expr) -> Any:
+        """Return the Python object that a name or a dotted name stands for, and remember that we rely on it."""
+        path: list[str] = []
+        inner = node
+        while isinstance(inner, ast.Attribute):
+            path.insert(0, inner.attr)
+            inner = inner.value
+        if not isinstance(inner, ast.Name) or inner.id in self.scope.bindings:
+            self.fail(
+                node, f"{ast.unparse(node)}: only names from outside the function and attributes of modules can be used"
+            )
+        function = self.scope.source.function
+        for length in range(len(path) + 1):
+            key = Name(self.scope.owner, inner.id, tuple(path[:length]))
+            value = look_up(function, key)
+            if value is MISSING:
+                self.fail(node, f"{'.'.join((inner.id, *key.path))} is not defined")
+            if length < len(path) and not isinstance(value, ModuleType):
+                self.fail(node, f"{ast.unparse(node)}: an attribute can only be used if it is one of a module")
+        # what NumPy and math hold does not change: it is enough that the name still means the module
+        module = look_up(function, Name(self.scope.owner, inner.id))
+        key = key._replace(path=()) if module is np or module is math else key
+        self.names.add(key)
+        return value
+
+    # calls
+
+    def call(self, node: ast.Call) -> Node:
+        """Return the node of a call."""
+        function = self.resolve(node.func)
+        if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
+            self.fail(node, "a call takes plain positional arguments")
+        if not functions.is_known(function):
+            if isinstance(function, FunctionType):
+                return self.inline(node, function)
+            self.fail(node, f"{ast.unparse(node.func)} cannot be called in an edge function")
+        args = tuple(self.expression(argument) for argument in node.args)
+        result = functions.call(function, args)
+        if result is None:
+            self.fail(node, f"{ast.unparse(node.func)} cannot be called with {len(args)} argument(s)")
+        return result
+
+    def inline(self, node: ast.Call, function: FunctionType) -> Node:
+        """Translate a call of another Python function that is a single ``return``, in place."""
+        source = find_source(function)
+        parameters = source.parameters()
+        if len(parameters) != len(node.args):
+            self.fail(node, f"{function.__name__} takes {len(parameters)} arguments, not {len(node.args)}")
+        if self.scope.depth >= MAX_DEPTH:
+            self.fail(node, "the calls are nested too deeply (a function that calls itself cannot be translated)")
+        bound = [self.array(argument) or self.expression(argument) for argument in node.args]
+        match source.body:
+            case [ast.Return(value=ast.expr() as body)]:
+                outer = self.scope
+                bindings: dict[str, Node | ArrayRef] = dict(zip(parameters, bound, strict=True))
+                self.scope = Scope(source, function, bindings, outer.depth + 1)
+                result = self.expression(body)
+                self.scope = outer
+                return result
+        self.fail(node, f"{function.__name__} cannot be called here: only functions that are a single 'return ...' can")
