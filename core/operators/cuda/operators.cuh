@@ -1,105 +1,29 @@
-// What all operator kernels share: reductions, atomics, tiles.
-// Defined before it is included: the view's prelude (except for filter), the edge function `edge_fn`, the type `out_t` of the
-// values that are reduced, REDUCE (SUM, MIN, MAX or OR), and the arguments of the call: PARAMS (", float* a0, ...") and
-// ARGS (", a0, ..."). A tile is a group of LANES threads, a power of two up to 32, aligned in its warp; blocks are 1-D.
+// What all operator kernels share: the reduction of the call, tiles, weights.
+// Defined before it is included: the view's prelude (except for filter), the functions of the call `edge_fn` and perhaps
+// `then_fn` and `commit_fn`, the type `out_t` of the values that are reduced, REDUCE (SUM, MIN, MAX or OR), and the macros by
+// which the arguments of the call are declared and passed:
+//   PARAMS   parameters of a kernel (", float* a0, ...")
+//   LOCALS   declarations; every kernel with PARAMS begins with it
+//   FORMALS  parameters of a device function
+//   ARGS     the arguments (", a0, ..."), in kernels behind LOCALS and in device functions
+//   FINISH   statements; every kernel with PARAMS ends with it, and all threads of the block arrive there
+// A tile is a group of LANES threads, a power of two up to 32, aligned in its warp; blocks are 1-D.
 #pragma once
-#include "suricate.cuh"
+#include "accumulator.cuh"
 
 constexpr uint32_t ALL_LANES = 0xFFFFFFFFu;
-
-template <class T> struct Limits;
-template <> struct Limits<int> {
-    static __device__ int high() { return 0x7FFFFFFF; }
-    static __device__ int low() { return -0x7FFFFFFF - 1; }
-};
-template <> struct Limits<unsigned int> {
-    static __device__ unsigned int high() { return 0xFFFFFFFFu; }
-    static __device__ unsigned int low() { return 0; }
-};
-template <> struct Limits<long long> {
-    static __device__ long long high() { return 0x7FFFFFFFFFFFFFFFll; }
-    static __device__ long long low() { return -0x7FFFFFFFFFFFFFFFll - 1; }
-};
-template <> struct Limits<unsigned long long> {
-    static __device__ unsigned long long high() { return 0xFFFFFFFFFFFFFFFFull; }
-    static __device__ unsigned long long low() { return 0; }
-};
-template <> struct Limits<float> {
-    static __device__ float high() { return __int_as_float(0x7F800000); }
-    static __device__ float low() { return -high(); }
-};
-template <> struct Limits<double> {
-    static __device__ double high() { return __longlong_as_double(0x7FF0000000000000ll); }
-    static __device__ double low() { return -high(); }
-};
+constexpr int FOLD = REDUCE == MIN ? FOLD_MIN : REDUCE == MAX ? FOLD_MAX : REDUCE == OR ? FOLD_OR : FOLD_SUM;
 
 // The neutral value of the reduction.
-__device__ __forceinline__ out_t identity() {
-    return REDUCE == MIN ? Limits<out_t>::high() : REDUCE == MAX ? Limits<out_t>::low() : out_t(0);
-}
+__device__ __forceinline__ out_t identity() { return neutral<FOLD, out_t>(); }
 
-// Whether reducing `value` into `old` changes it. A NaN never wins a minimum or maximum.
-template <class T> __device__ __forceinline__ bool wins(T old, T value) {
-    if constexpr (REDUCE == MIN) return value < old;
-    if constexpr (REDUCE == MAX) return value > old;
-    if constexpr (REDUCE == SUM) return value != T(0);
-    if constexpr (REDUCE == OR) return (old | value) != old;
-}
+// Whether reducing `value` into `old` changes it.
+template <class T> __device__ __forceinline__ bool wins(T old, T value) { return changes<FOLD>(old, value); }
 
-template <class T> __device__ __forceinline__ T combine(T old, T value) {
-    if constexpr (REDUCE == SUM) return old + value;
-    if constexpr (REDUCE == OR) return old | value;
-    if constexpr (REDUCE == MIN || REDUCE == MAX) return wins(old, value) ? value : old;
-}
+template <class T> __device__ __forceinline__ T combine(T old, T value) { return fold<FOLD>(old, value); }
 
-// -- atomics: each returns the old value ------------------------------------------------------------------------------
-
-__device__ __forceinline__ int atomic_sum(int* p, int x) { return atomicAdd(p, x); }
-__device__ __forceinline__ unsigned int atomic_sum(unsigned int* p, unsigned int x) { return atomicAdd(p, x); }
-__device__ __forceinline__ float atomic_sum(float* p, float x) { return atomicAdd(p, x); }
-__device__ __forceinline__ double atomic_sum(double* p, double x) { return atomicAdd(p, x); }
-__device__ __forceinline__ unsigned long long atomic_sum(unsigned long long* p, unsigned long long x) {
-    return atomicAdd(p, x);
-}
-__device__ __forceinline__ long long atomic_sum(long long* p, long long x) {
-    return (long long)atomicAdd((unsigned long long*)p, (unsigned long long)x);
-}
-
-template <class T> __device__ __forceinline__ T atomic_min(T* p, T x) { return atomicMin(p, x); }
-template <class T> __device__ __forceinline__ T atomic_max(T* p, T x) { return atomicMax(p, x); }
-
-// The bits of floats of one sign are ordered like integers: positive ones like signed, negative ones like unsigned integers
-// in reverse. So one integer atomic does, whatever is stored; x is not NaN (`wins` has seen to that).
-template <> __device__ __forceinline__ float atomic_min(float* p, float x) {
-    return __float_as_int(x) >= 0 ? __int_as_float(atomicMin((int*)p, __float_as_int(x)))
-                                  : __uint_as_float(atomicMax((unsigned int*)p, __float_as_uint(x)));
-}
-template <> __device__ __forceinline__ float atomic_max(float* p, float x) {
-    return __float_as_int(x) >= 0 ? __int_as_float(atomicMax((int*)p, __float_as_int(x)))
-                                  : __uint_as_float(atomicMin((unsigned int*)p, __float_as_uint(x)));
-}
-template <> __device__ __forceinline__ double atomic_min(double* p, double x) {
-    long long bits = __double_as_longlong(x);
-    return __longlong_as_double(bits >= 0 ? atomicMin((long long*)p, bits)
-                                          : (long long)atomicMax((unsigned long long*)p, (unsigned long long)bits));
-}
-template <> __device__ __forceinline__ double atomic_max(double* p, double x) {
-    long long bits = __double_as_longlong(x);
-    return __longlong_as_double(bits >= 0 ? atomicMax((long long*)p, bits)
-                                          : (long long)atomicMin((unsigned long long*)p, (unsigned long long)bits));
-}
-
-template <class T> __device__ __forceinline__ T atomic_or(T* p, T x) { return atomicOr(p, x); }
-template <> __device__ __forceinline__ long long atomic_or(long long* p, long long x) {
-    return (long long)atomicOr((unsigned long long*)p, (unsigned long long)x);
-}
-
-template <class T> __device__ __forceinline__ T atomic_combine(T* p, T value) {
-    if constexpr (REDUCE == SUM) return atomic_sum(p, value);
-    if constexpr (REDUCE == MIN) return atomic_min(p, value);
-    if constexpr (REDUCE == MAX) return atomic_max(p, value);
-    if constexpr (REDUCE == OR) return atomic_or(p, value);
-}
+// Reduce `value` into *p; returns the old value.
+template <class T> __device__ __forceinline__ T atomic_combine(T* p, T value) { return atomic_fold<FOLD>(p, value); }
 
 // -- tiles -----------------------------------------------------------------------------------------------------------
 

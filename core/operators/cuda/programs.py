@@ -71,6 +71,21 @@ def walk_of(view: StoreView) -> Walk:
     return walk
 
 
+def call_text(call: Call) -> str:
+    """Return the C++ of a call: the macros of its reduction and arguments, and its functions.
+
+    The prelude of the view, if there is one, comes before it. What the macros are for: ``operators.cuh``.
+    """
+    macros = {"REDUCE": call.reduce.upper(), **call.function.macros}
+    defines = [f"#define {name} {value}" for name, value in macros.items()]
+    return "\n".join([*defines, call.function.cuda_source("edge_fn")])
+
+
+def launch_values(call: Call) -> tuple[Any, ...]:
+    """Return what kernels are passed for ``PARAMS``; to be called once per operator, for all of its launches."""
+    return tuple(argument.packed(value) for argument, value in zip(call.function.arguments, call.values, strict=True))
+
+
 _programs: dict[tuple, Program] = {}
 _lock = threading.Lock()  # of adding to _programs: one program is compiled once, whichever threads ask
 
@@ -87,19 +102,10 @@ def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype, ov
 
 def _program(template: str, walk: Walk | None, call: Call, dtype: np.dtype, over: str = "out") -> Program:
     """Return a template over the cursor of ``walk`` (None: it walks nothing), with an edge function and a reduction."""
-    function = call.function
-    types = [c_type(argument.dtype) + ("*" if argument.kind == "array" else "") for argument in function.arguments]
-    macros = {
-        "REDUCE": call.reduce.upper(),
-        "OVER_IN": int(over == "in"),
-        "PARAMS": "".join(f", {kind} a{i}" for i, kind in enumerate(types)),
-        "ARGS": "".join(f", a{i}" for i in range(len(types))),
-    }
-    lines = [COMMON, *(f"#define {name} {value}" for name, value in macros.items())]
-    lines.append(f"typedef {c_type(dtype)} out_t;")
+    lines = [COMMON, f"#define OVER_IN {int(over == 'in')}", f"typedef {c_type(dtype)} out_t;"]
     if walk is not None:
         lines.append(walk.prelude)
-    lines.append(function.cuda_source("edge_fn"))
+    lines.append(call_text(call))
     include = (HERE,) if walk is None else (HERE, walk.header.parent)
     return Program(HERE / template, "\n".join(lines), include=include, cooperative=template == "propagate.cu")
 

@@ -57,7 +57,7 @@ __device__ __forceinline__ void push_value(out_t* out, uint32_t v, out_t value, 
 // Push along all out-edges of u; the LANES threads of a tile call it together.
 template <int LANES>
 __device__ __forceinline__ void push_neighbors(const View& g, uint32_t u, int lane, out_t* out, const Changed& changed,
-                                               Shared& shared PARAMS) {
+                                               Shared& shared FORMALS) {
     for_neighbors<LANES>(g, u, lane, [&](uint32_t v, long long slot) {
         push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
     });
@@ -83,7 +83,7 @@ __device__ __forceinline__ void flush(const Changed& changed, Shared& shared) {
 __device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertices, const uint32_t* frontier,
                                               uint32_t count, uint32_t wide, uint32_t block, uint32_t blocks,
                                               out_t* out, const HeavyList& heavy, const Changed& changed,
-                                              Shared& shared PARAMS) {
+                                              Shared& shared FORMALS) {
     constexpr uint32_t PER_WARP = 32 / TILE;
     const uint32_t tile = threadIdx.x / TILE, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const unsigned long long fair = ((unsigned long long)count + blocks - 1) / blocks;
@@ -120,7 +120,7 @@ __device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertic
 // Second phase: the buckets of all heavy vertices, in equal runs, by all tiles of the grid. `packed` is the final *heavy.total, not 0. All
 // threads of the grid call it; it synchronises the block, and ends with everything queued.
 __device__ __forceinline__ void push_heavy(const View& g, unsigned long long packed, out_t* out, const HeavyList& heavy,
-                                           const Changed& changed, Shared& shared PARAMS) {
+                                           const Changed& changed, Shared& shared FORMALS) {
     for_heavy_runs(g, packed, heavy, nullptr, [&](uint32_t, uint32_t u, uint32_t first, uint32_t end) {
         for (uint32_t k = first; k < end; ++k) {
             for_bucket<BUCKET_LANES>(g, u, k, threadIdx.x % BUCKET_LANES, [&](uint32_t v, long long slot) {
