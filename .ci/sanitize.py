@@ -104,7 +104,7 @@ def operators(graph: su.Graph) -> None:
     even = su.filter(graph, None, lambda v: v % 2 == 0)
     su.advance(graph, even, hop, dist)
     src, dst, _ = su.edges(graph)
-    su.intersect(graph, src, dst)
+    su.intersect(graph, u=src, v=dst)
 
 
 def loops(graph: su.Graph) -> int:

@@ -33,16 +33,20 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "Tracker": "suricate.tracker",
     "UnionFind": "suricate.structures.union_find",
     "advance": "suricate.operators",
+    "converge": "suricate.operators",
+    "edge_map": "suricate.operators",
     "edges": "suricate.operators",
     "filter": "suricate.operators",
     "generators": "suricate.generators",
     "hookimpl": "suricate.plugins",
     "intersect": "suricate.operators",
     "io": "suricate.io",
+    "iterate": "suricate.operators",
     "neighbor_reduce": "suricate.operators",
     "plugins": "suricate.plugins",
     "propagate": "suricate.operators",
     "read": "suricate.io",
+    "vertex_map": "suricate.operators",
     "write": "suricate.io",
 }
 
@@ -77,11 +81,15 @@ if TYPE_CHECKING:
     from suricate.io import read as read
     from suricate.io import write as write
     from suricate.operators import advance as advance
+    from suricate.operators import converge as converge
+    from suricate.operators import edge_map as edge_map
     from suricate.operators import edges as edges
     from suricate.operators import filter as filter
     from suricate.operators import intersect as intersect
+    from suricate.operators import iterate as iterate
     from suricate.operators import neighbor_reduce as neighbor_reduce
     from suricate.operators import propagate as propagate
+    from suricate.operators import vertex_map as vertex_map
     from suricate.plugins import hookimpl as hookimpl
     from suricate.store import Store as Store
     from suricate.structures.edge_set import EdgeSet as EdgeSet

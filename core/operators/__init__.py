@@ -1,14 +1,43 @@
-"""Bulk operators over a graph: what an algorithm is written in (after Meerkat's iterators and Gunrock's operators).
+"""Bulk operators over a graph: what an algorithm is written in (after Ligra's edgeMap, and Gunrock and Meerkat).
 
-``advance`` and ``propagate`` push along out-edges, ``neighbor_reduce`` pulls, ``filter`` picks vertices, ``intersect``
-compares adjacencies, ``edges`` lists everything. They are templates over the cursor of a backend (``suricate.cursors``)
-into which the user's edge function is compiled, on both devices; balancing the load is their job, not the author's.
+=====================  =================================================================================================
+``advance``            push once from a frontier: reduce a value per edge into ``out[v]`` of the receivers
+``propagate``          push until nothing changes, in one call
+``neighbor_reduce``    pull: one reduced value per vertex
+``converge``           pull in rounds over an active set until it is empty (GraphLab's vertex programs), in one call
+``vertex_map``         a function per vertex; ``filter`` is another name of it
+``edge_map``           a function per edge, for its effects
+``intersect``          common neighbours of pairs
+``iterate``            repeat calls of operators until a number on the device says stop
+``edges``              list everything
+=====================  =================================================================================================
 
-An *edge function* is a plain function of ``(u, v, w, *args)`` (see ``suricate.edgefn``): the edge ``u -> v`` as it is
-stored, its weight (the integer 1 on an unweighted graph), and the arguments of the call. An argument is a number, an
-array with at least one entry per vertex, or an array of a single entry (a number that stays on the device).
+They are templates over the cursor of a backend (``suricate.cursors``) into which the user's functions are compiled, on
+both devices; balancing the load is their job, not the author's. All arrays live on the graph's device. Everything is
+validated before anything changes. No operator waits for the device, and what an operator returns stays there until it
+is read: the size of a ``Frontier``, the numbers of a ``Propagated``.
 
-All arrays live on the graph's device. Everything is validated before anything changes.
+Functions
+    An *edge function* is a plain function of ``(u, v, w, *args)`` (see ``suricate.edgefn``): the edge, its weight (the
+    integer 1 on an unweighted graph), and the arguments of the call. In pushes ``u`` is the vertex of the frontier and
+    ``v`` the receiver; in pulls over ``"in"`` and ``"both"`` ``u`` is the neighbour and ``v`` the receiver, over
+    ``"out"`` ``u`` receives and ``v`` is its neighbour. An argument is a number or an array of any length.
+
+Frontiers
+    Wherever one is taken: None (all vertices), a ``Frontier``, ids, edges (``EdgeList``, ``EdgeSet``), or a tuple of
+    them, which means their union. Repeats are dropped on the device. With edges a push first applies its function to
+    exactly these, whether the graph holds them or not.
+
+``over``
+    ``"out"``, ``"in"``, or ``"both"``: every arc seen from each side, hence reciprocal arcs twice, a self-loop once.
+    On an undirected graph the three are the same set of arcs. ``"in"`` and ``"both"`` need in-edges.
+
+Two phases
+    A step with ``then`` has two phases: all offers; a barrier; then ``then`` once per vertex whose stored value an
+    offer altered. ``then`` may write index ``v`` of arrays, reads other indices only of arrays that no ``then`` writes,
+    and says whether ``v`` joins the next frontier. It does not run for the initial frontier. In one call ``fn`` reads
+    no array that ``then`` writes, except ``out`` of a min or max push. So results do not depend on the schedule:
+    integers bit for bit, sums of floats within rounding.
 
 ``advance`` and ``neighbor_reduce`` take a ``scheme``, the way in which they iterate:
 
@@ -32,23 +61,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from suricate.devices import Array
-from suricate.errors import RequirementError
-from suricate.graph import on_graph_device
-from suricate.operators import checks
-from suricate.operators.call import driver_of
+from suricate.errors import DeviceError, ParameterError, RequirementError
+from suricate.graph import Graph
+from suricate.locks import on_graph_device
+from suricate.operators import binding, checks, starts
+from suricate.operators.call import driver_of, driver_on
+from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
+from suricate.parameters import flag
 from suricate.structures.frontier import Frontier
-from suricate.types import EdgeList
+from suricate.types import EdgeList, StoreView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from suricate.edgefn import EdgeFunction
-    from suricate.graph import Graph
 
     Function = Callable[..., Any] | EdgeFunction
 
-__all__ = ["advance", "edges", "filter", "intersect", "neighbor_reduce", "propagate"]
+__all__ = [
+    "Layers", "Propagated", "advance", "converge", "edge_map", "edges", "filter", "intersect", "iterate",
+    "neighbor_reduce", "propagate", "vertex_map",
+]  # fmt: skip
 
 
 @on_graph_device
@@ -56,47 +90,50 @@ def advance(
     graph: Graph,
     frontier: Any,
     fn: Function,
-    out: Array,
+    out: Any,
     *,
     args: tuple[Any, ...] | None = None,
     reduce: str = "min",
+    over: str = "out",
+    then: Function | None = None,
     scheme: str = "auto",
 ) -> Frontier:
     """Push once: ``out[v] = reduce(out[v], fn(u, v, w, *args))`` for every edge ``u -> v`` with ``u`` in ``frontier``.
 
     Args:
         graph: the graph.
-        frontier: a ``Frontier``, ids of vertices (array or list), None for all vertices, or an ``EdgeList``: then
-            ``fn`` is applied to exactly these edges, whether the graph holds them or not.
+        frontier: None for all vertices, a ``Frontier``, ids, edges, or a tuple of them (see ``suricate.operators``).
         fn: the edge function. It may read ``out``, and may then see values of the same step.
-        out: ``T[num_vertices]`` with T one of (u)int32, (u)int64, float32, float64.
-        args: further arguments of ``fn``; None means ``(out,)``.
-        reduce: ``"min"``, ``"max"``, ``"sum"``, or ``"or"`` (integers only).
+        out: ``T[num_vertices]`` with T one of (u)int32, (u)int64, float32, float64; ``Words`` for ``"argmin"``.
+        args: further arguments of ``fn`` and ``then``; None means ``(out,)``.
+        reduce: ``"min"``, ``"max"``, ``"sum"``, ``"or"`` (integers only), or ``"argmin"``: ``fn`` returns a tuple of
+            all fields of ``out``, and the smallest wins.
+        over: ``"out"``, ``"in"`` or ``"both"``: along which edges of the frontier's vertices.
+        then: ``then(v, step, *args) -> bool``, the second phase, with ``step`` 1.
         scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"bucket"``; with ``frontier=None`` also
             ``"scan"`` (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``).
 
     Returns:
-        The vertices whose ``out`` changed, without duplicates, in any order. On CUDA their number stays on the device:
-        the call does not wait (except with ``"updated"``, see there).
+        The vertices whose ``out`` changed (of ``Words``: whose keys changed), or of these the ones for which ``then``
+        said true; without duplicates, in any order.
 
     Raises:
-        ShapeError, DTypeError, DeviceError, VertexRangeError, WeightError: an argument does not fit.
-        UnknownNameError: there is no such reduction or scheme.
-        RequirementError: the backend or the frontier does not allow the scheme.
-        EdgeFunctionError: ``fn`` cannot be translated.
+        ShapeError, DTypeError, DeviceError, VertexRangeError, WeightError, ParameterError: an argument does not fit.
+        UnknownNameError: there is no such reduction, direction or scheme.
+        RequirementError: the backend or the frontier does not allow the scheme; the graph keeps no in-edges.
+        EdgeFunctionError: a function cannot be translated.
     """
-    checks.name("reduce", reduce, ("min", "max", "sum", "or"))
     checks.name("scheme", scheme, SCHEMES)
-    checks.vertex_array(graph, out, "out")
-    call = checks.bind(graph, fn, (out,) if args is None else args, reduce)
-    checks.reducible(call, out.dtype)
-    start = checks.edges_or_frontier(graph, frontier)
-    driver = driver_of(graph)
-    if isinstance(start, EdgeList):
+    call = binding.bind_push(graph, fn, args, reduce, out, then)
+    over = checks.push_direction(graph, over)
+    start = starts.start_of(graph, frontier)
+    if start.arcs:
         checks.scheme_of_edges(scheme)
-        return driver.advance_edges(graph, call, start, out)
-    checks.scheme_of_vertices(scheme, start.is_all and start.capacity == graph.num_vertices, "frontier")
-    return driver.advance(graph, call, start, out, scheme)
+    whole = start.single is not None and start.single.is_all and start.single.capacity == graph.num_vertices
+    checks.scheme_of_vertices(scheme, whole, "frontier")
+    if then is not None or over != "out":
+        checks.plain_scheme(scheme, "then" if then is not None else f"over={over!r}")
+    return driver_of(graph).advance(graph, call, start, out, over, scheme)
 
 
 @on_graph_device
@@ -104,32 +141,53 @@ def propagate(
     graph: Graph,
     frontier: Any,
     fn: Function,
-    out: Array,
+    out: Any,
     *,
     args: tuple[Any, ...] | None = None,
     reduce: str = "min",
+    over: str = "out",
+    then: Function | None = None,
+    order: tuple[Array, Array, float] | None = None,
     max_steps: int | None = None,
-) -> int:
-    """Repeat :func:`advance` from the vertices that changed, until none changes; return the number of steps.
+    layers: bool = False,
+    once: bool | str = False,
+) -> Propagated:
+    """Repeat :func:`advance` from the vertices that joined, until there are none.
 
-    The arguments are those of :func:`advance`. ``reduce`` is ``"min"`` or ``"max"``, so that the order of updates does
-    not matter for the result; a function whose values never stop improving (a negative cycle) needs ``max_steps``.
-    ``max_steps`` is at most ``2**31 - 1``, which is also the default.
+    Without ``then`` a vertex joins when its value in ``out`` changed. With ``then``, ``order``, ``layers`` or
+    ``reduce="sum"`` all offers of a step are made before the next step begins, and a vertex offers once per step.
+    Values that never stop improving (a negative cycle) need ``max_steps``. On CUDA this is one launch.
 
-    On CUDA this is one launch for all steps and one host read at the end.
+    Args:
+        graph, frontier, fn, out, args, over: as for :func:`advance`. With ``reduce="sum"`` ``fn`` does not read
+            ``out[v]``.
+        reduce: ``"min"``, ``"max"``, ``"or"``, ``"argmin"`` or ``"sum"``. With ``"argmin"`` the keys must grow strictly
+            along edges, or parents may form cycles: where weights may be zero use ``(distance, hops)``.
+        then: ``then(v, step, *args) -> bool``: whether ``v``, whose value was altered in this step, joins the next
+            frontier; the first step is 1. With ``order`` it runs again when ``v`` is admitted, with the number of the
+            last step.
+        order: ``(array, bound, delta)``: vertices with ``array[v] > bound[0]`` are put off, initial ones included. When
+            none is left, ``bound`` rises to the next multiple of ``delta`` that admits one (near-far, delta-stepping).
+            ``array`` is an array of all vertices, ``bound`` an array of one entry of its type, ``delta`` a number.
+        max_steps: at most so many steps, at most ``2**31 - 1``, which is also the default.
+        layers: keep the vertices of each step, as ``Propagated.layers``; a vertex may then join only once.
+        once: True promises that a value is final after the step in which it was first altered, ``"equal"`` besides that
+            all offers to a vertex in one step are equal (levels of a breadth-first search). Where the graph has
+            in-edges, steps with many vertices may then pull.
+
+    Returns:
+        The number of steps, of vertices that pushed, the layers, and whether it came to an end by itself.
 
     Raises:
-        As :func:`advance`; ``RequirementError`` also for other reductions, ``ParameterError`` unless ``max_steps`` is
-        an integer of at least 0.
+        As :func:`advance`; ``ParameterError`` also for wrong ``order``, ``max_steps`` or ``once``.
     """
-    checks.name("reduce", reduce, ("min", "max", "sum", "or"))
-    if reduce not in ("min", "max"):
-        raise RequirementError(f"propagate needs a monotone reduction, 'min' or 'max': {reduce!r} has no fixed point")
     steps = checks.step_limit(max_steps)
-    checks.vertex_array(graph, out, "out")
-    call = checks.bind(graph, fn, (out,) if args is None else args, reduce)
-    checks.reducible(call, out.dtype)
-    return driver_of(graph).propagate(graph, call, checks.frontier(graph, frontier), out, steps)
+    promise, keep = checks.once(once), flag("layers", layers)
+    call = binding.bind_push(graph, fn, args, reduce, out, then)
+    over = checks.push_direction(graph, over)
+    taken = checks.ordering(graph, order)
+    start = starts.start_of(graph, frontier)
+    return driver_of(graph).propagate(graph, call, start, out, over, steps, taken, keep, promise)
 
 
 @on_graph_device
@@ -141,78 +199,267 @@ def neighbor_reduce(
     reduce: str = "sum",
     over: str = "out",
     vertices: Any = None,
-    out: Array | None = None,
+    out: Any = None,
     dtype: Any = None,
+    then: Function | None = None,
     scheme: str = "auto",
-) -> Array:
+) -> Any:
     """Pull: one value per vertex, the reduction of ``fn(u, v, w, *args)`` over its edges.
 
     Args:
         graph: the graph.
-        fn: the edge function; it always sees the edge ``u -> v`` as it is stored.
-        args: further arguments of ``fn``.
-        reduce: ``"sum"``, ``"min"`` or ``"max"``.
-        over: ``"out"`` gives one value per source ``u``, ``"in"`` one per destination ``v`` (needs in-edges).
-        vertices: the vertices to compute (``Frontier``, ids; one value each, in this order), None for all.
-        out: array to fill, ``T[len(vertices)]``, whose memory no argument shares; None makes one.
-        dtype: type of the values if ``out`` is None; default: the type that ``fn`` returns, int64 for integers.
+        fn: the edge function; it always sees the edge ``u -> v`` as it is stored, except over ``"both"``, where ``u``
+            is the neighbour and ``v`` the vertex.
+        args: further arguments of ``fn`` and ``then``.
+        reduce: ``"sum"``, ``"min"``, ``"max"``, ``"or"``, ``"argmin"`` (the smallest tuple), or ``"mode"``: the most
+            frequent value, of several the smallest.
+        over: ``"out"`` gives one value per source ``u``, ``"in"`` one per destination ``v``, ``"both"`` one per vertex
+            ``v`` over its neighbours ``u`` on either side (these two need in-edges).
+        vertices: the vertices to compute: None for all, ids or a ``Frontier`` (one value each, in this order); with
+            ``then`` also a tuple of them (their union), or :class:`Layers`, whose layers are walked one after the
+            other; of these ``fn`` may read what ``then`` or ``out`` got in earlier layers.
+        out: array to fill, whose memory no argument shares; None makes one. It has one entry per vertex to compute;
+            with ``then`` or layers it is None (values are not stored) or has one entry per vertex of the graph.
+        dtype: type of the values if ``out`` is None; default: the type that ``fn`` returns, int64 for integers. For
+            ``"argmin"`` a ``Words`` whose fields they are.
+        then: ``then(v, value, *args) -> bool``, once per vertex to compute, with its value (of ``"argmin"``: with the
+            fields one by one). It may write index ``v`` of arrays that ``fn`` does not read.
         scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"bucket"``; with ``vertices=None`` also
             ``"scan"`` (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``). On
             CUDA sums of floats may differ in rounding from run to run, except with ``"vertex"``.
 
     Returns:
-        ``out``. A vertex without edges has 0 for a sum, else the neutral value: the largest (``min``) or smallest
-        (``max``) integer of the type, or plus or minus infinity.
-
-    Raises:
-        As :func:`advance`; ``RequirementError`` also without in-edges.
-    """
-    checks.name("reduce", reduce, ("sum", "min", "max"))
-    checks.name("scheme", scheme, SCHEMES)
-    checks.name("over", over, ("out", "in"))
-    chosen = None if vertices is None else checks.vertex_ids(graph, vertices, "vertices")
-    checks.scheme_of_vertices(scheme, chosen is None, "vertices")
-    call = checks.bind(graph, fn, args, reduce)
-    length = graph.num_vertices if chosen is None else len(chosen)
-    out = checks.result_array(graph, call, out, dtype, length)
-    driver_of(graph).neighbor_reduce(graph, call, chosen, out, over, scheme)
-    return out
-
-
-@on_graph_device
-def filter(graph: Graph, frontier: Any, predicate: Function, *, args: tuple[Any, ...] = ()) -> Frontier:
-    """Return the vertices ``v`` of ``frontier`` (None: all) for which ``predicate(v, *args)`` is true.
-
-    In ascending order of a sorted frontier on the CPU, in any order on CUDA, where the number stays on the device.
+        ``out``; with ``then`` the frontier of the vertices for which it said true. A vertex without edges has 0 for
+        sums and ``"or"``, else the neutral value: the largest (``"min"``, ``"argmin"``, ``"mode"``) or smallest
+        (``"max"``) integer of the type, or plus or minus infinity.
 
     Raises:
         As :func:`advance`.
     """
-    call = checks.bind(graph, predicate, args, "sum", leading=("v",))
-    return driver_of(graph).select(graph, call, checks.frontier(graph, frontier))
+    checks.name("scheme", scheme, SCHEMES)
+    call = binding.bind_pull(graph, fn, args, reduce, out, dtype, then)
+    over = checks.pull_direction(graph, over)
+    driver = driver_of(graph)
+    if isinstance(vertices, Layers):
+        layers = checks.layers_of(graph, vertices)
+        checks.scheme_of_vertices(scheme, False, "vertices")
+        stored = checks.stored(graph, call, out, aliased=True)
+        result = driver.neighbor_reduce(graph, call, layers, stored, over, scheme)
+        return stored if result is None else result
+    if then is not None:
+        start = starts.vertices_of(graph, vertices, "vertices")
+        checks.scheme_of_vertices(scheme, vertices is None, "vertices")
+        checks.plain_scheme(scheme, "then")
+        stored = checks.stored(graph, call, out)
+        return driver.neighbor_reduce(graph, call, None if vertices is None else start, stored, over, scheme)
+    chosen = None if vertices is None else starts.vertex_ids(graph, vertices, "vertices")
+    checks.scheme_of_vertices(scheme, chosen is None, "vertices")
+    if over == "both":
+        checks.plain_scheme(scheme, "over='both'")
+    out = checks.result_array(graph, call, out, graph.num_vertices if chosen is None else len(chosen))
+    driver.neighbor_reduce(graph, call, chosen, out, over, scheme)
+    return out
 
 
 @on_graph_device
-def intersect(graph: Graph, u: Any, v: Any, fn: Function | None = None, *, args: tuple[Any, ...] = ()) -> Array:
-    """Return, for each pair ``(u[i], v[i])``, the number of their common out-neighbours.
+def converge(
+    graph: Graph,
+    frontier: Any,
+    fn: Function,
+    *,
+    args: tuple[Any, ...] = (),
+    reduce: str,
+    over: str = "in",
+    then: Function,
+    commit: Function | None = None,
+    wake: str = "out",
+    dtype: Any = None,
+    max_steps: int | None = None,
+    until: Any = None,
+) -> Propagated:
+    """Pull in rounds over an active set, until it is empty (the vertex programs of GraphLab, one call for all rounds).
 
-    With ``fn``, the sum of ``fn(u, v, x, *args)`` over the common out-neighbours ``x`` (int64 if it returns integers,
-    else its type). The smaller adjacency is walked and looked up in the other one.
+    In each round every active vertex ``v`` reduces ``fn(u, v, w, *args)`` over its neighbours and runs
+    ``then(v, value, *args)``, which returns an integer: bit 0 says that ``v`` stays active, bit 1 that its neighbours
+    over ``wake`` become active. After a barrier ``commit(v, *args)`` runs for each of them; it publishes what ``then``
+    wrote to an array that ``fn`` does not read. After another barrier the next round begins.
+
+    Args:
+        graph, fn, args, over, dtype: as for :func:`neighbor_reduce`.
+        frontier: the active vertices: None for all, a ``Frontier``, ids, edges (both ends of each), or a tuple of them.
+        reduce: as for :func:`neighbor_reduce`.
+        then: the second phase, see above.
+        commit: the third phase, or None.
+        wake: ``"out"``, ``"in"`` or ``"both"``: over which edges of ``v`` others are made active.
+        max_steps: at most so many rounds.
+        until: a ``Scalar`` that ``then`` adds to: the loop ends after the round in which its total is 0, or
+            ``(scalar, bound)``: at most ``bound``; or None.
+
+    Returns:
+        The number of rounds, of vertices computed in all, and whether the active set became empty.
+
+    Raises:
+        As :func:`advance`; ``ParameterError`` also for wrong ``max_steps``.
+    """
+    steps = checks.step_limit(max_steps)
+    call = binding.bind_pull(graph, fn, args, reduce, None, dtype, then, commit)
+    over, wake = checks.pull_direction(graph, over), checks.push_direction(graph, wake, "wake")
+    start = starts.start_of(graph, frontier)
+    return driver_of(graph).converge(graph, call, start, over, wake, steps, checks.until_on(graph, until))
+
+
+@on_graph_device
+def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ...] = ()) -> Frontier:
+    """Call ``fn(v, *args)`` for every vertex of ``frontier``; return the frontier of those for which it is true.
 
     Args:
         graph: the graph.
-        u, v: ids, of equal length.
-        fn: a function of ``(u, v, x, *args)``, or None to count.
+        frontier: None for all vertices, a ``Frontier``, ids, or a tuple of them.
+        fn: may write index ``v`` of arrays, and reads other indices only of arrays that it does not write. If its first
+            parameter is named ``i`` it gets the position in the ids as well; it is then called for repeated ids too.
         args: further arguments of ``fn``.
+
+    Returns:
+        In the order of the frontier on the CPU, in any order on CUDA, where the number stays on the device.
 
     Raises:
         As :func:`advance`.
     """
-    left, right = checks.pairs(graph, u, v)
-    call = checks.bind(graph, checks.one if fn is None else fn, args, "sum", leading=("u", "v", "x"))
-    out = checks.result_array(graph, call, None, None, len(left))
-    driver_of(graph).intersect(graph, call, left, right, out)
+    call = binding.bind_map(graph, fn, args)
+    start = starts.vertices_of(graph, frontier, "frontier")
+    binding.position_of(call, start)
+    return driver_of(graph).vertex_map(graph, call, start)
+
+
+filter = vertex_map
+
+
+@on_graph_device
+def edge_map(
+    graph: Graph,
+    fn: Function,
+    edges: Any = None,
+    *,
+    args: tuple[Any, ...] = (),
+    over: str = "out",
+    first: slice | None = None,
+) -> None:
+    """Call ``fn(u, v, w, *args)`` for its effects (``su.atomic``, ``su.unite``, ``Scalar.add``) on every edge.
+
+    Args:
+        graph: the graph.
+        fn: returns nothing. Each array that it has an effect on takes one kind of effect and is read nowhere else. If
+            its first parameter is named ``i`` it gets the position in the edges or ids as well (with None: ``u``).
+        edges: None for all edges, or edges (``EdgeList``, ``EdgeSet``), or vertices whose edges are meant (a
+            ``Frontier``, ids), or a tuple of them.
+        args: further arguments of ``fn``.
+        over: ``"out"``, ``"in"`` or ``"both"``: which edges of the vertices; ``u`` is the vertex, ``v`` its neighbour.
+        first: of each vertex only the edges at these places in storage order, such as ``slice(0, 2)`` (sampling).
+
+    Raises:
+        As :func:`advance`.
+    """
+    call = binding.bind_effect(graph, fn, args)
+    over = checks.push_direction(graph, over)
+    places = checks.places(first)
+    start = starts.start_of(graph, edges, "edges")
+    binding.position_of(call, start)
+    if start.arcs and places is not None:
+        raise RequirementError("first selects edges of vertices by their place in storage: pass no edges with it")
+    driver_of(graph).edge_map(graph, call, start, over, places)
+
+
+def intersect(
+    left: Any,
+    right: Any = None,
+    u: Any = None,
+    v: Any = None,
+    fn: Function | None = None,
+    *,
+    args: tuple[Any, ...] = (),
+    method: str = "auto",
+    oriented: str | None = None,
+    out: Array | None = None,
+) -> Array:
+    """Return, for each pair ``(u[i], v[i])``, the number of vertices that both the first and the second lead to.
+
+    With ``fn``, the sum of ``fn(u, v, x, *args)`` over these ``x`` (int64 if it returns integers, else its type).
+
+    Args:
+        left: the graph (or ``EdgeSet``) in which the neighbours of ``u`` are looked up.
+        right: the same for ``v``; None: ``left``. One of the two is a ``Graph``.
+        u: ids; None: every arc of ``left`` is a pair, and the result is one number, the total.
+        v: ids, as many as ``u``.
+        fn: a function of ``(u, v, x, *args)``, or None to count. It may have effects, and may then return nothing: the
+            result is 0. If its first parameter is named ``i`` it gets the position in ``u`` as well.
+        args: further arguments of ``fn``.
+        method: ``"auto"``, ``"hash"``, ``"merge"`` or ``"bitmap"``: how common neighbours are found.
+        oriented: with ``u=None`` on an undirected graph counts each triangle once: arcs and neighbours lead to
+            vertices of higher ``"degree"`` (ties by id) or ``"id"`` only.
+        out: array to fill; None makes one.
+
+    Raises:
+        As :func:`advance`.
+    """
+    graph = checks.graph_of(left, right)
+    return _intersect(graph, left, left if right is None else right, (u, v), fn, args, method, oriented, out)
+
+
+@on_graph_device
+def _intersect(
+    graph: Graph, left: Any, right: Any, pair: tuple[Any, Any], fn: Any, args: Any, method: str,
+    oriented: str | None, out: Array | None,
+) -> Array:  # fmt: skip
+    checks.name("method", method, ("auto", "hash", "merge", "bitmap"))
+    views = _view_of(graph, left), _view_of(graph, right)
+    pairs = None
+    if pair[0] is not None or pair[1] is not None:
+        if pair[0] is None or pair[1] is None:
+            raise ParameterError("pass both u and v, or neither of them")
+        pairs = starts.pairs(graph, *pair)
+    checks.orientation(graph, oriented, pairs, left is right)
+    call = binding.bind_intersection(graph, fn, args, everything=pairs is None)
+    call = call._replace(dtype=binding.value_dtype(call, out, None))
+    out = checks.result_array(graph, call, out, 1 if pairs is None else len(pairs[0]))
+    driver_of(graph).intersect(graph, call, *views, pairs, out, oriented, method)
     return out
+
+
+def _view_of(graph: Graph, given: Any) -> StoreView:
+    if given.device != graph.device:
+        raise DeviceError(f"left is on {given.device}, right on {graph.device}: use one device")
+    return given.view()
+
+
+def iterate(
+    body: Callable[[], Any],
+    *,
+    until: Any,
+    max_steps: int,
+    swap: Any = (),
+) -> int:
+    """Repeat the operators that ``body`` calls, until a number on the device says stop.
+
+    On CUDA ``body`` runs once in Python: its launches are recorded and repeated on the device. Reading a device value
+    in it raises; numbers are frozen at their first value (pass arrays of one entry).
+
+    Args:
+        body: calls operators; its result is not used.
+        until: a ``Scalar`` that operators of the body add to: the loop ends after the round in which its total is 0, or
+            ``(scalar, bound)``: at most ``bound``.
+        max_steps: at most so many rounds.
+        swap: pairs ``(a, b)`` of arrays whose contents are exchanged between rounds.
+
+    Returns:
+        The number of rounds. This waits for the device.
+
+    Raises:
+        ParameterError, ShapeError, DTypeError: ``max_steps`` or ``swap`` do not fit.
+    """
+    steps = checks.step_limit(max_steps)
+    stop = checks.until_of(until)
+    device = stop.scalar.device
+    return driver_on(device).iterate(device, body, stop, steps, checks.swaps(device, swap))
 
 
 @on_graph_device

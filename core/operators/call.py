@@ -1,4 +1,56 @@
-"""What the operators share on both devices: a call's typed edge function and values, and the stamps of a graph."""
+"""What the operators share on both devices: validated calls, what they start from, and the drivers that run them.
+
+A *driver* is the module ``suricate.operators.<device kind>.driver``. The public functions check everything and then
+call the function of the same name in the driver of the graph's device. These signatures are fixed:
+
+.. code-block:: python
+
+    advance(graph, call, start, out, over, scheme) -> Frontier
+    propagate(graph, call, start, out, over, max_steps, order, layers, once) -> Propagated
+    neighbor_reduce(graph, call, vertices, out, over, scheme) -> Frontier | None
+    converge(graph, call, start, over, wake, max_steps, until) -> Propagated
+    vertex_map(graph, call, start) -> Frontier
+    edge_map(graph, call, start, over, first) -> None
+    intersect(graph, call, left, right, pairs, out, oriented, method) -> None
+    iterate(device, body, until, max_steps, swap) -> int
+
+``call``
+    A :class:`Call`: typed functions, the values of the arguments, the reduction and the type of what is reduced.
+``start``
+    A :class:`Start`: frontiers and arc lists, whose union is meant. ``start.single`` is the frontier where there is
+    exactly one and it has no repeats, which needs no deduplication.
+``over``
+    Already resolved: on undirected graphs ``"out"`` for pushes and ``edge_map``, and ``"in"`` instead of ``"both"`` for
+    pulls. In a push over ``"out"``, ``u`` is the owner in ``graph.view("out")`` and ``v`` its neighbour; over ``"in"``
+    the same with ``graph.view("in")``; over ``"both"`` first one, then the other, self-loops of the second left out.
+    In a pull over ``"out"``, ``u`` is the owner in ``graph.view("out")`` and ``v`` its neighbour; over ``"in"``, ``v``
+    is the owner in ``graph.view("in")`` and ``u`` its neighbour; over ``"both"``, ``v`` is the owner in both views and
+    ``u`` its neighbour, self-loops of the second left out.
+``out``
+    An array, a ``Words`` (``reduce="argmin"``), or None in a pull with ``then``. Of a pull: one entry per vertex of the
+    graph, except where ``vertices`` are ids, then one per id.
+``vertices``
+    Of a pull: None (all), ``uint32[k]`` ids in any order with repeats (only without ``then``), a :class:`Start` of
+    frontiers (only with ``then``), or :class:`~suricate.operators.results.Layers`. The driver returns the frontier of
+    those for which ``then`` said true, and None without ``then``.
+``order``
+    An :class:`Order` or None. ``layers``: bool. ``once``: ``""``, ``"final"`` (a value is final after the step in which
+    it was first altered) or ``"equal"`` (besides, all offers to a vertex in one step are equal).
+``max_steps``
+    At most ``MAX_STEPS``. ``until``: an :class:`Until`; of ``converge`` perhaps None.
+``wake``
+    Over which edges a vertex of ``converge`` wakes others: ``"out"``, ``"in"`` or ``"both"``, resolved as for pushes.
+``first``
+    ``(begin, end)`` places in storage order, or None for all.
+``left``, ``right``
+    Views; ``pairs`` is ``(u, v)``, ``uint32[k]`` each, or None for every arc of ``left`` (``out`` then has one entry).
+    ``oriented`` is None, ``"degree"`` or ``"id"``.
+
+In ``converge`` the arcs of a :class:`Start` stand for both of their ends.
+
+A function with a leading parameter ``i`` has it in ``call.function.leading``. ``call.values`` are as the user gave them
+(checked): pass ``argument.packed(value)`` to kernels and ``argument.numba_value(value)`` to Numba, once per operator.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +62,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.devices import Array, Device
+from suricate.structures.frontier import Frontier
+from suricate.types import ArcList
 
 if TYPE_CHECKING:
     from suricate.edgefn import TypedFunction
     from suricate.graph import Graph
 
-REDUCTIONS = ("sum", "min", "max", "or")
+REDUCTIONS = ("sum", "min", "max", "or", "argmin", "mode")
 OUT_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))
 
 LAST_STEP = 2**32 - 1  #: stamps are uint32
@@ -23,11 +77,23 @@ MAX_STEPS = 2**31 - 1  #: of one propagation
 
 
 class Call(NamedTuple):
-    """A validated call: the edge function for the types of its arguments, the arguments, the reduction."""
+    """A validated call.
+
+    Attributes:
+        function: the edge function (predicate, effect) for the types of its arguments.
+        values: the arguments as they were given, checked.
+        reduce: the reduction.
+        dtype: type of the values that are reduced; None where there is none (effects, ``"argmin"``).
+        then: the second phase, with the same arguments, or None.
+        commit: the third phase of ``converge``, or None.
+    """
 
     function: TypedFunction
     values: tuple[Any, ...]
-    reduce: str
+    reduce: str = "sum"
+    dtype: np.dtype | None = None
+    then: TypedFunction | None = None
+    commit: TypedFunction | None = None
 
     @property
     def result(self) -> np.dtype:
@@ -36,15 +102,58 @@ class Call(NamedTuple):
         return self.function.result
 
 
+class Start(NamedTuple):
+    """What a push, a map or a pull with ``then`` starts from: the union of frontiers, and arcs.
+
+    A push applies its function to the arcs as they are, beside the edges of the vertices. A vertex in several
+    frontiers, or repeated in one whose ids are not distinct, counts once; drivers see to that by stamps. An id that is
+    not below ``num_vertices`` is passed over.
+    """
+
+    frontiers: tuple[Frontier, ...]
+    arcs: tuple[ArcList, ...] = ()
+
+    @property
+    def single(self) -> Frontier | None:
+        """The only frontier, if there is one and its ids are distinct, and there are no arcs."""
+        if len(self.frontiers) == 1 and not self.arcs and self.frontiers[0].distinct:
+            return self.frontiers[0]
+        return None
+
+    @property
+    def at_most(self) -> int:
+        """An upper bound of the number of vertices, arcs counted, that is known without a host read."""
+        return sum(one.at_most for one in self.frontiers) + sum(arcs.size for arcs in self.arcs)
+
+
+class Order(NamedTuple):
+    """The order in which a propagation takes vertices: those with ``array[v] > bound[0]`` wait.
+
+    ``array`` has one entry per vertex, ``bound`` one entry of the same type, ``delta`` is a scalar of that type, above
+    0: when none is left, ``bound`` becomes the least multiple of it that admits a waiting vertex.
+    """
+
+    array: Array
+    bound: Array
+    delta: Any
+
+
+class Until(NamedTuple):
+    """When a loop ends: after the round in which the total of ``scalar`` is at most ``bound``."""
+
+    scalar: Any
+    bound: float
+
+
 @cache
 def identity_of(reduce: str, dtype: np.dtype) -> Any:
     """Return the neutral value of a reduction as a scalar of ``dtype``: 0, or the largest or smallest value."""
     if reduce in ("sum", "or"):
         return dtype.type(0)
     if dtype.kind == "f":
-        return dtype.type(np.inf if reduce == "min" else -np.inf)
+        return dtype.type(-np.inf if reduce == "max" else np.inf)
     limits = np.iinfo(dtype)
-    return dtype.type(limits.max if reduce == "min" else limits.min)
+    return dtype.type(limits.min if reduce == "max" else limits.max)
 
 
 class Stamps:
@@ -81,7 +190,12 @@ def stamps_of(graph: Graph) -> Stamps:
 
 def driver_of(graph: Graph) -> ModuleType:
     """Return the module that runs operators on the graph's device."""
-    return _driver(graph.device.kind)
+    return driver_on(graph.device)
+
+
+def driver_on(device: Device) -> ModuleType:
+    """Return the module that runs operators on ``device``."""
+    return _driver(device.kind)
 
 
 @cache

@@ -24,21 +24,29 @@ class Frontier:
 
     Args:
         device: where the arrays live.
-        vertices: ``uint32[capacity]``, distinct ids first; not copied.
+        vertices: ``uint32[capacity]``, the ids first; not copied.
         count: how many of ``vertices`` belong to the set: an int, a ``uint32[1]`` array on the device that is read
             only when the host asks, or None for all of them.
         num_vertices: that of the graph it belongs to: all ids are below it. None: not known; it is worked out once when
             an operator takes the frontier, which waits for the device.
+        distinct: whether no id is repeated. If False, operators drop repeats on the device.
 
     ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent frontier on the same device.
     """
 
-    __slots__ = ("_bound", "_buffer", "_capacity", "_count", "_device_count", "device", "is_all")
+    __slots__ = ("_bound", "_buffer", "_capacity", "_count", "_device_count", "device", "distinct", "is_all")
 
     def __init__(
-        self, device: Device, vertices: Array, count: Array | int | None = None, *, num_vertices: int | None = None
+        self,
+        device: Device,
+        vertices: Array,
+        count: Array | int | None = None,
+        *,
+        num_vertices: int | None = None,
+        distinct: bool = True,
     ) -> None:
         self.device = device
+        self.distinct = distinct  #: whether no id is repeated
         self.is_all = False  #: whether this was made by :meth:`all`: operators then need no list of vertices
         self._buffer: Array | None = vertices
         self._capacity = len(vertices)
@@ -60,7 +68,7 @@ class Frontier:
     @classmethod
     def _of_all(cls, device: Device, num_vertices: int) -> Frontier:
         frontier = cls.__new__(cls)
-        frontier.device, frontier.is_all = device, True
+        frontier.device, frontier.is_all, frontier.distinct = device, True, True
         frontier._buffer = None
         frontier._capacity = frontier._count = frontier._bound = num_vertices
         frontier._device_count = None
@@ -146,7 +154,7 @@ class Frontier:
 
     def __reduce__(self) -> tuple[Any, ...]:
         vertices = None if self.is_all else self.device.to_numpy(self.vertices).copy()
-        return _restored, (self.device, vertices, self._bound)
+        return _restored, (self.device, vertices, self._bound, self.distinct)
 
     def __len__(self) -> int:
         if self._count is None:
@@ -158,7 +166,7 @@ class Frontier:
         return f"<Frontier: {size}, {self.device}>"
 
 
-def _restored(device: Device, vertices: np.ndarray | None, num_vertices: int | None) -> Frontier:
+def _restored(device: Device, vertices: np.ndarray | None, num_vertices: int | None, distinct: bool) -> Frontier:
     """Return a frontier of ``vertices`` (None: all below ``num_vertices``) on ``device``; for copies and pickles.
 
     Raises:
@@ -168,4 +176,4 @@ def _restored(device: Device, vertices: np.ndarray | None, num_vertices: int | N
     if vertices is None:
         return Frontier._of_all(device, num_vertices or 0)
     with device.current():
-        return Frontier(device, device.xp.asarray(vertices), num_vertices=num_vertices)
+        return Frontier(device, device.xp.asarray(vertices), num_vertices=num_vertices, distinct=distinct)

@@ -2,46 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.devices import Device
 from suricate.operators import schemes
-from suricate.operators.call import Call, stamps_of
+from suricate.operators.call import Call, Order, Start, Until, stamps_of
 from suricate.operators.cpu.instances import instance
+from suricate.operators.results import Layers, Propagated
 from suricate.structures.frontier import Frontier
-from suricate.types import EdgeList, StoreView
+from suricate.types import ArcList, StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
 def neighbor_reduce(
-    graph: Graph, call: Call, vertices: np.ndarray | None, out: np.ndarray, over: str, scheme: str
-) -> None:
+    graph: Graph, call: Call, vertices: np.ndarray | Start | Layers | None, out: Any, over: str, scheme: str
+) -> Frontier | None:
     """Fill ``out`` (see ``suricate.operators.neighbor_reduce``).
 
     There are two loops: over the edges inserted since the mark, and one for all other schemes.
     """
+    _not_yet(call.then is not None or over == "both" or call.reduce in ("argmin", "mode"))
+    _not_yet(isinstance(vertices, Start | Layers))
     view = graph.view(over)
     source = _source(graph, over, scheme, view)
     if source == schemes.ITERATOR:
         module = instance("reduce_updated", view, call, out.dtype, over)
         module.neighbor_reduce(view.data, view.num_vertices, out, *call.values)
-        return
+        return None
     if source == schemes.LISTED:
         view = schemes.inserted_view(graph, over)
     module = instance("neighbor_reduce", view, call, out.dtype, over)
     ids = _NO_VERTICES if vertices is None else vertices
     module.neighbor_reduce(view.data, view.num_vertices, ids, vertices is None, out, *call.values)
+    return None
 
 
-def advance(graph: Graph, call: Call, frontier: Frontier, out: np.ndarray, scheme: str) -> Frontier:
-    """Push once along the out-edges of ``frontier``; return what changed. Loops: as in :func:`neighbor_reduce`."""
+def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
+    """Push once from ``start``; return what changed. Loops: as in :func:`neighbor_reduce`."""
+    _not_yet(call.then is not None or over != "out" or call.reduce == "argmin")
+    if len(start.arcs) == 1 and not start.frontiers:
+        return _advance_arcs(graph, call, start.arcs[0], out)
+    frontier = _only_frontier(graph, start)
     view, stamps = graph.view("out"), stamps_of(graph)
     source = _source(graph, "out", scheme, view)
     if source == schemes.LISTED:
-        return advance_edges(graph, call, graph.store("out").updated(), out)
+        edges = graph.store("out").updated()
+        return _advance_arcs(graph, call, ArcList(*edges, None, 0, len(edges.src)), out)
     changed = graph.workspace.array("operators.queue", view.num_vertices, np.uint32)
     if source == schemes.ITERATOR:
         module = instance("advance_updated", view, call, out.dtype)
@@ -56,8 +67,9 @@ def advance(graph: Graph, call: Call, frontier: Frontier, out: np.ndarray, schem
     return _changed(graph, changed, count)
 
 
-def advance_edges(graph: Graph, call: Call, edges: EdgeList, out: np.ndarray) -> Frontier:
+def _advance_arcs(graph: Graph, call: Call, edges: ArcList, out: np.ndarray) -> Frontier:
     """Apply the edge function to exactly ``edges``; return what changed."""
+    _not_yet(edges.status is not None)
     view, stamps = graph.view("out"), stamps_of(graph)
     module = instance("advance", view, call, out.dtype)
     changed = graph.workspace.array("operators.queue", view.num_vertices, np.uint32)
@@ -68,8 +80,13 @@ def advance_edges(graph: Graph, call: Call, edges: EdgeList, out: np.ndarray) ->
     return _changed(graph, changed, count)
 
 
-def propagate(graph: Graph, call: Call, frontier: Frontier, out: np.ndarray, max_steps: int) -> int:
-    """Push until nothing changes; return the number of steps."""
+def propagate(
+    graph: Graph, call: Call, start: Start, out: Any, over: str, max_steps: int, order: Order | None,
+    layers: bool, once: str,
+) -> Propagated:  # fmt: skip
+    """Push until nothing changes."""
+    _not_yet(call.then is not None or over != "out" or call.reduce in ("argmin", "sum") or order is not None or layers)
+    frontier = _only_frontier(graph, start)
     view, stamps = graph.view("out"), stamps_of(graph)
     module = instance("advance", view, call, out.dtype)
     ids = _NO_VERTICES if frontier.is_all else frontier.buffer
@@ -81,11 +98,19 @@ def propagate(graph: Graph, call: Call, frontier: Frontier, out: np.ndarray, max
         queue, spare, *call.values,
     )  # fmt: skip
     stamps.give_back(first + steps)
-    return steps
+    return Propagated.of(steps, 0, steps < max_steps)
 
 
-def select(graph: Graph, call: Call, frontier: Frontier) -> Frontier:
-    """Return the vertices of ``frontier`` that pass the predicate."""
+def converge(
+    graph: Graph, call: Call, start: Start, over: str, wake: str, max_steps: int, until: Until | None
+) -> Propagated:
+    """Pull in rounds over an active set."""
+    raise NotImplementedError
+
+
+def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
+    """Return the vertices of ``start`` for which the function is true."""
+    frontier = _only_frontier(graph, start)
     module = instance("filter", None, call, np.dtype(bool))
     ids = _NO_VERTICES if frontier.is_all else frontier.buffer
     kept = np.empty(len(frontier), np.uint32)
@@ -93,11 +118,46 @@ def select(graph: Graph, call: Call, frontier: Frontier) -> Frontier:
     return _changed(graph, kept, count)
 
 
-def intersect(graph: Graph, call: Call, left: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
+def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
+    """Call a function for its effects on every edge of ``start``."""
+    raise NotImplementedError
+
+
+def intersect(
+    graph: Graph, call: Call, left: StoreView, right: StoreView, pairs: tuple[np.ndarray, np.ndarray] | None,
+    out: np.ndarray, oriented: str | None, method: str,
+) -> None:  # fmt: skip
     """Fill ``out`` with one sum per pair."""
-    view = graph.view("out")
-    module = instance("intersect", view, call, out.dtype)
-    module.intersect(view.data, left, right, out, *call.values)
+    _not_yet(left is not right or pairs is None)
+    assert pairs is not None
+    module = instance("intersect", left, call, out.dtype)
+    module.intersect(left.data, *pairs, out, *call.values)
+
+
+def iterate(
+    device: Device, body: Callable[[], Any], until: Until, max_steps: int, swap: tuple[tuple[Any, Any], ...]
+) -> int:
+    """Repeat ``body`` until the scalar ``until`` is zero after a round; return the number of rounds."""
+    steps = 0
+    while steps < max_steps:
+        body()
+        steps += 1
+        if until.scalar.read() <= until.bound:
+            break
+        for a, b in swap:
+            a[:], b[:] = b.copy(), a.copy()
+    return steps
+
+
+def _not_yet(wanted: bool) -> None:
+    if wanted:
+        raise NotImplementedError("this part of the operator is not there yet")
+
+
+def _only_frontier(graph: Graph, start: Start) -> Frontier:
+    _not_yet(len(start.frontiers) != 1 or bool(start.arcs))
+    frontier = start.frontiers[0]
+    return frontier if frontier.distinct else Frontier.from_vertices(graph, frontier.vertices)
 
 
 _NO_VERTICES = np.empty(0, np.uint32)

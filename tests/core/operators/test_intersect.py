@@ -42,11 +42,11 @@ def test_counts(backend, device, weight_dtype):
     case = make_case(backend, device, weight_dtype)
     left, right = pairs(case)
     a = adjacency(case)
-    found = su.intersect(case.graph, left, right)
+    found = su.intersect(case.graph, None, left, right)
     assert found.dtype == np.int64
     expected = np.asarray(a[left].multiply(a[right]).sum(axis=1)).ravel()
     np.testing.assert_array_equal(case.host(found), expected)
-    on_device = su.intersect(case.graph, case.array(left.astype(np.uint32)), case.array(right.astype(np.uint32)))
+    on_device = su.intersect(case.graph, None, case.array(left.astype(np.uint32)), case.array(right.astype(np.uint32)))
     np.testing.assert_array_equal(case.host(on_device), expected)
 
 
@@ -55,7 +55,7 @@ def test_sums_of_a_function(backend, device):
     left, right = pairs(case)
     value = np.random.default_rng(21).random(case.n)
     a, b = adjacency(case), adjacency(case, value[case.dst])
-    found = su.intersect(case.graph, left, right, weighed, args=(case.array(value),))
+    found = su.intersect(case.graph, None, left, right, weighed, args=(case.array(value),))
     assert found.dtype == np.float64
     np.testing.assert_allclose(case.host(found), np.asarray(a[left].multiply(b[right]).sum(axis=1)).ravel(), rtol=1e-12)
     ids = adjacency(case, case.dst)
@@ -63,7 +63,7 @@ def test_sums_of_a_function(backend, device):
     expected = np.asarray(a[left].multiply(ids[right]).sum(axis=1)).ravel() + np.asarray(both).ravel() * (
         2 * right - left
     )
-    np.testing.assert_array_equal(case.host(su.intersect(case.graph, left, right, order)), expected)
+    np.testing.assert_array_equal(case.host(su.intersect(case.graph, None, left, right, order)), expected)
 
 
 def test_triangles(backend, device):
@@ -74,14 +74,14 @@ def test_triangles(backend, device):
     graph = su.Graph(case.n, backend=backend, device=device, directed=False)
     upper = sparse.triu(simple).tocoo()
     graph.insert_edges(upper.row, upper.col)
-    found = su.intersect(graph, upper.row, upper.col)
+    found = su.intersect(graph, None, upper.row, upper.col)
     assert int(found.sum()) == round((simple @ simple).multiply(simple).sum() / 2)
 
 
 def test_nothing(backend, device):
     graph = su.Graph(3, backend=backend, device=device)
-    assert len(su.intersect(graph, [], [])) == 0
-    assert device.to_numpy(su.intersect(graph, [0, 1], [1, 1])).tolist() == [0, 0]
+    assert len(su.intersect(graph, None, [], [])) == 0
+    assert device.to_numpy(su.intersect(graph, None, [0, 1], [1, 1])).tolist() == [0, 0]
 
 
 def test_edges_lists_all_arcs(backend, device):

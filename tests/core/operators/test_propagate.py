@@ -49,7 +49,7 @@ def test_levels(backend, device, source):
     found = case.host(level).astype(np.float64)
     found[found == 2**31 - 1] = np.inf
     np.testing.assert_array_equal(found, expected)
-    assert steps == expected[np.isfinite(expected)].max() + 1  # the last one finds nothing new
+    assert steps.steps == expected[np.isfinite(expected)].max() + 1  # the last one finds nothing new
 
 
 def test_the_case_has_what_the_kernels_treat_apart(device):
@@ -104,16 +104,16 @@ def test_max_steps(backend, device):
         level[0] = 0
         steps = su.propagate(graph, [0], hop, level, max_steps=limit)
         reached = n - 1 if limit is None else min(limit, n - 1)
-        assert steps == (n if limit is None else min(limit, n))
+        assert steps.steps == (n if limit is None else min(limit, n))
         assert device.to_numpy(level).tolist() == [i if i <= reached else n for i in range(n)]
 
 
 def test_nothing_to_do(backend, device):
     graph = su.Graph(3, backend=backend, device=device)
     level = device.xp.zeros(3, np.int32)
-    assert su.propagate(graph, [], hop, level) == 0
-    assert su.propagate(graph, None, hop, level) == 1
-    assert su.propagate(su.Graph(0, backend=backend, device=device), None, hop, level[:0]) == 0
+    assert su.propagate(graph, [], hop, level).steps == 0
+    assert su.propagate(graph, None, hop, level).steps == 1
+    assert su.propagate(su.Graph(0, backend=backend, device=device), None, hop, level[:0]).steps == 0
 
 
 def test_starts_from_a_frontier_that_an_operator_returned(backend, device):
@@ -134,7 +134,7 @@ def test_numbers_of_steps_run_out(device, monkeypatch):
     for _ in range(30):
         level = device.xp.full(6, 100, np.int32)
         level[0] = 0
-        assert su.propagate(graph, [0], hop, level, max_steps=9) == 4
+        assert su.propagate(graph, [0], hop, level, max_steps=9).steps == 4
         assert device.to_numpy(level).tolist() == [0, 1, 1, 2, 3, 100]
         level[3] = 100
         assert device.to_numpy(su.advance(graph, [1, 2], hop, level).vertices).tolist() == [3]
@@ -145,14 +145,14 @@ def test_steps_by_the_host_give_the_same(device):
     """The fallback for devices without cooperative launches."""
     if not device.is_cuda:
         pytest.skip("CUDA only")
-    from suricate.operators import checks
-    from suricate.operators.cuda import driver
+    from suricate.operators import binding
+    from suricate.operators.cuda import push
 
     case = make_case("slabhash", device, "int32")
     distance = device.xp.full(case.n, np.inf)
     distance[2] = 0
-    bound = checks.bind(case.graph, relax, (distance,), "min")
+    bound = binding.bind_push(case.graph, relax, None, "min", distance, None)
     start = su.Frontier.from_vertices(case.graph, [2])
-    steps = driver._propagate_by_host(case.graph, bound, start, distance, 10**6)
+    steps = push._propagate_by_host(case.graph, bound, start, distance, 10**6)
     np.testing.assert_array_equal(case.host(distance), csgraph.dijkstra(matrix(case), indices=2))
-    assert steps > PATH / 2
+    assert steps.steps > PATH / 2

@@ -160,6 +160,6 @@ def test_workspace_keeps_state(device):
 
 
 def test_a_pickle_of_a_device_that_is_not_here():
-    restore, (_, vertices, bound) = Frontier(Device("cpu"), np.zeros(1, np.uint32)).__reduce__()
+    restore, (_, vertices, bound, distinct) = Frontier(Device("cpu"), np.zeros(1, np.uint32)).__reduce__()
     with pytest.raises(DeviceError):
-        restore(Device("cuda", 99), vertices, bound)
+        restore(Device("cuda", 99), vertices, bound, distinct)

@@ -1,0 +1,167 @@
+"""Binding what users pass to operators: functions typed by their arguments, arguments checked, values' types chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.devices import Array
+from suricate.edgefn import EDGE, Argument, EdgeFunction, TypedFunction, argument_of, compile_function
+from suricate.errors import DTypeError, EdgeFunctionError, ParameterError, RequirementError
+from suricate.operators import checks
+from suricate.operators.call import OUT_DTYPES, Call, Start
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+PUSHES = ("min", "max", "sum", "or", "argmin")  #: reductions of advance and propagate
+PULLS = ("sum", "min", "max", "or", "argmin", "mode")  #: reductions of neighbor_reduce and converge
+
+
+def one(u: int, v: int, x: int) -> int:
+    """Count every common neighbour as one (the default of ``intersect``)."""
+    return 1
+
+
+def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[Any, ...]]:
+    """Return what is known of each argument, and the values as they are passed; every argument is checked."""
+    if not isinstance(args, tuple):
+        raise ParameterError(f"args must be a tuple, not a {type(args).__name__}: write args=(x,)")
+    arguments: list[Argument] = []
+    values: list[Any] = []
+    for value in args:
+        argument = argument_of(value)
+        if argument.kind == "scalar":
+            value = argument.packed(value)
+        elif argument.kind == "array" and not checks.lies_on(graph.device, value):
+            raise checks.misplaced(graph.device, value, f"args[{len(values)}]")
+        arguments.append(argument)
+        values.append(value)
+    return tuple(arguments), tuple(values)
+
+
+def typed(
+    graph: Graph,
+    fn: Any,
+    arguments: tuple[Argument, ...],
+    leading: tuple[str, ...] = EDGE,
+    role: str = "edge",
+    value_dtype: np.dtype | None = None,
+) -> TypedFunction:
+    """Return ``fn`` for the types of its arguments."""
+    return compile_function(
+        fn, arguments, weight_dtype=graph.weight_dtype, leading=leading, role=role, value_dtype=value_dtype
+    )
+
+
+def with_position(fn: Any, leading: tuple[str, ...]) -> tuple[str, ...]:
+    """Return ``leading`` with ``"i"`` in front if the first parameter of ``fn`` is named so."""
+    if isinstance(fn, EdgeFunction):
+        names: Sequence[str] = fn._source.parameters()[:1]
+    else:
+        code = getattr(getattr(fn, "py_func", fn), "__code__", None)
+        names = () if code is None else code.co_varnames[: code.co_argcount][:1]
+    return ("i", *leading) if tuple(names) == ("i",) else leading
+
+
+def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tuple[str, ...] = EDGE) -> Call:
+    """Return the call of ``fn`` with ``args``, without further phases; it must return a value."""
+    arguments, values = arguments_of(graph, args)
+    function = typed(graph, fn, arguments, leading)
+    if function.result is None:
+        raise EdgeFunctionError(f"{getattr(fn, '__name__', fn)} returns no value: operators reduce what it returns")
+    return Call(function, values, reduce)
+
+
+def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, out: Any, then: Any) -> Call:
+    """Return the call of a push into ``out``."""
+    checks.name("reduce", reduce, PUSHES)
+    checks.vertex_array(graph, out, "out")
+    call = bind(graph, fn, (out,) if args is None else args, reduce)
+    reducible(call, out.dtype)
+    call = call._replace(dtype=out.dtype)
+    if then is not None:
+        call = call._replace(then=typed(graph, then, call.function.arguments, ("v", "step"), "vertex"))
+    return call
+
+
+def bind_pull(
+    graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, out: Any, dtype: Any, then: Any, commit: Any = None
+) -> Call:
+    """Return the call of a pull; ``dtype`` of its values is that of ``out``, or ``dtype``, or what ``fn`` returns."""
+    checks.name("reduce", reduce, PULLS)
+    call = bind(graph, fn, args, reduce)
+    call = call._replace(dtype=value_dtype(call, out, dtype))
+    if then is not None:
+        call = call._replace(then=typed(graph, then, call.function.arguments, ("v", "value"), "vertex", call.dtype))
+    if commit is not None:
+        call = call._replace(commit=typed(graph, commit, call.function.arguments, ("v",), "vertex"))
+    return call
+
+
+def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
+    """Return the call of a function per vertex."""
+    return bind(graph, fn, args, "sum", with_position(fn, ("v",)))
+
+
+def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
+    """Return the call of a function per edge that returns nothing."""
+    arguments, values = arguments_of(graph, args)
+    return Call(typed(graph, fn, arguments, with_position(fn, EDGE), "effect"), values)
+
+
+def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everything: bool) -> Call:
+    """Return the call of a function per pair and common neighbour."""
+    fn = one if fn is None else fn
+    leading = with_position(fn, ("u", "v", "x"))
+    if everything and leading[0] == "i":
+        raise RequirementError("i is the position in u and v: pass them, or take the parameter i away")
+    return bind(graph, fn, args, "sum", leading)
+
+
+def position_of(call: Call, start: Start) -> None:
+    """Raise if the function wants a position and there is none: of a union nothing is in one order."""
+    if call.function.leading[0] == "i" and len(start.frontiers) + len(start.arcs) != 1:
+        raise RequirementError("i is a position in ids or edges: pass one of them, not a tuple")
+
+
+# -- types of values ---------------------------------------------------------------------------------------------------
+
+
+def reducible(call: Call, dtype: np.dtype) -> None:
+    """Raise unless values of the edge function can be reduced into ``dtype``."""
+    result = call.result
+    if result.kind == "f" and dtype.kind != "f":
+        raise DTypeError(
+            f"the edge function returns {result}, out has dtype {dtype}: use a float array, or return int(...)"
+        )
+    if call.reduce == "or" and dtype.kind == "f":
+        raise DTypeError(f"reduce='or' needs an integer array, out has dtype {dtype}")
+
+
+def value_dtype(call: Call, out: Array | None, dtype: Any) -> np.dtype:
+    """Return the type of the values of a pull: that of ``out``, else ``dtype``, else what the edge function returns."""
+    wanted: Any = getattr(out, "dtype", None)
+    if out is None:
+        natural = call.result if call.result in OUT_DTYPES[2:] else np.dtype(np.int64)
+        wanted = natural if dtype is None else _value_type(dtype)
+    else:
+        if dtype is not None and _value_type(dtype) != wanted:
+            raise DTypeError(f"out has dtype {wanted}, but dtype={dtype!r} was asked for: give one of the two")
+        if wanted not in OUT_DTYPES:
+            return np.dtype(np.int64)  # result_array() says what is wrong with it
+    reducible(call, wanted)
+    return wanted
+
+
+def _value_type(dtype: Any) -> np.dtype:
+    """Return ``dtype`` as a NumPy dtype that values can be reduced in."""
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        wanted = None
+    if wanted is None or wanted not in OUT_DTYPES:
+        raise DTypeError(f"dtype {dtype!r} cannot be reduced: use one of {', '.join(map(str, OUT_DTYPES))}")
+    return wanted

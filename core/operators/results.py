@@ -1,0 +1,120 @@
+"""What operators return besides arrays and frontiers: the outcome of a propagation, and the vertices of its steps.
+
+Both stay on the device until they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from suricate.devices import Array, Device
+
+
+class Layers:
+    """The vertices of each step of a propagation: layer 0 is what it started from, layer ``i`` what joined in step i.
+
+    ``neighbor_reduce(vertices=layers)`` walks the layers in order, ``vertices=layers.reversed`` from the last to the
+    first, in one call: what is computed for a layer is complete before the next one begins.
+
+    Attributes:
+        device: where the arrays live.
+        vertices: ``uint32[capacity]``, layer after layer, ids in any order within a layer.
+        offsets: ``int64[capacity + 2]``: layer ``i`` is ``vertices[offsets[i]:offsets[i + 1]]``.
+        count: ``int64[1]``: number of layers, the empty ones at the end left out.
+        backwards: whether an operator walks them from the last to the first.
+    """
+
+    __slots__ = ("backwards", "count", "device", "num_vertices", "offsets", "vertices")
+
+    def __init__(
+        self,
+        device: Device,
+        vertices: Array,
+        offsets: Array,
+        count: Array,
+        *,
+        num_vertices: int,
+        backwards: bool = False,
+    ) -> None:
+        self.device = device
+        self.vertices, self.offsets, self.count = vertices, offsets, count
+        self.num_vertices = num_vertices
+        self.backwards = backwards
+
+    @property
+    def reversed(self) -> Layers:
+        """The same layers, to be walked from the last to the first; shares the arrays."""
+        return Layers(
+            self.device, self.vertices, self.offsets, self.count,
+            num_vertices=self.num_vertices, backwards=not self.backwards,
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        """Number of layers; waits for the device."""
+        return int(self.device.to_numpy(self.count)[0])
+
+    def __getitem__(self, index: int) -> Array:
+        """Return the vertices of a layer, ``uint32[k]``; waits for the device."""
+        count = len(self)
+        if not -count <= index < count:
+            raise IndexError(f"there are {count} layers, not a layer {index}")
+        at = index % count
+        at = count - 1 - at if self.backwards else at
+        first, last = self.device.to_numpy(self.offsets[at : at + 2]).tolist()
+        return self.vertices[first:last]
+
+
+class Propagated:
+    """What a propagation did; its numbers are read from the device when first asked for.
+
+    Args:
+        read: returns ``(steps, touched, converged)``; called at most once.
+        layers: the vertices of the steps, if they were kept.
+    """
+
+    __slots__ = ("_numbers", "_read", "layers")
+
+    def __init__(self, read: Callable[[], tuple[int, int, bool]], layers: Layers | None = None) -> None:
+        self._read = read
+        self._numbers: tuple[int, int, bool] | None = None
+        self.layers = layers  #: :class:`Layers`, or None
+
+    @classmethod
+    def of(cls, steps: int, touched: int, converged: bool, layers: Layers | None = None) -> Propagated:
+        """Return an outcome that is known on the host."""
+        return cls(lambda: (int(steps), int(touched), bool(converged)), layers)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps; waits for the device."""
+        return self._all()[0]
+
+    @property
+    def touched(self) -> int:
+        """Number of vertices that pushed (or were computed), summed over the steps; waits for the device."""
+        return self._all()[1]
+
+    @property
+    def converged(self) -> bool:
+        """Whether nothing was left to do, rather than ``max_steps`` or ``until`` ended it; waits for the device."""
+        return self._all()[2]
+
+    def _all(self) -> tuple[int, int, bool]:
+        if self._numbers is None:
+            self._numbers = self._read()
+        return self._numbers
+
+    def __repr__(self) -> str:
+        if self._numbers is None:
+            return "<Propagated: still on the device>"
+        steps, touched, converged = self._numbers
+        return f"<Propagated: {steps} steps, {touched} vertices touched, {'' if converged else 'not '}converged>"
+
+
+def empty_layers(device: Device, num_vertices: int, capacity: int) -> Layers:
+    """Return layers to be filled, of at most ``capacity`` vertices in all; the arrays are not set yet."""
+    xp = device.xp
+    arrays = xp.empty(capacity, np.uint32), xp.empty(capacity + 2, np.int64), xp.zeros(1, np.int64)
+    return Layers(device, *arrays, num_vertices=num_vertices)

@@ -1,0 +1,151 @@
+"""What users name as the vertices or edges to start from, checked and in one form (:class:`~..call.Start`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.arrays import as_array, as_ids, checked_ids, on_device, range_message, same_length
+from suricate.devices import Array, Device
+from suricate.errors import DeviceError, DTypeError, RequirementError, ShapeError, VertexRangeError, WeightError
+from suricate.operators.call import Start
+from suricate.structures.edge_set import EdgeSet
+from suricate.structures.frontier import Frontier
+from suricate.types import ArcList, EdgeList
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
+    """Return what a push or ``edge_map`` starts from: None (all), a frontier, ids, edges, or a tuple of them."""
+    if isinstance(given, tuple) and not isinstance(given, EdgeList | ArcList) and not _is_ids(given):
+        parts = [start_of(graph, part, label) for part in given]
+        frontiers = tuple(frontier for part in parts for frontier in part.frontiers)
+        whole = [frontier for frontier in frontiers if frontier.is_all and frontier.capacity == graph.num_vertices]
+        arcs = tuple(arcs for part in parts for arcs in part.arcs)
+        return Start(tuple(whole[:1]) if whole else frontiers, arcs)
+    if isinstance(given, EdgeList):
+        return Start((), (arc_list(graph, given),))
+    if isinstance(given, EdgeSet):
+        return Start((), (_of_edge_set(graph, given),))
+    return Start((frontier(graph, given),))
+
+
+def vertices_of(graph: Graph, given: Any, label: str) -> Start:
+    """Return what an operator on vertices starts from: like :func:`start_of`, but edges are refused."""
+    start = start_of(graph, given, label)
+    if start.arcs:
+        raise RequirementError(f"{label} takes vertices, not edges: pass a frontier, ids, or None for all")
+    return start
+
+
+def _is_ids(given: tuple[Any, ...]) -> bool:
+    return len(given) > 0 and all(isinstance(one, int | np.integer) for one in given)
+
+
+def _of_edge_set(graph: Graph, edges: EdgeSet) -> ArcList:
+    if edges.device != graph.device:
+        raise DeviceError(f"the edge set is on {edges.device}, the graph on {graph.device}")
+    if edges.num_vertices > graph.num_vertices:
+        raise VertexRangeError(
+            f"the edge set is one of {edges.num_vertices} vertices, the graph has {graph.num_vertices}"
+        )
+    if edges.value_dtype != graph.weight_dtype:
+        has, wants = (dtype or "no" for dtype in (edges.value_dtype, graph.weight_dtype))
+        raise WeightError(f"the edge set has {has} values, but the graph has {wants} weights: give it such values")
+    return edges.arcs()
+
+
+# -- vertices ----------------------------------------------------------------------------------------------------------
+
+
+def frontier(graph: Graph, given: Any) -> Frontier:
+    """Return ``given`` (a frontier, ids, or None for all vertices) as a frontier of ``graph``; ids keep their order."""
+    if given is None:
+        return Frontier.all(graph)
+    if not isinstance(given, Frontier):
+        ids = vertex_ids(graph, given, "vertices")
+        return Frontier(graph.device, ids, num_vertices=graph.num_vertices, distinct=len(ids) < 2)
+    if given.device != graph.device:
+        raise DeviceError(f"the frontier is on {given.device}, the graph on {graph.device}")
+    if given.num_vertices > graph.num_vertices:
+        raise VertexRangeError(
+            f"the frontier is one of {given.num_vertices} vertices, the graph has {graph.num_vertices}"
+        )
+    return given
+
+
+def vertex_ids(graph: Graph, given: Any, label: str) -> Array:
+    """Return ids (an array, a list or a frontier) as ``uint32[k]`` on the graph's device, in the same order."""
+    if isinstance(given, Frontier):
+        return frontier(graph, given).vertices
+    ids = as_ids(given, label)
+    if isinstance(ids, np.ndarray):
+        checked = checked_ids(ids, graph.num_vertices, label)
+        return on_device(checked, graph.device, label) if graph.device.is_cuda else checked
+    ids = _cuda_ids(graph, ids, label)
+    if ids.dtype == np.uint32 and graph.checks == "deferred":
+        return ids  # kernels skip ids that are out of range
+    _check_range(graph, ids, label)
+    return ids.astype(np.uint32, copy=False)
+
+
+def pairs(graph: Graph, u: Any, v: Any) -> tuple[Array, Array]:
+    """Return two arrays of ids of equal length on the graph's device."""
+    left, right = vertex_ids(graph, u, "u"), vertex_ids(graph, v, "v")
+    if len(left) != len(right):
+        raise ShapeError(f"u has {len(left)} entries and v has {len(right)}: pass one of each per pair")
+    return left, right
+
+
+# -- edges -------------------------------------------------------------------------------------------------------------
+
+
+def arc_list(graph: Graph, edges: EdgeList) -> ArcList:
+    """Return ``edges`` as contiguous arrays on the graph's device, with weights exactly if the graph has them.
+
+    Arrays of the right type on the graph's CUDA device are taken as they are: kernels skip ids that are out of range.
+    """
+    src, dst = (_edge_ids(graph, ids, label) for ids, label in ((edges.src, "edges.src"), (edges.dst, "edges.dst")))
+    if graph.weight_dtype is None:
+        if edges.weight is not None:
+            raise WeightError("the edges have weights, but the graph is unweighted: pass EdgeList(src, dst)")
+        return ArcList(src, dst, None, None, 0, same_length(src, dst))
+    if edges.weight is None:
+        raise WeightError(f"the edges have no weights, but the graph has {graph.weight_dtype} weights")
+    weight = as_array(edges.weight, "edges.weight")
+    if weight.dtype != graph.weight_dtype:
+        raise DTypeError(f"edges.weight has dtype {weight.dtype}, the graph has {graph.weight_dtype} weights")
+    return ArcList(src, dst, _on(graph.device, weight, "edges.weight"), None, 0, same_length(src, dst, weight))
+
+
+def _edge_ids(graph: Graph, ids: Any, label: str) -> Array:
+    if graph.device.is_cuda and isinstance(ids, graph.device.xp.ndarray) and ids.dtype == np.uint32 and ids.ndim == 1:
+        return on_device(ids, graph.device, label)
+    return vertex_ids(graph, ids, label)
+
+
+def _cuda_ids(graph: Graph, ids: Array, label: str) -> Array:
+    if not graph.device.is_cuda:
+        raise DeviceError(f"{label} is on a CUDA device, the graph is on the CPU: pass a NumPy array")
+    return on_device(ids, graph.device, label)
+
+
+def _check_range(graph: Graph, ids: Array, label: str) -> None:
+    if not len(ids):
+        return
+    low, high = graph.device.to_numpy(graph.device.xp.stack((ids.min(), ids.max())))
+    if low < 0 or high >= graph.num_vertices:
+        wrong = int(low if low < 0 else high)
+        index = int((ids == wrong).argmax())
+        raise VertexRangeError(range_message(label, index, wrong, graph.num_vertices))
+
+
+def _on(device: Device, array: Array, label: str) -> Array:
+    if device.is_cuda:
+        return on_device(array, device, label)
+    if not isinstance(array, np.ndarray):
+        raise DeviceError(f"{label} is on a CUDA device, the graph is on the CPU: pass a NumPy array")
+    return np.ascontiguousarray(array)
