@@ -14,13 +14,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import suricate as su
 from suricate import fallbacks
 from suricate.cuda import ingest
 from suricate.cuda.program import Program
 from suricate.operators.cuda import programs as operators
-from suricate.structures import union_find
+from suricate.structures import edge_set_cuda, union_find
 from suricate.testing.nvrtc import compile_program, cursor_program, own_programs
+from suricate.types import StoreView
 
 ARCHES = ("sm_70", "sm_80", "sm_90")
 WEIGHTS = (None, "float32", "float64")
@@ -34,7 +37,9 @@ def sample_options(backend: str) -> list[dict[str, Any]]:
 
 def all_programs(backends: list[str]) -> Iterator[tuple[str, Program]]:
     """Yield (label, program): the core's, each backend's own, and all that is compiled over each backend's cursor."""
-    yield from (("core", program) for program in (union_find.PROGRAM, *ingest.programs()))
+    yield from (("core", program) for program in (union_find.PROGRAM, *edge_set_cuda.programs(), *ingest.programs()))
+    for values in (None, *map(np.dtype, ("float32", "uint64"))):
+        yield f"edge set of {values}", cursor_program(edge_set_view(values))
     for name, weight in product(backends, WEIGHTS):
         for options in sample_options(name):
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
@@ -42,6 +47,12 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program]]:
             generic = cursor_program(view), fallbacks.program(view), *operators.programs(view)
             for program in (*own_programs(store), *generic):
                 yield f"{name} {options or ''} weight={weight}", program
+
+
+def edge_set_view(values: np.dtype | None) -> StoreView:
+    """Return the view of an edge set with values of this dtype."""
+    graph = su.Graph(2, device="cpu")
+    return su.EdgeSet(graph, [0], [1], None if values is None else np.ones(1, values)).view()
 
 
 def all_sources() -> set[Path]:

@@ -17,8 +17,8 @@ from suricate.arrays import bits, joined, picked
 from suricate.devices import Array, Device, resolve_device
 from suricate.errors import ShapeError, UnknownNameError, WeightError
 from suricate.locks import Lock, graph_lock
-from suricate.structures.edge_set import EdgeSet
-from suricate.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, edge_keys
+from suricate.structures.edge_set import EdgeSet, net_change
+from suricate.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList
 
 
 class Batch:
@@ -68,6 +68,21 @@ def _edge_list(edges: Any, argument: str) -> EdgeList | None:
     return result
 
 
+class DeletedEdges(NamedTuple):
+    """Edges that are known to have been deleted: undirected ones once, and as arcs in both directions."""
+
+    edges: EdgeList
+    arcs: EdgeList
+
+
+class Changes(NamedTuple):
+    """What a delta is made of: the two halves of a batch, or the edges that went with deleted vertices."""
+
+    removed: Change | None = None
+    added: Change | None = None
+    deleted: DeletedEdges | None = None
+
+
 class Lists(NamedTuple):
     """The exact lists of a delta."""
 
@@ -88,8 +103,8 @@ class Delta:
     first asked for, which waits for the device; they never alias the caller's arrays.
     """
 
-    __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_lists", "_lock", "_wait",
-                 "_weight_dtype", "num_vertices_after", "num_vertices_before")  # fmt: skip
+    __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists", "_lock",
+                 "_wait", "_weight_dtype", "num_vertices_after", "num_vertices_before")  # fmt: skip
 
     def __init__(
         self,
@@ -99,7 +114,7 @@ class Delta:
         num_vertices: tuple[int, int],
         removed: Change | Callable[[], Change] | None = None,
         added: Change | Callable[[], Change] | None = None,
-        deleted: EdgeList | None = None,
+        deleted: DeletedEdges | None = None,
         deleted_vertices: Array | None = None,
         wait: Callable[[], None] | None = None,
         lock: Lock | None = None,
@@ -107,7 +122,8 @@ class Delta:
         self._device, self._directed, self._weight_dtype = device, directed, weight_dtype
         self._wait, self._lock = wait, lock
         self.num_vertices_before, self.num_vertices_after = num_vertices
-        self._changes = (removed, added, deleted)
+        self._changes: Any = (removed, added, deleted)
+        self._is_net = False  # whether the statuses of both halves are those of the net change
         self._lists: Lists | None = None
         self._edge_sets: dict[str, EdgeSet] = {}
         self._deleted_vertices = deleted_vertices
@@ -188,25 +204,44 @@ class Delta:
         if made is None:
             _require_kind(kind)
             with self._exclusive():
-                arcs = self._arc_list(kind)
-                made = EdgeSet.of_arcs(self._device, self.num_vertices_after, arcs, directed=self._directed)
+                arcs, most = self._arc_list(kind)
+                count, directed = self.num_vertices_after, self._directed
+                made = EdgeSet.of_arcs(self._device, count, arcs, directed=directed, most=most)
                 made = self._edge_sets.setdefault(kind, made)
         return made
 
-    def _arc_list(self, kind: str) -> ArcList:
-        """Return the arcs of a kind: from the lists if they are there, else as the batch lies on the device."""
-        removed, added, deleted = self._changes
-        if self._lists is not None or deleted is not None or (removed is not None and added is not None):
+    def _arc_list(self, kind: str) -> tuple[ArcList, int]:
+        """Return the arcs of a kind, and the greatest number of edges they may be.
+
+        They are made of the lists if those are there, else they are the batch as it lies on the device.
+        """
+        if self._lists is not None:
             return _listed(self.arcs(kind))
-        removed, added = _made(removed), _made(added)
-        self._changes = (removed, added, None)
+        removed, added, deleted = self._net()
+        if kind == "deleted" and deleted is not None:
+            return _listed(deleted.arcs)
         change, wanted = (removed, REMOVED) if kind == "deleted" else (added, NEW if kind == "inserted" else REPLACED)
         if change is None or (wanted == REPLACED and self._weight_dtype is None):
-            none = self._device.xp.empty(0, np.uint32)
-            return _listed(EdgeList(none, none, self._weight_dtype and none.astype(self._weight_dtype)))
-        edges, (status, old), _ = change
-        weight = old if kind in ("deleted", "replaced_old") else edges.weight
-        return ArcList(edges.src, edges.dst, weight, status, wanted, len(edges.src))
+            return _listed(self._no_edges())
+        (src, dst, weight), (status, old), mirrored = change
+        if kind in ("deleted", "replaced_old"):
+            weight = old
+        return ArcList(src, dst, weight, status, wanted, len(src)), len(src) // 2 if mirrored else len(src)
+
+    def _no_edges(self) -> EdgeList:
+        xp, dtype = self._device.xp, self._weight_dtype
+        return EdgeList(xp.empty(0, np.uint32), xp.empty(0, np.uint32), dtype and xp.empty(0, dtype))
+
+    def _net(self) -> Changes:
+        """Return what the batch was made of, with the net change in the statuses; does not wait for the device."""
+        removed, added, deleted = self._changes
+        if callable(removed) or callable(added):
+            removed, added = _made(removed), _made(added)
+        if removed is not None and added is not None and not self._is_net:
+            net_change(self._device, removed, added)
+        self._is_net = True
+        self._changes = Changes(removed, added, deleted)
+        return self._changes
 
     def __repr__(self) -> str:
         parts = [f"inserted={self.num_inserted}", f"deleted={self.num_deleted}", f"replaced={self.num_replaced}"]
@@ -234,22 +269,16 @@ class Delta:
                 if self._lists is None:  # no other thread has made them meanwhile
                     if self._wait is not None:
                         self._wait()
-                    removed, added, deleted = self._changes
-                    self._lists = self._resolve(_made(removed), _made(added), deleted)
-                    self._changes = (None, None, None)
+                    self._lists = self._resolve(*self._net())
+                    self._changes = Changes()
         return self._lists
 
-    def _resolve(self, removed: Change | None, added: Change | None, deleted: EdgeList | None) -> Lists:
-        xp, dtype = self._device.xp, self._weight_dtype
-        none = xp.empty(0, np.uint32)
-        weight = None if dtype is None else xp.empty(0, dtype)
-        empty = EdgeList(none, none, weight)
-        lists = Lists(empty, empty if deleted is None else deleted, empty, weight)
+    def _resolve(self, removed: Change | None, added: Change | None, deleted: DeletedEdges | None) -> Lists:
+        xp, empty = self._device.xp, self._no_edges()
+        lists = Lists(empty, empty if deleted is None else deleted.edges, empty, empty.weight)
         if removed is not None:
             lists = lists._replace(deleted=_removed(xp, removed))
-        if added is not None:
-            lists = _added(xp, added, lists)
-        return lists if removed is None or added is None else _net(xp, lists)
+        return lists if added is None else _added(xp, added, lists)
 
 
 def _require_kind(kind: str) -> None:
@@ -257,9 +286,10 @@ def _require_kind(kind: str) -> None:
         raise UnknownNameError(f"unknown kind {kind!r} of change: use one of {', '.join(Lists._fields)}")
 
 
-def _listed(edges: EdgeList) -> ArcList:
-    """Return a list of arcs that all count."""
-    return ArcList(*edges, None, 0, len(edges.src))
+def _listed(edges: EdgeList) -> tuple[ArcList, int]:
+    """Return a list of arcs that all count, and their number."""
+    size = len(edges.src)
+    return ArcList(*edges, None, 0, size), size
 
 
 def _restored(
@@ -314,29 +344,6 @@ def _added(xp: Any, change: Change, lists: Lists) -> Lists:
         return lists
     at = xp.flatnonzero(status == REPLACED)
     return lists._replace(replaced=picked(edges, at), replaced_old=bits(old)[at].view(old.dtype))
-
-
-def _net(xp: Any, lists: Lists) -> Lists:
-    """Take edges that were deleted and came back out of both lists; where the weight differs they are replaced."""
-    deleted, inserted = lists.deleted, lists.inserted
-    if not len(deleted.src) or not len(inserted.src):
-        return lists
-    keys = edge_keys(inserted.src, inserted.dst)
-    order = xp.argsort(keys)
-    keys, wanted = keys[order], edge_keys(deleted.src, deleted.dst)
-    at = xp.minimum(xp.searchsorted(keys, wanted), len(keys) - 1)
-    back = keys[at] == wanted
-    came, stays = order[at[back]], xp.ones(len(keys), bool)
-    stays[came] = False
-    replaced, old = lists.replaced, lists.replaced_old
-    if old is not None:
-        assert deleted.weight is not None
-        assert inserted.weight is not None
-        before, after = bits(deleted.weight)[back], bits(inserted.weight)[came]
-        differ = before != after
-        replaced = joined(xp, replaced, picked(inserted, came[differ]))
-        old = xp.concatenate((bits(old), before[differ])).view(old.dtype)
-    return Lists(picked(inserted, stays), picked(deleted, ~back), replaced, old)
 
 
 def both_directions(xp: Any, edges: EdgeList) -> EdgeList:

@@ -21,12 +21,13 @@ from suricate.arrays import (
     both_arcs,
     checked_edges,
     checked_ids,
+    joined,
     on_host,
     picked,
     same_length,
 )
 from suricate.cuda.ingest import Ingest
-from suricate.delta import Delta
+from suricate.delta import DeletedEdges, Delta
 from suricate.devices import Array
 from suricate.errors import SuricateError, VertexRangeError
 from suricate.locks import Lock
@@ -322,7 +323,8 @@ class Updater:
             raise
         self.deleted = deleted
         self.version += 1
-        return self._delta(deleted=edges, deleted_vertices=vertices)
+        deleted_edges = DeletedEdges(edges, joined(self.device.xp, *arcs))
+        return self._delta(deleted=deleted_edges, deleted_vertices=vertices)
 
     def _cut(self, vertices: Array, arcs: Incident, inside: Array) -> None:
         """Delete the arcs of ``vertices`` in all stores."""
@@ -398,7 +400,7 @@ class Updater:
         num_vertices: tuple[int, int] | None = None,
         removed: Change | Callable[[], Change] | None = None,
         added: Change | Callable[[], Change] | None = None,
-        deleted: EdgeList | None = None,
+        deleted: DeletedEdges | None = None,
         deleted_vertices: Array | None = None,
     ) -> Delta:
         return Delta(

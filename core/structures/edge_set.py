@@ -13,12 +13,22 @@ import numpy as np
 
 from suricate.arrays import as_array, as_ids, both_arcs, checked_ids, on_device, picked, range_message, same_length
 from suricate.devices import Array, Device
-from suricate.errors import DeviceError, DTypeError, VertexRangeError
-from suricate.types import ArcList, EdgeList, StoreView
+from suricate.errors import (
+    CapacityError,
+    DeviceError,
+    DTypeError,
+    RequirementError,
+    UnknownNameError,
+    VertexRangeError,
+)
+from suricate.types import REMOVED, ArcList, Change, EdgeList, StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+    from suricate.structures.edge_table import EdgeTable
 
+MOST_ARCS = 1 << 30
+SPARE = 8  # slots that a table has besides
 VALUE_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))
 
 
@@ -36,26 +46,32 @@ class EdgeSet:
         DTypeError, ShapeError, DeviceError: arrays that cannot be used.
     """
 
-    __slots__ = ("__weakref__", "_arcs", "device", "directed", "num_vertices")
+    __slots__ = ("__weakref__", "_arcs", "_most", "_repeats", "_table", "_view", "device", "directed", "num_vertices")
 
     def __init__(self, graph: Graph, src: Any, dst: Any, values: Any = None) -> None:
-        self.device: Device = graph.device
-        self.directed: bool = graph.directed
-        self.num_vertices: int = graph.num_vertices
         with graph.exclusive():
-            self._arcs = self._given(_edge_list(graph, src, dst, values))
+            edges = _edge_list(graph, src, dst, values)
+            arcs = edges if graph.directed else both_arcs(graph.device.xp, edges)
+            self._assemble(graph.device, graph.num_vertices, _listed(arcs), graph.directed, len(edges.src))
+        self._repeats = True
 
     @classmethod
-    def of_arcs(cls, device: Device, num_vertices: int, arcs: ArcList, *, directed: bool) -> EdgeSet:
-        """Return the set of valid arcs that lie on the device, each at most once; both arcs of an undirected edge."""
+    def of_arcs(cls, device: Device, num_vertices: int, arcs: ArcList, *, directed: bool, most: int) -> EdgeSet:
+        """Return the set of valid arcs that lie on the device, each at most once; both arcs of an undirected edge.
+
+        ``most`` is the greatest number of edges that these may be.
+        """
         made = cls.__new__(cls)
-        made.device, made.directed, made.num_vertices, made._arcs = device, directed, num_vertices, arcs
+        made._assemble(device, num_vertices, arcs, directed, most)
         return made
 
-    def _given(self, edges: EdgeList) -> ArcList:
-        xp = self.device.xp
-        arcs = edges if self.directed else both_arcs(xp, edges)
-        return ArcList(*arcs, None, 0, len(arcs.src))
+    def _assemble(self, device: Device, num_vertices: int, arcs: ArcList, directed: bool, most: int) -> None:
+        if arcs.size > MOST_ARCS:
+            raise CapacityError(f"an edge set of {arcs.size} arcs is too large: there may be {MOST_ARCS}")
+        self.device, self.num_vertices, self.directed = device, num_vertices, directed
+        self._arcs, self._most, self._repeats = arcs, most, False
+        self._table: EdgeTable | None = None
+        self._view: StoreView | None = None
 
     @property
     def value_dtype(self) -> np.dtype | None:
@@ -69,7 +85,9 @@ class EdgeSet:
         return self._arcs.size
 
     def arcs(self) -> ArcList:
-        """Return the arcs: both directions of an undirected edge, a self-loop once."""
+        """Return the arcs: both directions of an undirected edge, a self-loop once; of equal ones the last."""
+        if self._repeats:
+            self.table()
         return self._arcs
 
     def edges(self) -> EdgeList:
@@ -80,17 +98,97 @@ class EdgeSet:
             EdgeList(src, dst, weight), xp.arange(len(src)) if status is None else xp.flatnonzero(status == wanted)
         )
 
-    def table(self) -> Any:
-        """Return the hash table that functions ask."""
-        raise NotImplementedError
+    def table(self) -> EdgeTable:
+        """Return the hash table that functions ask (``suricate.structures.edge_table``); made once, in one launch."""
+        if self._table is None:
+            self._table = self._filled_table()
+        return self._table
+
+    def _filled_table(self) -> EdgeTable:
+        from suricate.structures.edge_table import EdgeTable
+
+        src, dst, value, status, wanted, size = self._arcs
+        kernels, capacity = _kernels(self.device), 2 * self._most + SPARE
+        words = kernels.all_bits_set(self.device, 3 * capacity)
+        absent = src[:0].view(np.uint8) if value is None else value
+        table = EdgeTable(words[: 2 * capacity].view(np.uint64), words[2 * capacity :], absent, int(self.directed))
+        mark = None
+        if self._repeats:
+            mark = kernels.ones(self.device, size)
+            self._arcs, self._repeats = ArcList(src, dst, value, mark, 1, size), False
+        if size:
+            kernels.fill_table(self.device, table, src, dst, status, wanted, mark)
+        return table
 
     def view(self, direction: str = "out") -> StoreView:
-        """Return the rows by source, as operators walk them."""
-        raise NotImplementedError
+        """Return the rows by source, which operators walk like a graph; made once, in one launch besides the table's.
+
+        Raises:
+            RequirementError: ``"in"``, and the edges are directed: a set has no rows by destination.
+        """
+        if direction not in ("out", "in"):
+            raise UnknownNameError(f"unknown direction {direction!r}: use 'out' or 'in'")
+        if direction == "in" and self.directed:
+            raise RequirementError("an edge set has no rows by destination: make one of the reversed edges")
+        if self._view is None:
+            self._view = self._rows_view()
+        return self._view
+
+    def _rows_view(self) -> StoreView:
+        from suricate.structures.edge_rows import EdgeRows, rows_view
+
+        table, kernels, xp = self.table(), _kernels(self.device), self.device.xp
+        src, dst, _, status, wanted, size = self._arcs
+        slots = size + size // 2 + SPARE
+        words = kernels.all_bits_set(self.device, 2 * slots + 2)
+        rows = xp.empty(size + min(size, self.num_vertices), np.uint32)
+        if size:
+            kernels.fill_rows(self.device, words, slots, rows, src, status, wanted)
+        data = EdgeRows(
+            source=words[:slots], row=words[slots : 2 * slots], rows=rows, src=src, dst=dst, weight=table.value,
+            status=src[:0].view(np.uint8) if status is None else status, key=table.key, entry=table.entry,
+            slots=slots, capacity=len(table.key), size=size, wanted=wanted, filtered=int(status is not None),
+            directed=table.directed,
+        )  # fmt: skip
+        return rows_view(data, self.num_vertices, self.value_dtype)
 
     def __repr__(self) -> str:
         values = "" if self.value_dtype is None else f", {self.value_dtype} values"
         return f"<EdgeSet: at most {self.size} arcs{values}, {self.device}>"
+
+
+def net_change(device: Device, removed: Change, added: Change) -> None:
+    """Make the statuses of the two halves of a batch, deletions first, those of the net change.
+
+    An arc that was removed and is new again is ``UNCHANGED`` in both halves, or ``REPLACED`` if its weight differs. Two
+    launches on CUDA; does not wait.
+    """
+    (src, dst, _), outcome, _ = removed
+    if not len(src) or not len(added.edges.src):
+        return
+    gone = EdgeSet.of_arcs(
+        device, 0, ArcList(src, dst, None, outcome.status, REMOVED, len(src)), directed=True, most=len(src)
+    )
+    edges, (status, old) = added.edges, added.outcome
+    before = None if edges.weight is None else outcome.weight
+    _kernels(device).net_change(
+        device, gone.table(), (outcome.status, before), edges.src, edges.dst, status, edges.weight, old
+    )
+
+
+def _listed(edges: EdgeList) -> ArcList:
+    return ArcList(*edges, None, 0, len(edges.src))
+
+
+def _kernels(device: Device) -> Any:
+    """Return the module of the device: ``edge_set_cuda`` or ``edge_set_cpu``, with the same functions."""
+    if device.is_cuda:
+        from suricate.structures import edge_set_cuda
+
+        return edge_set_cuda
+    from suricate.structures import edge_set_cpu
+
+    return edge_set_cpu
 
 
 def _edge_list(graph: Graph, src: Any, dst: Any, values: Any) -> EdgeList:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from graph_model import as_dict
+from graph_model import as_dict, both
 
 import suricate as su
-from suricate.errors import DTypeError, ShapeError, UnknownNameError, VertexRangeError
+from suricate import fallbacks
+from suricate.errors import DTypeError, RequirementError, ShapeError, UnknownNameError, VertexRangeError
 from suricate.types import EdgeList
 
 
@@ -78,3 +79,123 @@ def test_edges_that_go_with_a_vertex(backend, device):
     delta = graph.delete_vertices([1])
     assert as_dict(graph, delta.edges("deleted").edges()) == dict.fromkeys([(0, 1), (1, 1), (1, 2)])
     assert isinstance(delta.edges("deleted").edges(), EdgeList)
+
+
+# -- the table and the rows --------------------------------------------------------------------------------------------
+
+N = 60
+
+
+def random_set(device, directed, dtype, size, seed=3):
+    """An edge set with many repeats, loops and a heavy source, and the dictionary of its arcs."""
+    rng = np.random.default_rng(seed)
+    graph = su.Graph(N, device=device, directed=directed)
+    src, dst = rng.integers(0, N, (2, size))
+    src[: size // 3], dst[: size // 20] = 7, 7
+    values = None if dtype is None else rng.integers(0, 1000, size).astype(dtype)
+    edges = {}
+    for i, (u, v) in enumerate(zip(src.tolist(), dst.tolist(), strict=True)):
+        edges[(u, v) if directed else (min(u, v), max(u, v))] = None if values is None else values[i].item()
+    return graph, su.EdgeSet(graph, src, dst, values), edges if directed else both(edges)
+
+
+def ask(device, edges, src, dst):
+    """``(found, values)`` by the cursor of the rows, as lists."""
+    found, values = fallbacks.find(edges.view(), device, device.xp.asarray(src), device.xp.asarray(dst))
+    found = device.to_numpy(found)
+    return found.tolist(), None if values is None else device.to_numpy(values)[found].tolist()
+
+
+@pytest.mark.parametrize("size", [0, 1, 40, 3000])
+@pytest.mark.parametrize("dtype", [None, "float32", "uint64"])
+@pytest.mark.parametrize("directed", [True, False])
+def test_table_and_rows_equal_the_dictionary(device, directed, dtype, size):
+    graph, edges, expected = random_set(device, directed, dtype, size)
+    assert as_dict(graph, edges.edges()) == expected
+    src, dst = (part.ravel().astype(np.uint32) for part in np.mgrid[:N, :N])
+    wanted = [(u, v) in expected for u, v in zip(src.tolist(), dst.tolist(), strict=True)]
+    found, values = ask(device, edges, src, dst)
+    assert found == wanted
+    if dtype is not None:
+        assert values == [expected[u, v] for u, v in zip(src.tolist(), dst.tolist(), strict=True) if (u, v) in expected]
+    assert as_dict(graph, fallbacks.edges_of(edges.view(), device)[1]) == expected
+    degrees = device.to_numpy(fallbacks.degrees(edges.view(), device)).tolist()
+    assert degrees == [sum(u == v for u, _ in expected) for v in range(N)]
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_functions_ask_the_table(directed):
+    from numba import njit
+
+    from suricate.structures import edge_table
+
+    contains = njit(lambda table, u, x: edge_table.contains(table, u, x))
+    value_of = njit(lambda table, u, x, default: edge_table.value_of(table, u, x, default))
+    _, edges, expected = random_set(su.Graph(1, device="cpu").device, directed, "float32", 200)
+    table = edges.table()
+    assert edges.table() is table
+    for u in range(N):
+        for v in range(N):
+            assert contains(table, np.uint32(u), np.uint32(v)) == ((u, v) in expected)
+            assert value_of(table, np.uint32(u), np.uint32(v), -1) == expected.get((u, v), -1)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_the_cursor_of_the_rows_keeps_to_the_protocol(directed):
+    from suricate.testing.walks import walk_view
+
+    graph, edges, expected = random_set(su.Graph(1, device="cpu").device, directed, "float64", 300)
+    absent = [pair for pair in np.ndindex(N, N) if pair not in expected]
+    walked, degrees = walk_view(edges.view(), len(expected), tuple(np.array(absent, np.uint32).T))
+    assert as_dict(graph, walked) == expected
+    assert degrees.sum() == len(expected)
+
+
+def test_rows_by_destination_are_those_by_source_if_edges_have_no_direction(device):
+    edges = su.EdgeSet(su.Graph(3, device=device, directed=False), [0], [1])
+    assert edges.view("in") is edges.view("out")
+    with pytest.raises(RequirementError, match="reversed edges"):
+        su.EdgeSet(su.Graph(3, device=device), [0], [1]).view("in")
+    with pytest.raises(UnknownNameError, match="'out' or 'in'"):
+        edges.view("up")
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("directed", [True, False])
+def test_rows_of_a_delta_have_what_the_batch_changed(backend, device, directed, weighted):
+    rng = np.random.default_rng(5)
+    graph = su.Graph(N, backend=backend, device=device, directed=directed, weight_dtype="int32" if weighted else None)
+
+    def batch(size):
+        src, dst = rng.integers(0, N, (2, size))
+        dst[: size // 10] = src[: size // 10]
+        xp = device.xp
+        return tuple(map(xp.asarray, (src, dst, rng.integers(1, 4, size))[: 3 if weighted else 2]))
+
+    graph.insert_edges(*batch(600))
+    for delta in (
+        graph.insert_edges(*batch(900)),
+        graph.delete_edges(*batch(500)[:2]),
+        graph.apply(su.Batch(insert=batch(700), delete=batch(700)[:2])),
+    ):
+        for kind in ("inserted", "deleted", "replaced", "replaced_old"):
+            edges = delta.edges(kind)
+            listed = as_dict(graph, edges.edges())
+            assert as_dict(graph, fallbacks.edges_of(edges.view(), device)[1]) == listed
+            src, dst = (part.ravel().astype(np.uint32) for part in np.mgrid[:N, :N])
+            found, values = ask(device, edges, src, dst)
+            pairs = [pair for pair in zip(src.tolist(), dst.tolist(), strict=True) if pair in listed]
+            assert sum(found) == len(listed)
+            assert values == (None if edges.value_dtype is None else [listed[pair] for pair in pairs])
+            assert listed == as_dict(graph, delta.arcs(kind))
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_tables_and_rows_take_at_most_64_bytes_per_edge(device, directed):
+    graph = su.Graph(100_000, device=device, directed=directed)
+    rng = np.random.default_rng(1)
+    ids = device.xp.asarray(rng.permutation(100_000).astype(np.uint32))
+    edges = graph.insert_edges(ids[:50_000], ids[50_000:]).edges("inserted")
+    data = edges.view().data
+    made = {name: getattr(data, name) for name in ("source", "row", "rows", "key", "entry")}
+    assert sum(array.nbytes for array in made.values()) <= 64 * 50_000 + 1000
