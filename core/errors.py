@@ -60,6 +60,10 @@ class ParameterError(SuricateError, ValueError, TypeError):
     """A parameter of an algorithm is unknown, missing, of the wrong type or out of range."""
 
 
+class ConvergenceError(SuricateError, ArithmeticError):
+    """An iteration did not converge within ``max_iter`` steps; raised when the result is read."""
+
+
 class MissingLibraryError(SuricateError, ImportError):
     """A library that is needed is not installed; the message names the extra that brings it."""
 

@@ -20,7 +20,7 @@ LAYERS = {
     "bench": "suricate.bench",
 }
 HEAVY = ("numba", "cupy", "scipy", "networkx", "pandas", "matplotlib")
-BUILT_IN_NAMES = {"slabhash", "hornet_like", "csr_baseline", "bfs", "pagerank"}
+BUILT_IN_NAMES = {"slabhash", "hornet_like", "csr_baseline", "bfs", "pagerank", "spmv", "hits", "katz", "betweenness"}
 
 
 def files(layer: str) -> list[Path]:

@@ -22,6 +22,7 @@ BUILT_IN = {
     "EdgeFunctionError": TypeError,
     "UnknownNameError": KeyError,
     "ParameterError": ValueError,
+    "ConvergenceError": ArithmeticError,
     "MissingLibraryError": ImportError,
     "PluginError": RuntimeError,
     "BackendError": RuntimeError,

@@ -1,0 +1,86 @@
+"""Sums over the edges of every vertex, weighted or not, over in-edges or out-edges; shared by linear algorithms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.errors import RequirementError
+from suricate.operators import advance, neighbor_reduce
+from suricate.parameters import flag
+
+if TYPE_CHECKING:
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+
+def of_source(u, v, w, x):
+    """Return the value of the source."""
+    return x[u]
+
+
+def of_destination(u, v, w, x):
+    """Return the value of the destination."""
+    return x[v]
+
+
+def weighted_of_source(u, v, w, x):
+    """Return the value of the source times the weight."""
+    return w * x[u]
+
+
+def weighted_of_destination(u, v, w, x):
+    """Return the value of the destination times the weight."""
+    return w * x[v]
+
+
+class Weighting:
+    """The parameter ``weighted``: True uses edge weights, False ignores them, None uses them if the graph has any."""
+
+    def __init__(self, label: str, weighted: Any) -> None:
+        self.label = label
+        self.asked = None if weighted is None else flag(f"{label}: weighted", weighted)
+
+    def demand(self, graph: Graph) -> None:
+        """Raise ``RequirementError`` if weights are asked for and the graph has none."""
+        if self.asked and graph.weight_dtype is None:
+            raise RequirementError(
+                f"{self.label}: weighted=True needs edge weights: build the graph with "
+                "Graph(..., weight_dtype='float32')"
+            )
+
+    def applies(self, graph: Graph) -> bool:
+        """Return whether edge weights count."""
+        return graph.weight_dtype is not None and self.asked is not False
+
+    def bytes_per_edge(self, graph: Graph) -> int:
+        """Return the bytes of weight that each edge is read with."""
+        return graph.weight_dtype.itemsize if self.applies(graph) and graph.weight_dtype is not None else 0
+
+    def sum_over_out(self, graph: Graph, x: Array, out: Array, vertices: Any = None) -> None:
+        """Set ``out[u] = sum of w * x[v]`` over the edges ``u -> v``; of some ``vertices``: one entry each."""
+        fn = weighted_of_destination if self.applies(graph) else of_destination
+        neighbor_reduce(graph, fn, args=(x,), vertices=vertices, out=out)
+
+    def sum_over_in(self, graph: Graph, x: Array, out: Array, vertices: Any = None) -> None:
+        """Set ``out[v] = sum of w * x[u]`` over the edges ``u -> v``; of some ``vertices``: one entry each.
+
+        Without in-edges this pushes along all out-edges, and ``vertices`` must be None.
+        """
+        fn = weighted_of_source if self.applies(graph) else of_source
+        if graph.has_in_edges:
+            neighbor_reduce(graph, fn, args=(x,), over="in", vertices=vertices, out=out)
+        else:
+            out.fill(0)
+            advance(graph, None, fn, out, args=(x,), reduce="sum")
+
+
+def adjacency(
+    src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, num_vertices: int, weighted: bool | None
+) -> Any:
+    """Return the SciPy matrix with the weights, or ones, at ``(src, dst)``; for references."""
+    from scipy import sparse
+
+    values = np.ones(len(src)) if weight is None or weighted is False else weight.astype(np.float64)
+    return sparse.csr_array((values, (src, dst)), shape=(num_vertices, num_vertices))

@@ -1,0 +1,100 @@
+"""A parameter that is a number per vertex: checked once, laid out for a graph when it is used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.arrays import as_array
+from suricate.errors import ParameterError, ShapeError, VertexRangeError
+from suricate.parameters import integer, real, shown
+
+if TYPE_CHECKING:
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+FLOAT64_MAX = float(np.finfo(np.float64).max)
+
+
+class VertexValues:
+    """One finite number per vertex, copied from what the user gave; kept on the host.
+
+    Args:
+        label: how errors name the parameter, for instance ``"hits: nstart"``.
+        values: one number for all vertices, a dict from vertex to number, or a one-dimensional array of numbers.
+        missing: the number of vertices that a dict does not name, and of those added after an array was given.
+        low: the least number allowed; None: any.
+
+    Raises:
+        ParameterError: ``values`` has another form, or numbers that are not finite or below ``low``.
+        VertexRangeError: a dict names a negative vertex.
+    """
+
+    def __init__(self, label: str, values: Any, *, missing: float = 0.0, low: float | None = None) -> None:
+        self.label, self.missing = label, missing
+        least = -FLOAT64_MAX if low is None else low
+        self._values: float | dict[int, float] | np.ndarray
+        if isinstance(values, Mapping):
+            self._values = {
+                integer(f"{label}: a vertex", v): real(f"{label}[{v}]", values[v], low=least) for v in values
+            }
+            if min(self._values, default=0) < 0:
+                raise VertexRangeError(f"{label}: vertex {min(self._values)} is negative")
+        elif np.ndim(values) == 0:
+            self._values = real(label, values, low=least)
+        else:
+            self._values = self._checked(as_array(values, label), least)
+
+    def _checked(self, array: Array, least: float) -> np.ndarray:
+        if array.ndim != 1 or array.dtype.kind not in "iuf":
+            raise ParameterError(f"{self.label} must be a number, a dict, or a one-dimensional array of numbers")
+        numbers = np.array(array.get() if hasattr(array, "get") else array, np.float64)
+        bad = ~((numbers >= least) & (numbers < math.inf))
+        if bad.any():
+            at = int(bad.argmax())
+            lowest = "" if least < 0 else f" of at least {least:g}"
+            raise ParameterError(f"{self.label}[{at}] is {shown(float(numbers[at]))}: finite numbers{lowest} only")
+        return numbers
+
+    def on_host(self, num_vertices: int, *, grown: bool = False) -> np.ndarray:
+        """Return the numbers as ``float64[num_vertices]``.
+
+        Args:
+            num_vertices: of the graph.
+            grown: whether the graph may have more vertices than it had when the array was given.
+
+        Raises:
+            VertexRangeError, ShapeError: the numbers do not fit a graph of this size.
+        """
+        given = self._values
+        if isinstance(given, float):
+            return np.full(num_vertices, given)
+        spread = np.full(num_vertices, self.missing)
+        if isinstance(given, dict):
+            if given and max(given) >= num_vertices:
+                raise VertexRangeError(f"{self.label}: vertex {max(given)} is not in [0, {num_vertices})")
+            spread[list(given)] = list(given.values())
+            return spread
+        if len(given) > num_vertices or (len(given) < num_vertices and not grown):
+            raise ShapeError(f"{self.label} has {len(given)} entries, the graph {num_vertices} vertices")
+        spread[: len(given)] = given
+        return spread
+
+    def on_device(self, graph: Graph, *, grown: bool = False) -> Array:
+        """Return the numbers as ``float64[graph.num_vertices]`` on the graph's device; errors as :meth:`on_host`."""
+        return graph.device.xp.asarray(self.on_host(graph.num_vertices, grown=grown))
+
+
+def optional_values(label: str, values: Any, *, missing: float = 0.0, low: float | None = None) -> VertexValues | None:
+    """Return ``values`` checked, or None for None."""
+    return None if values is None else VertexValues(label, values, missing=missing, low=low)
+
+
+def resized(xp: Any, array: Array, size: int, fill: Any) -> Array:
+    """Return ``array``, lengthened to ``size`` entries by ``fill``."""
+    if len(array) == size:
+        return array
+    return xp.concatenate([array, xp.full(size - len(array), fill, array.dtype)])

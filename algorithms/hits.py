@@ -1,0 +1,170 @@
+"""Hubs and authorities kept current (Kleinberg, *Authoritative sources in a hyperlinked environment*, 1999).
+
+A good hub points to good authorities: ``h = A a`` and ``a = A^T h`` up to scale, the principal singular vectors of the
+adjacency matrix. By power iteration: a pull over in-edges and one over out-edges a step, O(n + m). Every change is a
+new start from the previous hubs, mixed with a little of the uniform vector.
+
+An approximation by design, as NetworkX's: at the stop a step changes less than ``tol`` of the hubs in the L1 norm.
+Where several pairs of vectors belong to the largest singular value, the start decides which one is found.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithms._fixed_point import FixedPoint, divided
+from suricate.algorithms._sums import adjacency
+from suricate.parameters import flag
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from suricate.algorithm import Algorithm
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+TOLERANCE, MAX_ITERATIONS = 1e-8, 100
+SLACK = 10  #: by which a further step may change more than the last one: it shrinks in the L2 norm, not in L1
+DENSE = 400  #: up to so many vertices references use dense matrices
+
+
+class HITSResult(NamedTuple):
+    """``hubs`` and ``authorities``, each ``float64[num_vertices]``."""
+
+    hubs: Array
+    authorities: Array
+
+
+class HITS(FixedPoint):
+    """Hub and authority scores of all vertices; all are 0 if the graph has no edges.
+
+    Args:
+        max_iter: upper bound on the number of steps.
+        tol: the iteration stops when a step changes less than this of the hubs (their sum being 1) in the L1 norm.
+        nstart: hubs to start from: a dict (others: 0), or an array with an entry per vertex, numbers of at least 0;
+            None: the same everywhere.
+        normalized: scale both results to a sum of 1; otherwise the authorities have an L2 norm of 1, and ``h = A a``.
+        weighted: True uses edge weights, which must not be negative; False ignores them; None uses them if there are.
+
+    Raises:
+        ParameterError: a parameter is of the wrong type or out of range.
+        RequirementError: ``weighted=True`` on a graph without weights.
+        ShapeError, VertexRangeError: ``nstart`` does not fit the graph.
+        ConvergenceError: the result was read, and the last iteration did not converge.
+    """
+
+    name = "hits"
+    pulls = 2
+
+    def __init__(
+        self,
+        max_iter: int = MAX_ITERATIONS,
+        tol: float = TOLERANCE,
+        nstart: Mapping[int, float] | Array | None = None,
+        normalized: bool = True,
+        weighted: bool | None = None,
+    ) -> None:
+        super().__init__(max_iter, tol, nstart, weighted)
+        self.normalized = flag("hits: normalized", normalized)
+        self._authorities: Array = None
+        self._gain: Array = None  # by how much A A^T makes the hubs grow
+
+    def bound(self, graph: Graph) -> float:
+        """Return ``tol``: the hubs sum to 1 on every graph."""
+        return self.tol
+
+    def scaled(self, xp: Any, x: Array) -> Array:
+        """Return ``x`` with a sum of 1."""
+        return divided(xp, x, x.sum())
+
+    def step(self, graph: Graph, x: Array, out: Array) -> Array:
+        """Set the authorities to ``A^T x``, and ``out`` to ``A`` times these, scaled."""
+        self.weighting.sum_over_in(graph, x, self._authorities)
+        self.weighting.sum_over_out(graph, self._authorities, out)
+        self._gain = out.sum()
+        out[...] = divided(graph.device.xp, out, self._gain)
+        return abs(out - x).sum()
+
+    def _iterate(self, graph: Graph) -> None:
+        self._authorities = graph.device.xp.zeros(graph.num_vertices)
+        self._gain = self._authorities.sum()
+        super()._iterate(graph)
+
+    @property
+    def result(self) -> HITSResult:
+        """The current scores in new arrays."""
+        self._demand_convergence()
+        xp, hubs, authorities = self._xp, self._x, self._authorities
+        if self.normalized:
+            return HITSResult(hubs.copy(), divided(xp, authorities, authorities.sum()))
+        length = xp.sqrt((authorities * authorities).sum())
+        return HITSResult(divided(xp, hubs * self._gain, length), divided(xp, authorities, length))
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        weighted: bool | None = None,
+        **_: Any,
+    ) -> Any:
+        """Return the SciPy matrix: what is a right answer is told by it."""
+        return adjacency(src, dst, weight, num_vertices, weighted)
+
+    @classmethod
+    def mismatch(
+        cls, result: Any, reference: Any, *, tol: float = TOLERANCE, normalized: bool = True, **_: Any
+    ) -> str | None:
+        """Apply the matrix: the vectors must keep their directions, and grow by about the largest singular value."""
+        matrix, n = reference, reference.shape[0]
+        if result[0].shape != (n,) or result[1].shape != (n,):
+            return f"hubs and authorities have shapes {result[0].shape} and {result[1].shape} instead of {(n,)} twice"
+        hubs, authorities = (np.asarray(part, np.float64) for part in result)
+        if n == 0 or matrix.max() == 0:
+            return "the scores of a graph without edges are not 0" if hubs.any() or authorities.any() else None
+        if not (hubs.min() >= 0 and authorities.min() >= 0):
+            return "a score is negative"
+        lengths = np.array([hubs.sum(), authorities.sum()] if normalized else [1.0, np.linalg.norm(authorities)])
+        if not np.allclose(lengths, 1, rtol=1e-9):
+            return f"the scores are scaled to {lengths[0]:.6g} and {lengths[1]:.6g} instead of 1"
+        bound = SLACK * tol + 1e-12
+        if not normalized and not np.allclose(hubs, matrix @ authorities, rtol=1e-6, atol=100 * bound * hubs.max()):
+            return "the hubs are not A times the authorities"
+        h, a = hubs / hubs.sum(), authorities / authorities.sum()
+        for name, got, after in (("hubs", h, matrix @ (matrix.T @ h)), ("authorities", a, matrix.T @ h)):
+            change = float(np.abs(after / after.sum() - got).sum())
+            if not change <= bound:
+                return f"a further step changes {change:.2e} of the {name} in the L1 norm, the bound is {bound:.2e}"
+        growth, largest = np.linalg.norm(matrix.T @ h) / np.linalg.norm(h), largest_singular_value(matrix)
+        if growth < 0.999 * largest:
+            return f"the hubs grow by {growth:.6g}, the largest singular value is {largest:.6g}"
+        return None
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Allow enough steps for small gaps between singular values."""
+        return {"max_iter": 2000}
+
+
+def largest_singular_value(matrix: Any) -> float:
+    """Return the largest singular value of a SciPy matrix."""
+    if matrix.shape[0] <= DENSE:
+        return float(np.linalg.norm(matrix.toarray(), 2))
+    from scipy.sparse import linalg
+
+    return float(linalg.svds(matrix, k=1, return_singular_vectors=False, tol=1e-6)[0])
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer hubs and authorities."""
+    return [HITS]

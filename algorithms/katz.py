@@ -1,0 +1,158 @@
+"""Katz centrality kept current: a vertex counts the walks that end in it, longer ones less.
+
+``x = alpha A^T x + beta`` (Katz, *A new status index derived from sociometric analysis*, 1953), solved by iterating it:
+one pull over in-edges a step, O(n + m) each. It converges where ``alpha`` is below the reciprocal of the largest
+eigenvalue of ``A``. Every change is a new start of the same iteration from the previous values.
+
+An approximation by design, as NetworkX's: at the stop ``|x - alpha A^T x - beta|_1 <= r * n * tol``, where ``r`` is
+``alpha`` times the largest sum of a vertex's out-weights.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithms._fixed_point import FixedPoint, divided
+from suricate.algorithms._sums import adjacency
+from suricate.algorithms._vertex_values import VertexValues
+from suricate.parameters import flag, real
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from suricate.algorithm import Algorithm
+    from suricate.delta import Delta
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+ALPHA, TOLERANCE, MAX_ITERATIONS = 0.1, 1e-6, 1000
+
+
+class Exact(NamedTuple):
+    """The solution, and the factor by which the error shrinks in a step (in the L1 norm; below 1: a bound)."""
+
+    x: np.ndarray
+    rate: float
+
+
+class Katz(FixedPoint):
+    """Katz centrality of all vertices, ``float64[num_vertices]``.
+
+    Args:
+        alpha: attenuation of a walk per edge, above 0.
+        beta: what every vertex has of itself: one number, a dict (others: 0), or an array with an entry per vertex.
+        max_iter: upper bound on the number of steps.
+        tol: the iteration stops when a step changes less than ``num_vertices * tol`` in the L1 norm.
+        nstart: where to start: a dict, or an array with an entry per vertex; None: everywhere 0.
+        normalized: scale the result to an L2 norm of 1.
+        weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
+
+    Raises:
+        ParameterError: a parameter is of the wrong type or out of range.
+        RequirementError: ``weighted=True`` on a graph without weights.
+        ShapeError, VertexRangeError: ``beta`` or ``nstart`` does not fit the graph.
+        ConvergenceError: the result was read, and the last iteration did not converge.
+    """
+
+    name = "katz"
+    fresh = 0.0
+    remedy = ": alpha must be below the reciprocal of the largest eigenvalue"
+
+    def __init__(
+        self,
+        alpha: float = ALPHA,
+        beta: float | Mapping[int, float] | Array = 1.0,
+        max_iter: int = MAX_ITERATIONS,
+        tol: float = TOLERANCE,
+        nstart: Mapping[int, float] | Array | None = None,
+        normalized: bool = True,
+        weighted: bool | None = None,
+    ) -> None:
+        super().__init__(max_iter, tol, nstart if nstart is not None else 0.0, weighted)
+        self.alpha = real("katz: alpha", alpha, low=0, include_low=False)
+        self.beta = VertexValues("katz: beta", beta)
+        self.normalized = flag("katz: normalized", normalized)
+        self._beta: Array = None
+
+    def compute(self, graph: Graph) -> None:
+        """Iterate from ``nstart``."""
+        self._beta = self.beta.on_device(graph, grown=self._x is not None)
+        super().compute(graph)
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Iterate from the previous values."""
+        self._beta = self.beta.on_device(graph, grown=True)
+        super().update(graph, delta)
+
+    def scaled(self, xp: Any, x: Array) -> Array:
+        """Return ``x``: the scale is given by ``beta``."""
+        return x
+
+    def step(self, graph: Graph, x: Array, out: Array) -> Array:
+        """Set ``out = alpha A^T x + beta``."""
+        self.weighting.sum_over_in(graph, x, out)
+        out *= self.alpha
+        out += self._beta
+        return abs(out - x).sum()
+
+    @property
+    def result(self) -> Array:
+        """The current centralities in a new array."""
+        self._demand_convergence()
+        if not self.normalized:
+            return self._x.copy()
+        return divided(self._xp, self._x, self._xp.sqrt((self._x * self._x).sum()))
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        alpha: float = ALPHA,
+        beta: Any = 1.0,
+        weighted: bool | None = None,
+        **_: Any,
+    ) -> Exact:
+        """Solve the linear system by SciPy's sparse LU decomposition."""
+        from scipy import sparse
+        from scipy.sparse import linalg
+
+        matrix = alpha * adjacency(src, dst, weight, num_vertices, weighted)
+        system = sparse.eye_array(num_vertices, format="csc") - matrix.T.tocsc()
+        right = VertexValues("beta", beta).on_host(num_vertices, grown=True)
+        x = linalg.spsolve(system, right) if num_vertices else right
+        return Exact(x, float(abs(matrix).sum(axis=1).max(initial=0)))
+
+    @classmethod
+    def mismatch(
+        cls, result: Any, reference: Any, *, tol: float = TOLERANCE, normalized: bool = True, **_: Any
+    ) -> str | None:
+        """Compare the L1 distance to the solution with the stated bound, or with 1e-3 of it where there is none."""
+        x, rate = reference
+        length = np.linalg.norm(x) if normalized and np.any(x) else 1.0
+        bound = len(x) * tol * rate / (1 - rate) if rate < 1 else 1e-3 * float(np.abs(x).sum())
+        bound = 2 * bound / length + 1e-12 * len(x)  # scaling to a norm may double the distance
+        distance = float(np.abs(result - x / length).sum()) if len(result) == len(x) else np.inf
+        if distance <= bound:  # False for NaN
+            return None
+        return f"the L1 distance to the exact centralities is {distance:.2e}, the bound is {bound:.2e}"
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Take an ``alpha`` with which it converges on every graph with weights of at most 1."""
+        return {"alpha": 0.9 / max(num_vertices, 1), "tol": 1e-9}
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer Katz centrality."""
+    return [Katz]

@@ -1,0 +1,133 @@
+"""Product of the adjacency matrix and a vector, kept current: only the rows of changed edges are computed anew.
+
+``y = A x`` with ``A[u, v]`` the weight of the edge ``u -> v`` (1 without weights), ``y = A^T x`` over in-edges. One
+pass over the edges, O(n + m); an update costs the degrees of the vertices whose edges changed. This is the experiment
+``update_spmv`` of Marrow-Graph (Neves).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithm import Algorithm, pull_bytes
+from suricate.algorithms._sums import Weighting, adjacency
+from suricate.algorithms._vertex_values import VertexValues, resized
+from suricate.errors import ParameterError
+from suricate.parameters import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from suricate.delta import Delta
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+
+class SpMV(Algorithm):
+    """``y[u]``, the sum of ``w * x[v]`` over the out-edges ``u -> v``; ``float64[num_vertices]``.
+
+    Over in-edges it is ``y[v]``, the sum of ``w * x[u]``. A directed graph without in-edges then has no rows to pick:
+    every update is one pass over all edges.
+
+    Args:
+        x: the vector: one number for all vertices, a dict from vertex to number (others: 0), or an array with an entry
+            per vertex. Vertices that are added later have 0, or the one number.
+        over: ``"out"`` (``A x``) or ``"in"`` (``A^T x``).
+        weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
+
+    Raises:
+        ParameterError: a parameter is of the wrong type or not finite.
+        RequirementError: ``weighted=True`` on a graph without weights.
+        ShapeError, VertexRangeError: ``x`` does not fit the graph.
+    """
+
+    name = "spmv"
+    update_kind = "dynamic"
+
+    def __init__(
+        self, x: float | Mapping[int, float] | Array = 1.0, over: str = "out", weighted: bool | None = None
+    ) -> None:
+        self.x = VertexValues("spmv: x", x)
+        if over not in ("out", "in"):
+            raise ParameterError(f"spmv: over must be 'out' or 'in', got {shown(over)}")
+        self.over = over
+        self.weighting = Weighting("spmv", weighted)
+        self._x: Array = None
+        self._y: Array = None
+
+    def compute(self, graph: Graph) -> None:
+        """Compute all rows."""
+        self.weighting.demand(graph)
+        self._x = self.x.on_device(graph, grown=self._y is not None)
+        self._y = graph.device.xp.empty(graph.num_vertices)
+        self._multiply(graph, self._y)
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Compute the rows of which an edge was inserted or deleted, or has another weight."""
+        xp = graph.device.xp
+        if graph.num_vertices > len(self._y):
+            self._x = self.x.on_device(graph, grown=True)
+            self._y = resized(xp, self._y, graph.num_vertices, 0)
+        if self.over == "in" and not graph.has_in_edges:
+            self._multiply(graph, self._y)
+            return
+        end = 0 if self.over == "out" else 1
+        rows = xp.unique(xp.concatenate([delta.arcs(kind)[end] for kind in ("inserted", "deleted", "replaced")]))
+        if len(rows):
+            changed = xp.empty(len(rows))
+            self._multiply(graph, changed, rows)
+            self._y[rows] = changed
+
+    @property
+    def result(self) -> Array:
+        """The product in a new array."""
+        return self._y.copy()
+
+    def _multiply(self, graph: Graph, out: Array, rows: Array | None = None) -> None:
+        multiply = self.weighting.sum_over_out if self.over == "out" else self.weighting.sum_over_in
+        multiply(graph, self._x, out, rows)
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        x: Any = 1.0,
+        over: str = "out",
+        weighted: bool | None = None,
+        **_: Any,
+    ) -> np.ndarray:
+        """Multiply with the SciPy matrix."""
+        matrix = adjacency(src, dst, weight, num_vertices, weighted)
+        vector = VertexValues("x", x).on_host(num_vertices, grown=True)
+        return matrix @ vector if over == "out" else matrix.T @ vector
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Multiply with a vector of different numbers."""
+        return {"x": np.arange(num_vertices) % 7 + 0.5}
+
+    @classmethod
+    def peer(cls, matrix: Any, *, x: Any = 1.0, over: str = "out", **_: Any) -> np.ndarray:
+        """SciPy's product."""
+        vector = VertexValues("x", x).on_host(matrix.shape[0], grown=True)
+        return matrix @ vector if over == "out" else matrix.T @ vector
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of one pull."""
+        return pull_bytes(graph.num_vertices, graph.num_edges, 8, self.weighting.bytes_per_edge(graph))
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer the product of matrix and vector."""
+    return [SpMV]
