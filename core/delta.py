@@ -178,8 +178,20 @@ class Delta:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changed."""
+        """Whether nothing changed; on CUDA this waits for the device (see :attr:`is_known_empty`)."""
         return len(self) == 0
+
+    @property
+    def is_known_empty(self) -> bool:
+        """Whether the host knows, without waiting for a device, that nothing changed."""
+        if self.num_vertices_after != self.num_vertices_before or len(self.deleted_vertices):
+            return False
+        if self._lists is not None:
+            return self.is_empty
+        if not self._device.is_cuda:
+            removed, added, _ = self._net()
+            return not any(half.outcome.status.any() for half in (removed, added) if half is not None)
+        return self._changes == Changes()
 
     def arcs(self, kind: str) -> EdgeList:
         """Return the changes as directed arcs: both directions of an undirected edge, a self-loop once.

@@ -1,8 +1,7 @@
 """The graph: what a user holds. Methods and docstrings; the work is done elsewhere.
 
-A graph owns one store, or two when in-edges are kept. ``suricate.options`` validates what it is made with,
-``suricate.update`` validates batches and changes the stores, ``suricate.vertices`` knows deleted ids. Here they are
-joined with the views for kernels, the trackers, and the lock that lets one thread in at a time.
+A graph owns one store, or two when in-edges are kept. ``suricate.options`` validates what it is made with, and
+``suricate.update`` changes the stores. Views for kernels, trackers, and the lock for one thread at a time are here.
 """
 
 from __future__ import annotations
@@ -206,8 +205,8 @@ class Graph:
 
     @on_graph_device
     def __repr__(self) -> str:
-        parts = [f"{self.num_vertices} vertices", f"{self._updater.count_edges()} edges"]
-        parts.append("directed" if self.directed else "undirected")
+        kind = "directed" if self.directed else "undirected"
+        parts = [f"{self.num_vertices} vertices", f"{self._updater.count_edges()} edges", kind]
         parts.append("unweighted" if self.weight_dtype is None else f"{self.weight_dtype} weights")
         parts += ["in-edges"] if len(self._stores) > 1 else []
         return f"<Graph: {', '.join(parts)}; {self.backend} on {self.device}, version {self.version}>"
@@ -249,7 +248,7 @@ class Graph:
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
                 before = self._begin_change()
-                return self._end_change(before, self._updater.apply(delete, insert, parts, bool(self._trackers)))
+                return self._end_change(before, self._updater.apply(delete, insert, parts))
         except MemoryError as error:
             raise capacity_error(self.device, error) from error
 
@@ -323,8 +322,7 @@ class Graph:
         absent = absent_weight(default, self.weight_dtype)
         found, weight = self._updater.find(src, dst)
         assert weight is not None
-        xp, dtype = self.device.xp, self.weight_dtype
-        return xp.where(found, bits(weight), bits(absent.reshape(1))[0]).view(dtype)
+        return self.device.xp.where(found, bits(weight), bits(absent.reshape(1))[0]).view(self.weight_dtype)
 
     @on_graph_device
     def degrees(self, direction: str = "out") -> Array:
@@ -349,9 +347,8 @@ class Graph:
             VertexRangeError, DTypeError, ShapeError: ids that cannot be used.
         """
         self._updater.raise_pending()
-        store = self.store(direction)
         ids = checked_ids(on_host(as_ids(vertices, "vertices")), self.num_vertices, "vertices")
-        return store.adjacency(self.device.xp.asarray(ids))
+        return self.store(direction).adjacency(self.device.xp.asarray(ids))
 
     @on_graph_device
     def edges(self) -> EdgeList:
@@ -431,11 +428,10 @@ class Graph:
         other._updater.inherit(self._updater.version, self._updater.deleted.ids, self._updater.had_loops)
         return other
 
-    def __copy__(self) -> Graph:
+    def __copy__(self, memo: Any = None) -> Graph:
         return self.to(self.device)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
-        return self.to(self.device)
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> tuple[Any, ...]:
         return snapshot.from_bytes, (type(self), self._options, self.device.kind, snapshot.to_bytes(self))
@@ -464,8 +460,7 @@ class Graph:
     def track(self, algorithm: Any, **params: Any) -> Tracker:
         """Compute ``algorithm`` (a name or an ``Algorithm`` class) and keep its result current from here on.
 
-        The graph holds the tracker weakly: one that is dropped or closed costs nothing more. While there are trackers
-        every change waits for the device, since its delta is read.
+        The graph holds the tracker weakly: one that is dropped or closed costs nothing more.
 
         Raises:
             UnknownNameError: no algorithm of this name is installed.
@@ -482,6 +477,11 @@ class Graph:
         instance = make_algorithm(self, algorithm, params)
         instance.compute(self)
         return instance.result
+
+    @on_graph_device
+    def shared(self, key: Any, make: Any) -> Any:
+        """Return what algorithms share under ``key``: ``make()`` unless somebody holds it already."""
+        return self.workspace.shared(key, make)
 
     # -- exchange with other libraries (see ``suricate.interop``) ------------------------------------------------------
 

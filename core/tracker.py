@@ -24,8 +24,9 @@ class UpdateCounts:
 
     Attributes:
         computed: computations from scratch, the first one included.
-        updated: updates by a delta.
-        skipped: deltas that changed nothing, for which nothing was done.
+        updated: updates by a delta. On CUDA these include batches of edges that changed nothing, invalid ones of a
+            graph with ``checks="deferred"`` among them: the host does not know, since that would mean to wait.
+        skipped: deltas that are known to have changed nothing, for which nothing was done.
         failed: updates that raised.
     """
 
@@ -38,7 +39,9 @@ class UpdateCounts:
 class Tracker:
     """The result of one algorithm on one graph, never stale; made by ``Graph.track``.
 
-    The graph calls :meth:`Algorithm.update` within every call that changed something. If that raises, the change of the
+    The graph calls :meth:`Algorithm.update` within every call that may have changed something. On CUDA the update is
+    queued behind the batch, in the same stream, and waits for nothing; an invalid batch changes nothing here either. If
+    an update raises, the change of the
     graph stands and the error reaches the caller of the change; the tracker is then stale, and the next access to
     :attr:`result` computes from scratch. The graph holds its trackers weakly: one that is dropped, closed or left as a
     context manager costs nothing more. A tracker may be used in any thread; it cannot be copied or pickled.
@@ -86,7 +89,7 @@ class Tracker:
         """Follow one change of the graph (called by the graph)."""
         if self.stale:  # the next access computes from scratch anyway
             return
-        if delta.is_empty:
+        if delta.is_known_empty:
             self.updates.skipped += 1
         else:
             self.stale = True

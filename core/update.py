@@ -81,22 +81,19 @@ class Updater:
 
     # -- batches of edges ----------------------------------------------------------------------------------------------
 
-    def apply(
-        self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0), wait: bool = False
-    ) -> Delta:
+    def apply(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
         """Delete edges, then insert edges.
 
         Args:
             delete: ``(src, dst, None)`` as the caller gave them, or None.
             insert: ``(src, dst, weight)`` as the caller gave them, or None.
             parts: what each is called in messages, as an index of ``suricate.arrays.PARTS``.
-            wait: raise errors of a device batch in this call even if checks are deferred.
 
         Raises:
             VertexRangeError, DTypeError, ShapeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
             CapacityError: memory does not suffice. Whatever a store raises passes through. Nothing has changed then.
         """
-        ingest, eager = self.ingest, self._eager or wait
+        ingest, eager = self.ingest, self._eager
         if ingest is not None:
             ingest.begin(self.num_vertices, self.version, eager)
         change = None
@@ -108,7 +105,7 @@ class Updater:
             if fuses:
                 change = self._fused_change(delete, insert)
         if change is None or change is False:
-            return self._apply_in_steps(delete, insert, parts, eager)
+            return self._apply_in_steps(delete, insert, parts)
         delta = self._delta(None, change) if insert is None else self._delta(None, None, change)
         if eager and ingest is not None:
             ingest.raise_pending(fused=True)
@@ -121,7 +118,7 @@ class Updater:
             return self.ingest.fused(self.out, "insert", insert)  # type: ignore[union-attr]
         return None if delete is None else self.ingest.fused(self.out, "delete", delete)  # type: ignore[union-attr]
 
-    def _apply_in_steps(self, delete: Given | None, insert: Given | None, parts: tuple[int, int], eager: bool) -> Delta:
+    def _apply_in_steps(self, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Delta:
         """Validate and copy both parts of a batch, then change the stores."""
         ingest = self.ingest
         try:
@@ -144,7 +141,7 @@ class Updater:
         except MemoryError:
             self.raise_pending()  # if the batch is invalid as well, say that
             raise
-        if guard is not None and eager:
+        if guard is not None and self._eager:
             self.raise_pending()
         self.version += 1
         return self._delta(removed=gone, added=new)

@@ -77,7 +77,8 @@ def test_nothing_is_done_for_what_did_not_change(graph):
     graph.insert_edges([0, 1], [1, 2])  # there already
     graph.delete_edges([5], [4])  # not there
     graph.insert_edges([], [])
-    assert tracker.updates == UpdateCounts(computed=1, skipped=2)
+    unknown = 2 if graph.device.is_cuda else 0  # only the device knows that these changed nothing
+    assert tracker.updates == UpdateCounts(computed=1, updated=unknown, skipped=2 - unknown)
     assert tracker.version == graph.version == 3
     assert tracker.result == degrees(graph)
 
@@ -158,17 +159,69 @@ def test_unknown_names_and_missing_requirements(graph):
     assert not graph._trackers
 
 
+class DeviceDegrees(su.Algorithm):
+    """Out-degrees, kept current from the edge sets of the delta; asks the host for nothing."""
+
+    name = "device_degrees"
+
+    def compute(self, graph):
+        self.state = graph.degrees().astype(np.int64)
+
+    def update(self, graph, delta):
+        add = graph.device.xp.add.at
+        for kind, step in (("inserted", 1), ("deleted", -1)):
+            arcs = delta.edges(kind).arcs()
+            if arcs.size:
+                counts = 1 if arcs.status is None else (arcs.status == arcs.wanted)
+                add(self.state, arcs.src.astype(np.int64), step * graph.device.xp.asarray(counts, np.int64))
+
+    @property
+    def result(self):
+        return self.state
+
+
+def test_an_algorithm_may_follow_the_edge_sets_of_a_delta(graph):
+    tracker = graph.track(DeviceDegrees)
+    xp = graph.device.xp
+    graph.insert_edges(xp.array([3, 4, 4, 4, 2]), xp.array([4, 5, 4, 4, 2]))
+    graph.delete_edges(xp.array([0, 4, 4]), xp.array([1, 4, 4]))
+    graph.apply(su.Batch(insert=([0, 1, 2], [1, 3, 2]), delete=([0, 1, 2], [1, 2, 2])))
+    graph.delete_vertices([4])
+    assert graph.device.to_numpy(tracker.result).tolist() == degrees(graph)
+
+
 @pytest.mark.gpu
-def test_with_trackers_a_deferred_graph_checks_at_once():
+def test_a_deferred_graph_stays_deferred_with_trackers():
     import cupy
 
     graph = su.Graph(4, device="cuda", checks="deferred")
-    tracker = graph.track(Degrees)
-    with pytest.raises(VertexRangeError):
-        graph.insert_edges(cupy.array([1]), cupy.array([9]))
-    assert graph.version == 0
+    tracker = graph.track(DeviceDegrees)
+    graph.insert_edges(cupy.array([1, 2]), cupy.array([9, 1]))
+    graph.apply(su.Batch(insert=(cupy.array([1]), cupy.array([2])), delete=(cupy.array([1]), cupy.array([9]))))
+    assert tracker.result.tolist() == degrees(graph) == [0] * 4
     graph.insert_edges(cupy.array([1]), cupy.array([2]))
-    assert np.array_equal(tracker.result, degrees(graph))
+    with pytest.raises(VertexRangeError, match="given at version 0"):
+        graph.synchronize()
+    assert not tracker.stale
+    assert tracker.result.tolist() == degrees(graph) == [0, 1, 0, 0]
+
+
+class Shared:
+    made = 0
+
+    def __init__(self):
+        Shared.made += 1
+
+
+def test_algorithms_share_an_object_as_long_as_one_holds_it(graph):
+    begun = Shared.made
+    held = graph.shared(("forest", 0), Shared)
+    assert graph.shared(("forest", 0), Shared) is held
+    assert graph.shared(("forest", 1), Shared) is not held
+    del held
+    gc.collect()
+    assert isinstance(graph.shared(("forest", 0), Shared), Shared)
+    assert Shared.made == begun + 3
 
 
 class Everything(su.Algorithm):
