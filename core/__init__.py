@@ -32,6 +32,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "Store": "suricate.store",
     "Tracker": "suricate.tracker",
     "UnionFind": "suricate.structures.union_find",
+    "Words": "suricate.structures.words",
     "advance": "suricate.operators",
     "converge": "suricate.operators",
     "edge_map": "suricate.operators",
@@ -47,6 +48,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "propagate": "suricate.operators",
     "read": "suricate.io",
     "vertex_map": "suricate.operators",
+    "words": "suricate.structures.words",
     "write": "suricate.io",
 }
 
@@ -95,5 +97,7 @@ if TYPE_CHECKING:
     from suricate.structures.edge_set import EdgeSet as EdgeSet
     from suricate.structures.frontier import Frontier as Frontier
     from suricate.structures.union_find import UnionFind as UnionFind
+    from suricate.structures.words import Words as Words
+    from suricate.structures.words import words as words
     from suricate.tracker import Tracker as Tracker
     from suricate.types import EdgeList as EdgeList

@@ -35,9 +35,15 @@ Arrays
 Roles
     ``role="edge"``: a function of an edge or of a common neighbour, which reads and returns a value.
     ``role="vertex"``: a function that runs once per vertex ``v`` and may write at that vertex, ``array[v] = x`` or
-    ``array[v] += x``. An array that it writes can only be read at ``v``. A written value wraps to the width of the
-    array; a float does not fit an array of integers. The result is a bool, or an integer whose bits the operator gives
-    a meaning; a function that returns nothing returns False.
+    ``array[v] += x`` (or at its position ``array[i]``, if its first parameter is ``i``). An array that it writes can
+    only be read there. A written value wraps to the width of the array; a float does not fit an array of integers. The
+    result is a bool, or an integer whose bits the operator gives a meaning; a function that returns nothing returns
+    False.
+
+Words
+    Of ``s = su.words(...)`` a function reads fields, ``s.distance[u]``; those of one element come from one load, so
+    that they belong together. A function for ``reduce="argmin"`` returns the tuple of all fields in their order. At its
+    own vertex a function may write a field, ``s.distance[v] = x``, which keeps the others.
 
 What is there
     Conditional expressions, ``if`` / ``elif`` / ``else``, local variables, early ``return``, chained comparisons,

@@ -50,8 +50,9 @@ class EdgeFunction:
         """Return this function for the given types (see ``compile_function``)."""
         found = self._typed.get(signature)
         if found is None:
+            self._check(signature)
             names = self._source.parameters()
-            check_count(self._source, len(names), len(names), signature.arguments, signature.leading)
+            check_count(self._source, len(names), len(names), signature)
             declarations = signature.declarations(names, frozenset(range(len(signature.arguments))))
             writes = self._writes(names[len(signature.leading) :])
             found = TypedFunction(
@@ -59,6 +60,10 @@ class EdgeFunction:
             )
             found = self._typed.setdefault(signature, found)
         return found
+
+    def _check(self, signature: Signature) -> None:
+        if signature.result_layout or any(parameter.layout for parameter in signature.parameters):
+            raise EdgeFunctionError("an EdgeFunction takes and returns numbers and arrays, not words: translate it")
 
     def _writes(self, names: list[str]) -> frozenset[int]:
         """Return the positions of the arguments, of these names, that the twin assigns elements of."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from suricate.edgefn import emit_cuda, emit_numba
 from suricate.edgefn.by_hand import EdgeFunction
+from suricate.edgefn.layout import Layout
 from suricate.edgefn.names import Name, look_up
 from suricate.edgefn.parameters import EDGE, Argument, Signature, check_count
 from suricate.edgefn.source import find_source, plain_function
@@ -27,7 +28,8 @@ def compile_function(
     weight_dtype: np.dtype | None,
     leading: tuple[str, ...] = EDGE,
     role: str = "edge",
-    value_dtype: np.dtype | None = None,
+    value_dtype: np.dtype | Layout | None = None,
+    result_layout: Layout | None = None,
 ) -> TypedFunction:
     """Translate ``fn`` for the given types; a repeated call costs about two microseconds.
 
@@ -40,15 +42,18 @@ def compile_function(
             ``value_dtype``, any other name is a vertex id.
         role: ``"edge"``: it reads and returns a value. ``"vertex"``: it may write ``array[v]`` and returns a bool or an
             integer, False if it returns nothing.
-        value_dtype: dtype of the leading parameter ``"value"``.
+        value_dtype: dtype of the leading parameter ``"value"``. With a layout the function takes the fields of the word
+            one by one, while generated code passes the word.
+        result_layout: the function returns a tuple of the values of these fields, which generated code returns as a
+            word.
 
     Raises:
         EdgeFunctionError: ``fn`` cannot be translated; the message has file, line and the reason.
     """
+    signature = Signature(arguments, weight_dtype, leading, role, value_dtype, result_layout)
     if isinstance(fn, EdgeFunction):
-        return fn.typed(Signature(arguments, weight_dtype, leading, role, value_dtype))
+        return fn.typed(signature)
     function = plain_function(fn)
-    signature = Signature(arguments, weight_dtype, leading, role, value_dtype)
     key = (id(function.__code__), signature)
     entry = _COMPILED.get(key) or _COMPILED.setdefault(key, _Entry(function.__code__))
     found = entry.variant(function)
@@ -101,25 +106,24 @@ def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunc
     source = find_source(function)
     names = source.parameters()
     defaults = function.__defaults__ or ()
-    check_count(source, len(names) - len(defaults), len(names), signature.arguments, signature.leading)
+    check_count(source, len(names) - len(defaults), len(names), signature)
     parameters, labels = signature.parameters, signature.labels
-    bindings = {
-        name: parameter.binding(label) for name, parameter, label in zip(names, parameters, labels, strict=False)
-    }
+    given = [one for parameter, label in zip(parameters, labels, strict=True) for one in parameter.bindings(label)]
+    bindings = dict(zip(names, given, strict=False))
     used: set[Name] = set()
-    for i, name in enumerate(names[len(parameters) :], start=len(parameters) + len(defaults) - len(names)):
+    for i, name in enumerate(names[len(given) :], start=len(given) + len(defaults) - len(names)):
         number = constant(defaults[i])
         if number is None:
             source.fail(source.node, f"the default value of {name} is not a number")
         bindings[name] = number
         used.add(Name(None, i))
-    tree = translate(source, bindings, signature.role)
-    declarations = signature.declarations(labels, tree.writes)
+    tree = translate(source, bindings, signature.role, signature.result_layout)
+    declarations, headers = signature.declarations(labels, tree.writes), signature.headers
     typed = TypedFunction(
-        None if tree.result is None else np.dtype(storage(tree.result)),
+        None if tree.result is None or signature.result_layout else np.dtype(storage(tree.result)),
         signature,
         lambda name: emit_numba.numba_source(tree, labels, name),
-        lambda name: emit_cuda.cuda_source(tree, declarations, name),
+        lambda name: emit_cuda.cuda_source(tree, declarations, headers, name),
         tree.writes,
     )
     return typed, used | tree.names

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cuda.program import c_type
-from suricate.edgefn.tree import INFIX, Assign, Node, Return, Statement, Store, Tree
-from suricate.edgefn.types import BOOL, is_float, storage
+from suricate.edgefn.layout import cuda_decoded, cuda_encoded, cuda_put
+from suricate.edgefn.tree import INFIX, ArrayRef, Assign, Node, Return, Statement, Store, Tree, WordsRef
+from suricate.edgefn.types import BOOL, cuda_type, is_float, storage
 
 _WRAPPING = ("add", "sub", "mul", "neg")  # on integers
 _C_NAMES = {
@@ -18,14 +19,14 @@ _C_NAMES = {
 }  # fmt: skip
 
 
-def cuda_source(tree: Tree, parameters: list[str], name: str) -> str:
-    """Return the device function ``name`` with the declared ``parameters``."""
-    result = "void" if tree.result is None else c_type(storage(tree.result))
+def cuda_source(tree: Tree, parameters: list[str], headers: tuple[str, ...], name: str) -> str:
+    """Return the device function ``name`` with the declared ``parameters``, behind the ``headers`` that it needs."""
+    result = "void" if tree.result is None else cuda_type(tree.result)
     return "\n".join(
         [
-            '#include "edgefn.cuh"',
+            *(f'#include "{header}"' for header in ("edgefn.cuh", *headers)),
             f"__device__ __forceinline__ {result} {name}({', '.join(parameters)}) {{",
-            *(f"    {c_type(storage(kind))} x{local};" for local, kind in enumerate(tree.locals)),
+            *(f"    {cuda_type(kind)} x{local};" for local, kind in enumerate(tree.locals)),
             *_cuda_block(tree.statements, "    "),
             "}",
             "",
@@ -40,8 +41,7 @@ def _cuda_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
             case Assign(local, value):
                 lines.append(f"{indent}x{local} = {_cuda(value)};")
             case Store(array, index, value):
-                target = f"a{array.position}[{_index(index)}]"
-                lines.append(f"{indent}{target} = ({c_type(array.dtype)})({_cuda(value)});")
+                lines.append(f"{indent}{_cuda_store(array, _index(index), _cuda(value))}")
             case Return(value):
                 lines.append(f"{indent}return{'' if value is None else ' ' + _cuda(value)};")
             case _:
@@ -51,6 +51,12 @@ def _cuda_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
                     lines += [f"{indent}}} else {{", *_cuda_block(statement.orelse, indent + "    ")]
                 lines.append(f"{indent}}}")
     return lines
+
+
+def _cuda_store(array: ArrayRef | WordsRef, index: str, value: str) -> str:
+    if isinstance(array, WordsRef):
+        return f"words::store(a{array.position} + {index}, {value});"
+    return f"a{array.position}[{index}] = ({c_type(array.dtype)})({value});"
 
 
 def _cuda_const(kind: str, value: float) -> str:
@@ -75,17 +81,28 @@ def _cuda(node: Node) -> str:
         case "const":
             return _cuda_const(kind, value)
         case "parameter":
-            return f"({c_type(storage(kind))})({value})"
+            return f"({cuda_type(kind)})({value})"
         case "local":
             return f"x{value}"
         case "load":
-            return f"({c_type(storage(kind))})(a{value.position}[{_index(node.args[0])}])"
+            return f"({cuda_type(kind)})(a{value.position}[{_index(node.args[0])}])"
+        case "word":
+            return f"words::load(a{value.position} + {_index(node.args[0])})"
+        case "after":  # the comma operator: what is stored in local variables first
+            first = ", ".join(f"x{one.local} = {_cuda(one.value)}" for one in value)
+            return f"({first}, {_cuda(node.args[0])})"
     args = [_cuda(arg) for arg in node.args]
     a, b = args[0], args[-1]
     operands = node.args[0].type
     match op:
+        case "field":
+            return f"({cuda_type(kind)})({cuda_decoded(value, a)})"
+        case "put":
+            return cuda_put(value, a, b)
+        case "encode":
+            return cuda_encoded(value, args)
         case "cast":
-            return f"({c_type(storage(kind))})({a})"
+            return f"({cuda_type(kind)})({a})"
         case "narrow":
             return f"(long long)({c_type(value)})({a})"
         case "truth":

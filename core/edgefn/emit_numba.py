@@ -7,8 +7,20 @@ from __future__ import annotations
 
 import math
 
-from suricate.edgefn.tree import INFIX, Assign, Node, Return, Statement, Store, Tree
-from suricate.edgefn.types import BOOL, is_float, storage
+from suricate.edgefn.layout import HALF, numba_decoded, numba_encoded, numba_put
+from suricate.edgefn.tree import (
+    INFIX,
+    ArrayRef,
+    Assign,
+    Node,
+    Return,
+    Statement,
+    Store,
+    Tree,
+    WordsRef,
+    replaced,
+)
+from suricate.edgefn.types import BOOL, is_float, is_word, storage
 
 
 def numba_source(tree: Tree, parameters: list[str], name: str) -> str:
@@ -23,7 +35,7 @@ def _numba_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
             case Assign(local, value):
                 lines.append(f"{indent}x{local} = {_numba(value)}")
             case Store(array, index, value):
-                lines.append(f"{indent}a{array.position}[{_index(index)}] = {_numba(value)}")
+                lines += [f"{indent}{line}" for line in _numba_store(array, _index(index), _numba(value))]
             case Return(value):
                 lines.append(f"{indent}return{'' if value is None else ' ' + _numba(value)}")
             case _:
@@ -32,6 +44,26 @@ def _numba_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
                 if statement.orelse:
                     lines += [f"{indent}else:", *_numba_block(statement.orelse, indent + "    ")]
     return lines or [f"{indent}pass"]
+
+
+def _numba_store(array: ArrayRef | WordsRef, index: str, value: str) -> list[str]:
+    name = f"a{array.position}"
+    if isinstance(array, ArrayRef) or array.layout.bits == HALF:
+        return [f"{name}[{index}] = {value}"]
+    return [f"{name}[{index}, {half}] = {value}[{half}]" for half in (0, 1)]
+
+
+def _numba_word(words: WordsRef, index: str) -> str:
+    name = f"a{words.position}"
+    return f"{name}[{index}]" if words.layout.bits == HALF else f"({name}[{index}, 0], {name}[{index}, 1])"
+
+
+def _numba_after(node: Node) -> str:
+    """Return the expression with what is stored first in its place: here nobody else writes meanwhile."""
+    by: dict[int, Node] = {}
+    for one in node.value:
+        by[one.local] = replaced(one.value, by)
+    return _numba(replaced(node.args[0], by))
 
 
 def _numba_cast(kind: str, text: str) -> str:
@@ -55,14 +87,24 @@ def _numba(node: Node) -> str:
         case "const":
             return numba_constant(kind, value)
         case "parameter":
-            return _numba_cast(kind, value)
+            return value if is_word(kind) else _numba_cast(kind, value)
         case "local":
             return f"x{value}"
         case "load":
             return _numba_cast(kind, f"a{value.position}[{_index(node.args[0])}]")
+        case "word":
+            return _numba_word(value, _index(node.args[0]))
+        case "after":
+            return _numba_after(node)
     args = [_numba(arg) for arg in node.args]
     a, b = args[0], args[-1]
     match op:
+        case "field":
+            return _numba_cast(kind, numba_decoded(int(node.args[0].type[4:]), value, a))
+        case "put":
+            return numba_put(int(kind[4:]), value, a, b)
+        case "encode":
+            return numba_encoded(value, args)
         case "cast":
             return _numba_cast(kind, a)
         case "narrow":

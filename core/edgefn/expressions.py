@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from suricate.edgefn import functions, operations
+from suricate.edgefn.layout import Field, Layout
 from suricate.edgefn.names import MISSING, Name, look_up
 from suricate.edgefn.operations import Untranslatable
 from suricate.edgefn.source import Source, find_source
-from suricate.edgefn.tree import ArrayRef, Node, constant
-from suricate.edgefn.types import BOOL, is_float, type_of
+from suricate.edgefn.tree import ArrayRef, Assign, Binding, Node, WordsRef, constant
+from suricate.edgefn.types import BOOL, is_float, storage, type_of
 
-OWN_VERTEX = Node("parameter", "int64", value="v")  #: the parameter ``v``
 MAX_DEPTH = 16  # of functions called by functions
 
 _CONSTRUCTS: dict[type[ast.AST], str] = {
@@ -44,7 +45,7 @@ class Scope:
 
     source: Source
     owner: FunctionType | None
-    bindings: dict[str, Node | ArrayRef]
+    bindings: dict[str, Binding]
     depth: int = 0
 
 
@@ -56,16 +57,35 @@ class Flow:
     returned: bool = False
 
 
+class ArrayPlace(NamedTuple):
+    """An element of an array."""
+
+    array: ArrayRef
+    at: Node
+
+
+class FieldPlace(NamedTuple):
+    """A field of an element of words."""
+
+    words: WordsRef
+    field: Field
+    at: Node
+
+
 class Expressions:
     """Translates the expressions of a function; keeps its scope, its variables and the names it relies on."""
 
-    def __init__(self, source: Source, bindings: dict[str, Node | ArrayRef]) -> None:
+    def __init__(self, source: Source, bindings: dict[str, Binding], layout: Layout | None) -> None:
+        self.layout = layout  # of the tuple that is returned
         self.scope = Scope(source, None, bindings)
-        self.locals: tuple[str, ...] = ()
+        self.locals: list[str] = []
         self.types: dict[str, str] = {}
         self.names: set[Name] = set()
         self.flow = Flow()
-        self.read_elsewhere: dict[int, ast.AST] = {}  # position of an array -> where it is read, not at the own vertex
+        self.indices: dict[int, dict[Node, ast.AST]] = {}  # where each argument is indexed, by position and index
+
+        self.held: dict[tuple[int, Node], str] = {}  # words by argument and index -> the local variable that holds it
+        self.pending: list[Assign] = []  # what is loaded before the current statement
 
     def fail(self, node: ast.AST, message: str) -> NoReturn:
         """Raise ``EdgeFunctionError`` at ``node``."""
@@ -100,7 +120,25 @@ class Expressions:
                 return self.conditional(test, body, orelse)
             case ast.Call():
                 return self.call(node)
+            case ast.Tuple(elts=values) if self.layout is not None:
+                return self.encoded(node, self.layout, [self.expression(value) for value in values])
         self.fail(node, f"{construct(node)} cannot be used in an edge function")
+
+    def encoded(self, node: ast.expr, layout: Layout, values: list[Node]) -> Node:
+        """Return the word of the values of all fields."""
+        names = ", ".join(field.name for field in layout.fields)
+        if len(values) != len(layout.fields):
+            self.fail(node, f"the function returns {len(values)} values: return one per field, ({names})")
+        for one, value in zip(layout.fields, values, strict=True):
+            self.fits(node, f"field {one.name}", one.dtype, value)
+        return Node("encode", layout.type, tuple(map(operations.number, values)), layout)
+
+    def fits(self, node: ast.AST, what: str, dtype: np.dtype, value: Node) -> None:
+        """Raise if ``what`` of ``dtype`` cannot take a value."""
+        if is_float(value.type) and dtype.kind != "f":
+            self.fail(
+                node, f"{what} has dtype {dtype}, the value is {storage(value.type)}: use floats, or write int(...)"
+            )
 
     def arithmetic(self, node: ast.AST, op: ast.operator, a: Node, b: Node) -> Node:
         """Return the node of a binary operator."""
@@ -110,7 +148,8 @@ class Expressions:
 
     def comparison(self, node: ast.Compare) -> Node:
         """Return the node of a comparison, chained or not."""
-        operands = [self.expression(operand) for operand in (node.left, *node.comparators)]
+        operands = [self.expression(node.left), self.expression(node.comparators[0])]
+        operands += map(self.lazily, node.comparators[1:])
         parts = []
         for op, a, b in zip(node.ops, operands, operands[1:], strict=False):
             if type(op) not in operations.COMPARISONS:
@@ -121,9 +160,9 @@ class Expressions:
     def logic(self, node: ast.BoolOp) -> Node:
         """Return the node of ``and`` or ``or``."""
         is_and = isinstance(node.op, ast.And)
-        values = []
+        values: list[Node] = []
         for operand in node.values:
-            value = self.expression(operand)
+            value = self.lazily(operand) if values else self.expression(operand)
             values.append(value)
             if value.is_const and bool(value.value) != is_and:
                 break  # decided: the operands after it are never looked at
@@ -134,13 +173,43 @@ class Expressions:
         decision = operations.truth(self.expression(test))
         if decision.is_const:
             return self.expression(body if decision.value else orelse)
-        return operations.choose(decision, self.expression(body), self.expression(orelse))
+        return operations.choose(decision, self.lazily(body), self.lazily(orelse))
+
+    def lazily(self, node: ast.expr) -> Node:
+        """Translate an expression that may not be evaluated: what it loads first is loaded only then."""
+        pending, assigned = self.pending, set(self.flow.assigned)
+        self.pending = []
+        value = self.expression(node)
+        if self.pending and not value.is_const:
+            value = Node("after", value.type, (value,), tuple(self.pending))
+        self.pending, self.flow.assigned = pending, assigned
+        return value
 
     def load(self, node: ast.Subscript) -> Node:
-        """Return the node of an element of an array."""
-        array = self.array(node.value)
-        if array is None:
+        """Return the node of an element of an array, or of a field of words."""
+        place = self.place(node)
+        if isinstance(place, ArrayPlace):
+            return Node("load", type_of(place.array.dtype), (place.at,), place.array)
+        return Node("field", type_of(place.field.dtype), (self.word(place.words, place.at),), place.field)
+
+    def place(self, node: ast.Subscript) -> ArrayPlace | FieldPlace:
+        """Return what is indexed, and the index."""
+        owner = node.value
+        if isinstance(owner, ast.Attribute) and isinstance(words := self.argument(owner.value), WordsRef):
+            field = words.layout.field(owner.attr)
+            if field is None:
+                names = ", ".join(one.name for one in words.layout.fields)
+                self.fail(node, f"{ast.unparse(owner.value)} has no field {owner.attr}: it has {names}")
+            return FieldPlace(words, field, self.index(node, words.position))
+        array = self.argument(owner)
+        if isinstance(array, WordsRef):
+            self.fail(node, f"{ast.unparse(owner)} has fields: name one, {self.example(ast.unparse(owner), array)}")
+        if not isinstance(array, ArrayRef):
             self.fail(node, "only an array that is a parameter can be indexed")
+        return ArrayPlace(array, self.index(node, array.position))
+
+    def index(self, node: ast.Subscript, position: int) -> Node:
+        """Return the index of an argument."""
         if isinstance(node.slice, ast.Tuple | ast.Slice):
             self.fail(node, "an array takes one integer as its index")
         index = self.expression(node.slice)
@@ -148,9 +217,26 @@ class Expressions:
             self.fail(node, f"an index must be an integer, not {index.type}")
         if index.is_const and index.value < 0:
             self.fail(node, "a negative index does not count from the end in an edge function")
-        if index != OWN_VERTEX:
-            self.read_elsewhere.setdefault(array.position, node)
-        return Node("load", type_of(array.dtype), (index,), array)
+        self.indices.setdefault(position, {})[index] = node
+        return index
+
+    def word(self, words: WordsRef, index: Node) -> Node:
+        """Return the local variable that holds a word; the first use loads it, before the current statement."""
+        name = self.held.setdefault((words.position, index), f"word {len(self.held)}")
+        if name not in self.types:
+            self.locals.append(name)
+            self.types[name] = words.layout.type
+        local = Node("local", words.layout.type, value=self.locals.index(name))
+        if name not in self.flow.assigned:
+            self.flow.assigned.add(name)
+            self.pending.append(Assign(local.value, Node("word", local.type, (index,), words)))
+        return local
+
+    def forget(self, op: str, value: Any) -> None:
+        """Load words again whose index depends on a local variable or an array that changes now."""
+        for (_, index), name in self.held.items():
+            if any(node.op == op and node.value == value for node in _nodes(index)):
+                self.flow.assigned.discard(name)
 
     # names
 
@@ -164,12 +250,18 @@ class Expressions:
         bound = self.scope.bindings.get(name)
         if isinstance(bound, ArrayRef):
             self.fail(node, f"{name} is an array: only an element can be used here, {name}[v] for instance")
+        if isinstance(bound, WordsRef):
+            self.fail(node, f"{name} has fields: only one of an element can be used, {self.example(name, bound)}")
         return bound if bound is not None else self.outside(node)
 
-    def array(self, node: ast.expr) -> ArrayRef | None:
-        """Return the array that ``node`` names, or None."""
+    def example(self, name: str, words: WordsRef) -> str:
+        """Return how a field is read."""
+        return f"{name}.{words.layout.fields[0].name}[v] for instance"
+
+    def argument(self, node: ast.expr) -> ArrayRef | WordsRef | None:
+        """Return the argument that ``node`` names, if it is not a number."""
         bound = self.scope.bindings.get(node.id) if isinstance(node, ast.Name) else None
-        return bound if isinstance(bound, ArrayRef) else None
+        return None if isinstance(bound, Node) else bound
 
     def outside(self, node: ast.expr) -> Node:
         """Return the number that a name from outside stands for."""
@@ -233,13 +325,20 @@ class Expressions:
             self.fail(node, f"{function.__name__} takes {len(parameters)} arguments, not {len(node.args)}")
         if self.scope.depth >= MAX_DEPTH:
             self.fail(node, "the calls are nested too deeply (a function that calls itself cannot be translated)")
-        bound = [self.array(argument) or self.expression(argument) for argument in node.args]
+        bound = [self.argument(argument) or self.expression(argument) for argument in node.args]
         match source.body:
             case [ast.Return(value=ast.expr() as body)]:
                 outer = self.scope
-                bindings: dict[str, Node | ArrayRef] = dict(zip(parameters, bound, strict=True))
+                bindings: dict[str, Binding] = dict(zip(parameters, bound, strict=True))
                 self.scope = Scope(source, function, bindings, outer.depth + 1)
                 result = self.expression(body)
                 self.scope = outer
                 return result
         self.fail(node, f"{function.__name__} cannot be called here: only functions that are a single 'return ...' can")
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    """Yield a node and all below it."""
+    yield node
+    for arg in node.args:
+        yield from _nodes(arg)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from suricate.edgefn.tree import Node, constant
-from suricate.edgefn.types import BOOL, FLOAT, INT, is_float, promote, storage
+from suricate.edgefn.types import BOOL, FLOAT, INT, is_float, is_word, promote, storage
 
 
 class Untranslatable(Exception):  # noqa: N818
@@ -61,6 +61,8 @@ def literal(value: Any) -> Node:
 
 def common(a: str, b: str) -> str:
     """Return the common type of two."""
+    if a != b and (is_word(a) or is_word(b)):
+        raise Untranslatable("a tuple and a number have no common type")
     kind = promote(a, b)
     if kind is None:
         raise Untranslatable("int64 and uint64 have no common type: convert one of them, np.int64(x) or np.uint64(x)")
@@ -97,6 +99,8 @@ def _in_common(a: Node, b: Node) -> tuple[str, tuple[Node, Node]]:
 
 def number(value: Node) -> Node:
     """Return a bool as the weak integer that it counts as."""
+    if is_word(value.type):
+        raise Untranslatable("a tuple can only be returned")
     if value.type != BOOL:
         return value
     return Node("const", INT, value=int(value.value)) if value.is_const else Node("cast", INT, (value,))

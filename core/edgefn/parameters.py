@@ -8,9 +8,10 @@ import numpy as np
 
 from suricate.arrays import is_flat
 from suricate.cuda.program import C_TYPES, c_type
+from suricate.edgefn.layout import Layout
 from suricate.edgefn.source import Source
-from suricate.edgefn.tree import ArrayRef, Node, constant
-from suricate.edgefn.types import INT, type_of
+from suricate.edgefn.tree import ArrayRef, Binding, Node, WordsRef, constant
+from suricate.edgefn.types import INT, cuda_type, type_of
 from suricate.errors import DTypeError, ParameterError, ShapeError
 
 EDGE = ("u", "v", "w")  #: leading parameters of an edge function; a vertex predicate has ("v",)
@@ -22,14 +23,16 @@ class Argument(NamedTuple):
     """What is known of an argument of a call, or of a leading parameter.
 
     Attributes:
-        kind: ``"array"`` or ``"scalar"`` (a number); of leading parameters ``"vertex"``, ``"weight"``, ``"count"`` or
-            ``"value"``.
+        kind: ``"array"``, ``"scalar"`` (a number) or ``"words"`` (``su.Words``); of leading parameters ``"vertex"``,
+            ``"weight"``, ``"count"`` or ``"value"``.
         dtype: that of the array; for a scalar the one it is passed as: bool, int64, uint64, float32 or float64. The
-            weight of an unweighted graph has none.
+            weight of an unweighted graph has none, nor has what is not of one type.
+        layout: the fields of words, or of a value that is a word.
     """
 
     kind: str
     dtype: np.dtype | None
+    layout: Layout | None = None
 
     @property
     def kernel_type(self) -> str:
@@ -38,28 +41,47 @@ class Argument(NamedTuple):
 
     def device_type(self, *, written: bool) -> str:
         """Return the C++ type of the parameter of the device function, which writes to it or only reads it."""
-        if self.kind == "array":
-            return f"{'' if written else 'const '}{c_type(self.dtype)}*"
-        return c_type(self.dtype or np.int32)
+        kind = cuda_type(self.layout.type) if self.layout else c_type(self.dtype or np.int32)
+        return f"{'' if written else 'const '}{kind}*" if self.kind in ("array", "words") else kind
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that its C++ types need."""
+        return ("words.cuh",) if self.layout else ()
 
     def packed(self, value: Any) -> Any:
         """Return what a launch passes for ``value``."""
-        assert self.dtype is not None
-        return self.dtype.type(value) if self.kind == "scalar" else value
+        match self.kind:
+            case "scalar":
+                assert self.dtype is not None
+                return self.dtype.type(value)
+            case "words":
+                return value.data
+        return value
 
     def numba_value(self, value: Any) -> Any:
         """Return what a Numba loop is passed for ``value``."""
         return self.packed(value)
 
-    def binding(self, label: str) -> Node | ArrayRef:
-        """Return what it stands for inside the function; ``label`` is its name in the generated code."""
+    def bindings(self, label: str) -> list[Binding]:
+        """Return what it stands for inside the function, ``label`` being its name in the generated code.
+
+        A value that is a word stands for several parameters, one per field.
+        """
+        if self.layout is not None:
+            if self.kind == "words":
+                return [WordsRef(int(label[1:]), self.layout)]
+            word = Node("parameter", self.layout.type, value=label)
+            return [Node("field", type_of(field.dtype), (word,), field) for field in self.layout.fields]
         if self.dtype is None:
-            return Node("const", INT, value=1)
+            return [Node("const", INT, value=1)]
         if self.kind == "array":
-            return ArrayRef(int(label[1:]), self.dtype)
-        return Node("parameter", type_of(self.dtype, scalar=self.kind == "scalar"), value=label)
+            return [ArrayRef(int(label[1:]), self.dtype)]
+        return [Node("parameter", type_of(self.dtype, scalar=self.kind == "scalar"), value=label)]
 
     def __str__(self) -> str:
+        if self.layout is not None:
+            return f"{self.kind} of {self.layout}"
         return f"{self.dtype} {'number' if self.kind == 'scalar' else self.kind}"
 
 
@@ -79,6 +101,9 @@ def argument_of(value: Any) -> Argument:
     Raises:
         DTypeError, ShapeError: ``value`` cannot be an argument of an edge function.
     """
+    described = getattr(value, "edge_argument", None)  # of our own structures
+    if described is not None:
+        return described
     dtype = getattr(value, "dtype", None)
     if dtype is None or isinstance(value, np.generic):
         return _scalar_of(value)
@@ -112,13 +137,30 @@ class Signature(NamedTuple):
     weight_dtype: np.dtype | None
     leading: tuple[str, ...] = EDGE
     role: str = "edge"
-    value_dtype: np.dtype | None = None
+    value_dtype: np.dtype | Layout | None = None
+    result_layout: Layout | None = None
 
     @property
     def parameters(self) -> list[Argument]:
         """All parameters: the leading ones, then the arguments."""
         leading = (_leading(name, self.weight_dtype, self.value_dtype) for name in self.leading)
         return [*leading, *self.arguments]
+
+    @property
+    def names(self) -> list[str]:
+        """The leading parameters as Python sees them: a value that is a word is given as its fields."""
+        if not isinstance(self.value_dtype, Layout):
+            return [*self.leading]
+        fields = [field.name for field in self.value_dtype.fields]
+        return [name for one in self.leading for name in (fields if one == "value" else [one])]
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that generated C++ needs."""
+        needed = [*(("words.cuh",) if self.result_layout else ())]
+        for parameter in self.parameters:
+            needed += parameter.headers
+        return tuple(dict.fromkeys(needed))
 
     @property
     def labels(self) -> list[str]:
@@ -134,7 +176,7 @@ class Signature(NamedTuple):
         ]
 
 
-def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | None) -> Argument:
+def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | Layout | None) -> Argument:
     if name == "w":
         return Argument("weight", weight_dtype)
     if name in _COUNTS:
@@ -143,17 +185,16 @@ def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | N
         return Argument("vertex", np.dtype(np.uint32))
     if value_dtype is None:
         raise ParameterError("a function with the leading parameter 'value' needs value_dtype")
-    return Argument("value", value_dtype)
+    return Argument("value", None, value_dtype) if isinstance(value_dtype, Layout) else Argument("value", value_dtype)
 
 
-def check_count(
-    source: Source, least: int, most: int, arguments: tuple[Argument, ...], leading: tuple[str, ...]
-) -> None:
-    """Raise unless a function of ``least`` to ``most`` parameters takes the leading ones and ``arguments``."""
-    if least <= len(leading) + len(arguments) <= most:
+def check_count(source: Source, least: int, most: int, signature: Signature) -> None:
+    """Raise unless a function of ``least`` to ``most`` parameters takes the leading ones and the arguments."""
+    given = [*signature.names, *map(str, signature.arguments)]
+    if least <= len(given) <= most:
         return
     source.fail(
         source.node,
         f"the function takes {most} parameters ({', '.join(source.parameters())}), but is called with "
-        f"{len(leading) + len(arguments)}: ({', '.join((*leading, *map(str, arguments)))})",
+        f"{len(given)}: ({', '.join(given)})",
     )

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
+
 from suricate.edgefn import operations
-from suricate.edgefn.expressions import OWN_VERTEX, Expressions, Flow, construct
+from suricate.edgefn.expressions import Expressions, FieldPlace, Flow, construct
+from suricate.edgefn.layout import Layout
 from suricate.edgefn.operations import Untranslatable
 from suricate.edgefn.source import Source
-from suricate.edgefn.tree import ArrayRef, Assign, If, Node, Return, Statement, Store, Tree
-from suricate.edgefn.types import BOOL, is_float, storage, type_of
+from suricate.edgefn.tree import ArrayRef, Assign, Binding, If, Node, Return, Statement, Store, Tree
+from suricate.edgefn.types import BOOL, is_float, storage
 
 
-def translate(source: Source, bindings: dict[str, Node | ArrayRef], role: str) -> Tree:
-    """Return the typed tree of ``source``, whose parameters stand for ``bindings``."""
-    translator = _Translator(source, bindings, role)
+def translate(source: Source, bindings: dict[str, Binding], role: str, layout: Layout | None) -> Tree:
+    """Return the typed tree of ``source``, whose parameters stand for ``bindings``.
+
+    Args:
+        source: the function.
+        bindings: what its parameters stand for.
+        role: what it may do besides reading.
+        layout: the fields of the word that it returns, None if it returns a number or nothing.
+    """
+    translator = _Translator(source, bindings, role, layout)
     while True:  # the type of a local variable is the common type of all that is assigned to it
         before = dict(translator.types)
         statements = translator.function()
@@ -24,16 +34,19 @@ def translate(source: Source, bindings: dict[str, Node | ArrayRef], role: str) -
             return Tree(statements, types, translator.types.get(_RESULT), frozenset(translator.names), writes)
 
 
+OWN_VERTEX = Node("parameter", "int64", value="v")  # where a function may write: its vertex,
+OWN_POSITION = Node("parameter", "int64", value="i")  # or the position of its vertex among those that were given
 _RESULT = "return"  # no variable can have this name
 
 
 class _Translator(Expressions):
     """Walks the statements of a function of the given role."""
 
-    def __init__(self, source: Source, bindings: dict[str, Node | ArrayRef], role: str) -> None:
-        super().__init__(source, bindings)
+    def __init__(self, source: Source, bindings: dict[str, Binding], role: str, layout: Layout | None) -> None:
+        super().__init__(source, bindings, layout)
         self.role = role
         self.locals = _assigned_names(source.node)
+        self.variables = tuple(self.locals)  # those of the function; words are held in further ones
         self.written: dict[int, ast.AST] = {}  # position of an argument -> where it is written
 
     def function(self) -> tuple[Statement, ...]:
@@ -41,10 +54,11 @@ class _Translator(Expressions):
         self.flow = Flow()
         node = self.scope.source.node
         copies = []
-        for name in self.locals:
+        for name in self.variables:
             value = self.scope.bindings.get(name)
-            if isinstance(value, ArrayRef):
-                self.fail(node, f"{name} is an array and cannot be assigned to")
+            if value is not None and not isinstance(value, Node):
+                kind = "an array" if isinstance(value, ArrayRef) else "no number"
+                self.fail(node, f"{name} is {kind} and cannot be assigned to")
             if value is not None:  # a parameter that the function changes: a local variable with its value
                 copies.append(self.assign(name, value))
         statements = self.block(self.scope.source.body)
@@ -71,15 +85,24 @@ class _Translator(Expressions):
     def result(self, value: Node) -> Return:
         return Return(self.join(_RESULT, value))
 
+    def returned(self, node: ast.expr) -> Return:
+        value = self.expression(node)
+        if self.layout is not None and value.type != self.layout.type:
+            value = self.encoded(node, self.layout, [value])
+        return self.result(value)
+
     def block(self, body: list[ast.stmt]) -> tuple[Statement, ...]:
         statements: list[Statement] = []
         for node in body:
             if self.flow.returned:
                 break  # the rest is never reached
+            pending, self.pending = self.pending, []
             try:
-                statements += self.statement(node)
+                found = self.statement(node)
             except Untranslatable as error:
                 self.fail(node, str(error))
+            statements += (*self.pending, *found)
+            self.pending = pending
         return tuple(statements)
 
     def statement(self, node: ast.stmt) -> tuple[Statement, ...]:
@@ -91,7 +114,7 @@ class _Translator(Expressions):
                 return self.fall_through(node)
             case ast.Return(value=ast.expr() as value):
                 self.flow.returned = True
-                return (self.result(self.expression(value)),)
+                return (self.returned(value),)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 return (self.assign(name, self.expression(value)),)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
@@ -100,10 +123,10 @@ class _Translator(Expressions):
                 held = self.name(ast.copy_location(ast.Name(name, ast.Load()), target))
                 return (self.assign(name, self.arithmetic(node, op, held, self.expression(value))),)
             case ast.Assign(targets=[ast.Subscript() as target], value=value) if self.role == "vertex":
-                return (self.store(target, self.expression(value)),)
+                return self.store(target, self.expression(value))
             case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value) if self.role == "vertex":
                 held = self.load(target)
-                return (self.store(target, self.arithmetic(node, op, held, self.expression(value))),)
+                return self.store(target, self.arithmetic(node, op, held, self.expression(value)))
             case ast.Assign(targets=[ast.Subscript(), *_]) | ast.AugAssign(target=ast.Subscript()):
                 self.fail(
                     node,
@@ -133,6 +156,7 @@ class _Translator(Expressions):
 
     def assign(self, name: str, value: Node) -> Assign:
         self.flow.assigned.add(name)
+        self.forget("local", self.locals.index(name))
         return Assign(self.locals.index(name), self.join(name, value))
 
     def join(self, name: str, value: Node) -> Node:
@@ -143,29 +167,42 @@ class _Translator(Expressions):
 
     # writes at the own vertex
 
-    def store(self, target: ast.Subscript, value: Node) -> Store:
-        """Return the statement that writes ``value`` to ``target``."""
-        place = self.load(target)
-        array, index = place.value, place.args[0]
-        if index != OWN_VERTEX:
+    def store(self, target: ast.Subscript, value: Node) -> tuple[Statement, ...]:
+        """Return the statements that write ``value`` to ``target``."""
+        place = self.place(target)
+        if place.at not in (OWN_VERTEX, OWN_POSITION):
             self.fail(target, f"only the own vertex can be written: {ast.unparse(target.value)}[v] = ...")
+        if isinstance(place, FieldPlace):
+            return self.store_field(target, place, value)
+        array = place.array
         self.written.setdefault(array.position, target)
-        kind = type_of(array.dtype)
-        if is_float(value.type) and not is_float(kind):
-            self.fail(
-                target,
-                f"the array has dtype {array.dtype}, the value is {storage(value.type)}: use a float array, or write "
-                "int(...)",
-            )
-        return Store(array, index, operations.truth(value) if kind == BOOL else value)
+        self.fits(target, "the array", array.dtype, value)
+        self.forget("load", array)
+        value = operations.truth(value) if array.dtype == np.bool_ else value
+        return (Store(array, place.at, value),)
+
+    def store_field(self, target: ast.Subscript, place: FieldPlace, value: Node) -> tuple[Statement, ...]:
+        words, field = place.words, place.field
+        self.written.setdefault(words.position, target)
+        self.fits(target, f"field {field.name}", field.dtype, value)
+        word = self.word(words, place.at)
+        self.forget("local", word.value)
+        changed = Node("put", word.type, (word, operations.number(value)), field)
+        return Assign(word.value, changed), Store(words, place.at, word)
 
     def check_reads(self) -> None:
-        """Raise if an array that is written is also read at another vertex, which may be written at the same time."""
-        for position, node in self.read_elsewhere.items():
-            if position in self.written:
-                self.fail(node, "an array that the function writes can only be read at the own vertex, array[v]")
+        """Raise if an array that is written is also used at another index, which may be written at the same time."""
+        for position in self.written:
+            indices = self.indices[position]
+            own = OWN_VERTEX if OWN_VERTEX in indices else OWN_POSITION
+            for index, node in indices.items():
+                if index != own:
+                    name = own.value
+                    self.fail(
+                        node, f"an array that the function writes can only be read at the own vertex, array[{name}]"
+                    )
 
 
-def _assigned_names(node: ast.AST) -> tuple[str, ...]:
+def _assigned_names(node: ast.AST) -> list[str]:
     stored = (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
-    return tuple(dict.fromkeys(stored))
+    return list(dict.fromkeys(stored))

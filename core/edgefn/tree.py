@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.edgefn.layout import Layout
 from suricate.edgefn.names import Name
 from suricate.edgefn.types import BOOL, FLOAT, INT
 
@@ -36,9 +37,9 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Write a value to an element of an array argument."""
+    """Write a value to an element of an array argument, or a word to one of a words argument."""
 
-    array: ArrayRef
+    array: ArrayRef | WordsRef
     index: Node
     value: Node
 
@@ -67,6 +68,26 @@ class ArrayRef(NamedTuple):
 
     position: int
     dtype: np.dtype
+
+
+class WordsRef(NamedTuple):
+    """A words argument: its position among the arguments, and its fields."""
+
+    position: int
+    layout: Layout
+
+
+Binding = Node | ArrayRef | WordsRef  # what a name of the function stands for
+
+
+def replaced(node: Node, by: dict[int, Node]) -> Node:
+    """Return ``node`` with other expressions in place of some local variables."""
+    if node.op == "local":
+        return by.get(node.value, node)
+    value = node.value
+    if node.op == "after":
+        value = tuple(Assign(one.local, replaced(one.value, by)) for one in value)
+    return Node(node.op, node.type, tuple(replaced(arg, by) for arg in node.args), value)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 
 import numpy as np
 
+from suricate.edgefn.layout import Layout
 from suricate.edgefn.parameters import Argument, Signature
+
+RUNTIME = Path(__file__).with_name("runtime.py")  #: read, not imported: that would load Numba
+
+
+@cache
+def import_line() -> str:
+    """Return the line that imports ``runtime.py``; it changes with the file, so that modules are generated anew."""
+    text = RUNTIME.read_text()
+    names = sorted(re.findall(r"^def (\w+)", text, re.MULTILINE))
+    return f"from suricate.edgefn.runtime import {', '.join(names)}  # {hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +30,7 @@ class TypedFunction:
     """An edge function for given types; the same function and types give the same object.
 
     Attributes:
-        result: dtype of the value (bool, int64, uint64, float32 or float64), or None if there is none.
+        result: dtype of the value (bool, int64, uint64, float32 or float64), None if there is none or it is a word.
         signature: the types it is translated for.
         writes: positions of the :attr:`arguments` that it writes to.
         by_hand: whether it is an :class:`EdgeFunction`, whose Numba twin may allocate; what is translated does not.
@@ -50,6 +63,16 @@ class TypedFunction:
         """What it may do besides reading: see ``suricate.edgefn``."""
         return self.signature.role
 
+    @property
+    def result_layout(self) -> Layout | None:
+        """The fields of the word that it returns, if it returns one."""
+        return self.signature.result_layout
+
+    @property
+    def numba_imports(self) -> str:
+        """Lines of imports that a module with the Numba source needs, besides ``math``, ``np`` and ``inner``."""
+        return "" if self.by_hand else import_line()
+
     @cached_property
     def macros(self) -> dict[str, str]:
         """The macros by which kernels declare and pass the arguments.
@@ -72,7 +95,7 @@ class TypedFunction:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
     def numba_source(self, name: str) -> str:
-        """Return a Python function ``name`` for ``njit``; its globals need only ``np`` and ``math``."""
+        """Return a Python function ``name`` for ``njit``; its globals need ``np``, ``math`` and the imports."""
         return self._write_numba(name)
 
     def cuda_source(self, name: str) -> str:

@@ -1,12 +1,15 @@
 """The types that values have inside an edge function (rules: ``suricate.edgefn``).
 
 A type is a string: ``bool``, ``int64``, ``uint64``, ``float32``, ``float64``, or one of the weak types ``int`` and
-``float`` of Python numbers, which are held as int64 and float64 and give way to whatever they meet.
+``float`` of Python numbers, which are held as int64 and float64 and give way to whatever they meet. ``word64`` and
+``word128`` hold several fields (``suricate.edgefn.layout``); they are no operands.
 """
 
 from __future__ import annotations
 
 import numpy as np
+
+from suricate.cuda.program import c_type
 
 BOOL, INT, FLOAT = "bool", "int", "float"
 WEAK = {INT: "int64", FLOAT: "float64"}
@@ -15,6 +18,11 @@ WEAK = {INT: "int64", FLOAT: "float64"}
 def is_float(kind: str) -> bool:
     """Return whether values of this type are floats."""
     return "float" in kind
+
+
+def is_word(kind: str) -> bool:
+    """Return whether values of this type are words of several fields."""
+    return kind.startswith("word")
 
 
 def type_of(dtype: np.dtype, *, scalar: bool = False) -> str:
@@ -42,3 +50,8 @@ def promote(a: str, b: str) -> str | None:
     if kinds == {"int64", "uint64"}:
         return None
     return "float32" if kinds == {FLOAT, "float32"} else "float64"
+
+
+def cuda_type(kind: str) -> str:
+    """Return the C++ type in which a type of values is held."""
+    return f"words::Word{kind[4:]}" if kind.startswith("word") else c_type(storage(kind))

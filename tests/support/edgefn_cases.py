@@ -55,7 +55,7 @@ def types_of(fn, weight_dtype=np.float32, **scalars) -> tuple[TypedFunction, lis
 
 def in_python(typed: TypedFunction):
     names = {"np": np, "math": math}
-    exec(typed.numba_source("translated"), names)
+    exec(f"{typed.numba_imports}\n{typed.numba_source('translated')}", names)
     return names["translated"]
 
 
@@ -68,8 +68,13 @@ SHIM = """
 #include <cstring>
 #define __device__
 #define __forceinline__ inline
-static float __int_as_float(int bits) { float x; memcpy(&x, &bits, 4); return x; }
-static double __longlong_as_double(long long bits) { double x; memcpy(&x, &bits, 8); return x; }
+#define __align__(bytes) alignas(bytes)
+#define AS(name, to, from) static to name(from bits) { to x; memcpy(&x, &bits, sizeof x); return x; }
+AS(__int_as_float, float, int)
+AS(__uint_as_float, float, unsigned int)
+AS(__float_as_uint, unsigned int, float)
+AS(__longlong_as_double, double, long long)
+AS(__double_as_longlong, long long, double)
 """
 
 
@@ -78,9 +83,11 @@ def in_cxx(typed: TypedFunction, folder: Path):
     source, library = folder / f"{typed.key}.cpp", folder / f"{typed.key}.so"
     parameters, labels = typed.signature.parameters, typed.signature.labels
     result = suricate.cuda.program.c_type(typed.result or np.int32)
+    if typed.result_layout is not None:
+        result = f"words::Word{typed.result_layout.bits}"
     outer = ", ".join(f"{one.kernel_type} {label}" for one, label in zip(parameters, labels, strict=True))
     run = f"translated({', '.join(labels)});"
-    run = run if typed.result is None else f"*out = {run}"
+    run = run if typed.result is None and typed.result_layout is None else f"*out = {run}"
     entry = f'extern "C" void entry({outer}, {result}* out) {{ {run} }}'
     source.write_text(f"{SHIM}\n{typed.cuda_source('translated')}\n{entry}\n")
     include = Path(suricate.cuda.__file__).parent
@@ -91,17 +98,19 @@ def in_cxx(typed: TypedFunction, folder: Path):
     function.argtypes = [*map(_ctype, parameters), ctypes.c_void_p]
 
     def call(*args):
-        out = np.zeros(1, typed.result or np.int32)
+        out = np.zeros(1, typed.result or np.int32) if typed.result_layout is None else np.zeros(2, np.uint64)
         passed = [arg.ctypes.data if isinstance(arg, np.ndarray) else np.asarray(arg).item() for arg in args]
         function(*passed, out.ctypes.data)
-        return out[0]
+        return out[0] if typed.result_layout is None else out
 
     return call
 
 
 def _ctype(parameter: Argument):
-    if parameter.kind == "array":
+    if parameter.kind in ("array", "words"):
         return ctypes.c_void_p
+    if parameter.layout is not None:
+        return ctypes.c_uint64  # a word of 64 bits
     return np.ctypeslib.as_ctypes_type(parameter.dtype or np.dtype(np.int32))
 
 

@@ -48,6 +48,11 @@ def numbered(i, v, place):
     place[v] = i * 2
 
 
+def at_position(i, v, walk, next_of):
+    walk[i] = next_of[v] + walk[i]
+    next_of[v] = 0
+
+
 RANK, ERROR = np.array([0.5, 0.25, 0.0], np.float32), np.zeros(3, np.float32)
 CASES = {
     "epilogue": (new_rank, ("v", "value"), F32, (1, np.float32(0.5)), (RANK, ERROR, 0.85), F32, True),
@@ -56,6 +61,7 @@ CASES = {
     "step": (leaves_early, ("v", "step"), None, (2, 2**40), (np.array([5, 2, 9]),), None, True),
     "integers": (says_bits, ("v",), None, (1,), (np.array([7, 4, 1], np.int32),), None, 3),
     "integer from bool": (says_bits, ("v",), None, (2,), (np.array([7, 4, 1], np.int32),), None, 0),
+    "own position": (at_position, ("i", "v"), None, (1, 2), (np.array([5, 6, 7]), np.array([1, 2, 3])), None, False),
     "position": (numbered, ("i", "v"), None, (2**33, 1), (np.zeros(3, np.int64),), None, False),
 }
 
@@ -138,6 +144,10 @@ def reads_neighbour(v, x, parent):
     x[v] = x[parent[v]]
 
 
+def reads_position(i, v, x):
+    x[v] = x[i]
+
+
 def truncates(v, x):
     x[v] = 0.5
 
@@ -155,6 +165,7 @@ REFUSED = [
     (constant_index, "only the own vertex", 1),
     (moved, "only the own vertex", 2),
     (reads_neighbour, "can only be read at the own vertex", 1),
+    (reads_position, r"own vertex, array\[v\]", 1),
     (truncates, "the array has dtype int64, the value is float64", 1),
     (float_result, "the function returns float64: return whether", 0),
     (slice_of, "one integer as its index", 1),
@@ -163,9 +174,9 @@ REFUSED = [
 
 @pytest.mark.parametrize(("fn", "says", "line"), REFUSED)
 def test_refusals_name_file_and_line(fn, says, line):
-    args = [np.zeros(3, np.int64)] * (fn.__code__.co_argcount - 1)
+    args = [np.zeros(3, np.int64)] * (2 if fn is reads_neighbour else 1)
     with pytest.raises(EdgeFunctionError, match=says) as caught:
-        typed(fn, *args)
+        typed(fn, *args, leading=("i", "v") if fn is reads_position else ("v",))
     assert f"{__file__}:{fn.__code__.co_firstlineno + line}: " in str(caught.value)
 
 

@@ -1,0 +1,216 @@
+"""How several numbers share one word of 64 or 128 bits, so that they are compared, read and replaced together.
+
+The fields lie in the order given, the first in the most significant bits, in an encoding that keeps the order of the
+numbers; hence the comparison of two words as unsigned integers is that of their fields, one after the other. A word of
+64 bits is a ``uint64``, one of 128 bits two, the less significant first. Zeros of both signs are equal, and a NaN is
+above infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.cuda.program import c_type
+
+FIELD_DTYPES = ("uint32", "int32", "float32", "uint64", "int64", "float64")
+HALF = 64  #: bits of a half of a word of 128 bits, and of a word that has no halves
+_LOW = 2**HALF - 1
+
+
+class Field(NamedTuple):
+    """A field of a word: its dtype, and the number of bits below it."""
+
+    name: str
+    dtype: np.dtype
+    shift: int
+
+    @property
+    def bits(self) -> int:
+        """Its width."""
+        return 8 * self.dtype.itemsize
+
+    @property
+    def mask(self) -> int:
+        """Its bits in the word."""
+        return (2**self.bits - 1) << self.shift
+
+    @property
+    def identity(self) -> int:
+        """The bits, at their place, of the largest value: infinity, or the largest integer."""
+        if self.dtype.kind != "f":
+            return self.mask
+        plain = int(np.array(np.inf, self.dtype).view(f"u{self.dtype.itemsize}"))
+        return (plain | 1 << (self.bits - 1)) << self.shift
+
+    def parts(self) -> Iterator[tuple[int, int]]:
+        """Yield (half, shift) for each half of the word that holds some of the field; a shift may be negative."""
+        for half in (0, 1):
+            if self.shift < (half + 1) * HALF and self.shift + self.bits > half * HALF:
+                yield half, self.shift - half * HALF
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The fields of a word, keys first; equal layouts are one object (see :func:`layout_of`).
+
+    Attributes:
+        fields: the fields, the most significant first.
+        num_keys: how many of them are keys; the others are the payload.
+    """
+
+    fields: tuple[Field, ...]
+    num_keys: int
+
+    @cached_property
+    def bits(self) -> int:
+        """Bits of a word: 64 or 128."""
+        return 64 if self.fields[0].shift + self.fields[0].bits <= HALF else 128
+
+    @cached_property
+    def type(self) -> str:
+        """Type of a word inside an edge function."""
+        return f"word{self.bits}"
+
+    @cached_property
+    def payload_bits(self) -> int:
+        """Bits below the keys."""
+        return self.fields[self.num_keys - 1].shift
+
+    @cached_property
+    def identity(self) -> int:
+        """The word that every other one replaces: the largest keys and payload."""
+        return sum(field.identity for field in self.fields)
+
+    def field(self, name: str) -> Field | None:
+        """Return the field of this name, or None."""
+        return next((field for field in self.fields if field.name == name), None)
+
+    @cached_property
+    def cuda_source(self) -> str:
+        """C++: the type ``word_t``, ``PAYLOAD_BITS``, ``identity_word()``; ``words.cuh`` has the functions of words."""
+        low, high = self.identity & _LOW, self.identity >> HALF
+        word = f"{low:#x}ull" if self.bits == HALF else f"word_t{{{low:#x}ull, {high:#x}ull}}"
+        return "\n".join(
+            [
+                '#include "words.cuh"',
+                f"typedef words::Word{self.bits} word_t;",
+                f"constexpr int PAYLOAD_BITS = {self.payload_bits};",
+                f"__device__ __forceinline__ word_t identity_word() {{ return {word}; }}",
+            ]
+        )
+
+    @cached_property
+    def numba_source(self) -> str:
+        """Python for a generated module, which has ``np`` and ``inner``: functions of words, and ``identity_word``.
+
+        A word of 128 bits is a tuple of two ``uint64``, the less significant first. ``load_word(array, i)``,
+        ``store_word(array, i, word)``, ``less_word(a, b)``, ``same_keys(a, b)``, ``same_word(a, b)``.
+        """
+        low, high, payload = self.identity & _LOW, self.identity >> HALF, self.payload_bits
+        if self.bits == HALF:
+            texts = (f"np.uint64({low})", "array[i]", "array[i] = word", "a < b", "a == b")
+            keys = f"(a >> np.uint64({payload})) == (b >> np.uint64({payload}))"
+        else:
+            texts = (
+                f"(np.uint64({low}), np.uint64({high}))",
+                "(array[i, 0], array[i, 1])",
+                "array[i, 0], array[i, 1] = word",
+                "a[1] < b[1] or (a[1] == b[1] and a[0] < b[0])",
+                "a[0] == b[0] and a[1] == b[1]",
+            )
+            half, shift = divmod(payload, HALF)
+            keys = f"(a[{half}] >> np.uint64({shift})) == (b[{half}] >> np.uint64({shift}))"
+            keys = keys if half else f"{keys} and a[1] == b[1]"
+        functions = [
+            ("load_word(array, i)", f"return {texts[1]}"),
+            ("store_word(array, i, word)", texts[2]),
+            ("less_word(a, b)", f"return {texts[3]}"),
+            ("same_word(a, b)", f"return {texts[4]}"),
+            ("same_keys(a, b)", f"return {keys}"),
+        ]
+        return "\n\n".join(
+            [f"identity_word = {texts[0]}", *(f"@inner\ndef {head}:\n    {body}" for head, body in functions)]
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = tuple((field.name, field.dtype.name) for field in self.fields)
+        return layout_of, (fields[: self.num_keys], fields[self.num_keys :])
+
+    def __str__(self) -> str:
+        return " ".join(f"{field.name}:{field.dtype}" for field in self.fields) + f" {self.num_keys}"
+
+
+@cache
+def layout_of(keys: tuple[tuple[str, str], ...], payload: tuple[tuple[str, str], ...] = ()) -> Layout:
+    """Return the layout of fields given as (name, dtype name), at most 128 bits in all, at least one key."""
+    fields: list[Field] = []
+    shift = 0
+    for name, dtype in reversed((*keys, *payload)):
+        fields.insert(0, Field(name, np.dtype(dtype), shift))
+        shift += fields[0].bits
+    return Layout(tuple(fields), len(keys))
+
+
+# -- the texts of translated functions ---------------------------------------------------------------------------------
+
+
+def cuda_decoded(field: Field, word: str) -> str:
+    """Return the value of a field of ``word`` in C++."""
+    return f"words::decode<{c_type(field.dtype)}>(words::get<{field.shift}, {field.bits}>({word}))"
+
+
+def cuda_put(field: Field, word: str, value: str) -> str:
+    """Return ``word`` with another value of a field, in C++."""
+    return f"words::put<{field.shift}, {field.bits}>({word}, words::encode(({c_type(field.dtype)})({value})))"
+
+
+def cuda_encoded(layout: Layout, values: list[str]) -> str:
+    """Return the word of these values in C++."""
+    word = f"words::Word{layout.bits}{{}}"
+    for field, value in zip(layout.fields, values, strict=True):
+        word = cuda_put(field, word, value)
+    return word
+
+
+def numba_decoded(layout_bits: int, field: Field, word: str) -> str:
+    """Return the value of a field of ``word`` in Python."""
+    parts = []
+    for half, shift in field.parts():
+        part = f"{word}[{half}]" if layout_bits > HALF else word
+        if shift:
+            part = f"({part} {'<<' if shift < 0 else '>>'} np.uint64({abs(shift)}))"
+        parts.append(part)
+    raw = " | ".join(parts)
+    raw = f"(({raw}) & np.uint64({2**field.bits - 1}))" if field.bits < HALF else f"({raw})"
+    return f"decode_{field.dtype}({raw})"
+
+
+def numba_encoded(layout: Layout, values: list[str]) -> str:
+    """Return the word of these values in Python."""
+    raws = [f"encode_{field.dtype}({value})" for field, value in zip(layout.fields, values, strict=True)]
+    halves: list[list[str]] = [[] for _ in range(layout.bits // HALF)]
+    for field, raw in zip(layout.fields, raws, strict=True):
+        for half, shifted in _shifted(field, raw):
+            halves[half].append(shifted)
+    texts = [f"({' | '.join(parts) or 'np.uint64(0)'})" for parts in halves]
+    return texts[0] if len(texts) == 1 else f"({texts[0]}, {texts[1]})"
+
+
+def numba_put(layout_bits: int, field: Field, word: str, value: str) -> str:
+    """Return ``word`` (a name) with another value of a field, in Python."""
+    halves = [word] if layout_bits == HALF else [f"{word}[0]", f"{word}[1]"]
+    for half, shifted in _shifted(field, f"encode_{field.dtype}({value})"):
+        kept = ~(field.mask >> half * HALF) & _LOW
+        halves[half] = f"(({halves[half]} & np.uint64({kept})) | {shifted})"
+    return halves[0] if len(halves) == 1 else f"({halves[0]}, {halves[1]})"
+
+
+def _shifted(field: Field, raw: str) -> Iterator[tuple[int, str]]:
+    """Yield (half, ``raw`` at its place in it) for each half of the word that holds some of the field."""
+    for half, shift in field.parts():
+        yield half, f"({raw} {'>>' if shift < 0 else '<<'} np.uint64({abs(shift)}))" if shift else raw

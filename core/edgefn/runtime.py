@@ -1,0 +1,94 @@
+"""What translated edge functions call on the CPU; generated modules import it (``TypedFunction.numba_imports``).
+
+The CUDA twins are in ``words.cuh``: ``encode_T(x)`` gives the bits of a field of a word as ``uint64``, in the order of
+the numbers, and ``decode_T`` the number again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.jit import inner
+
+_TOP32, _TOP64 = np.uint32(1 << 31), np.uint64(1 << 63)
+
+
+@inner
+def encode_uint32(x):
+    """Return the bits of a ``uint32``."""
+    return np.uint64(np.uint32(x))
+
+
+@inner
+def decode_uint32(raw):
+    """Return the ``uint32`` of these bits."""
+    return np.uint32(raw)
+
+
+@inner
+def encode_uint64(x):
+    """Return the bits of a ``uint64``."""
+    return np.uint64(x)
+
+
+@inner
+def decode_uint64(raw):
+    """Return the ``uint64`` of these bits."""
+    return np.uint64(raw)
+
+
+@inner
+def encode_int32(x):
+    """Return the bits of an ``int32``, the sign flipped."""
+    return np.uint64(np.int32(x).view(np.uint32) ^ _TOP32)
+
+
+@inner
+def decode_int32(raw):
+    """Return the ``int32`` of these bits."""
+    return np.uint32(np.uint32(raw) ^ _TOP32).view(np.int32)
+
+
+@inner
+def encode_int64(x):
+    """Return the bits of an ``int64``, the sign flipped."""
+    return np.int64(x).view(np.uint64) ^ _TOP64
+
+
+@inner
+def decode_int64(raw):
+    """Return the ``int64`` of these bits."""
+    return np.uint64(raw ^ _TOP64).view(np.int64)
+
+
+@inner
+def encode_float32(x):
+    """Return the bits of a ``float32``: the sign flipped, all bits of a negative number; -0 is 0, NaN the largest."""
+    y = np.float32(x)
+    if y != y:
+        return np.uint64(0xFFFFFFFF)
+    bits = np.float32(y + np.float32(0)).view(np.uint32)
+    return np.uint64(~bits if bits & _TOP32 else bits | _TOP32)
+
+
+@inner
+def decode_float32(raw):
+    """Return the ``float32`` of these bits."""
+    bits = np.uint32(raw)
+    return np.uint32(bits ^ _TOP32 if bits & _TOP32 else ~bits).view(np.float32)
+
+
+@inner
+def encode_float64(x):
+    """Return the bits of a ``float64``: see ``encode_float32``."""
+    y = np.float64(x)
+    if y != y:
+        return np.uint64(0xFFFFFFFFFFFFFFFF)
+    bits = np.float64(y + 0.0).view(np.uint64)
+    return ~bits if bits & _TOP64 else bits | _TOP64
+
+
+@inner
+def decode_float64(raw):
+    """Return the ``float64`` of these bits."""
+    return np.uint64(raw ^ _TOP64 if raw & _TOP64 else ~raw).view(np.float64)
