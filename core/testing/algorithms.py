@@ -280,7 +280,7 @@ class AlgorithmConformance:
 
     def test_deleted_vertices(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
         """So after vertices, those that parameters name among them, were isolated, deleted and given out again."""
-        named = [value for value in params.values() if isinstance(value, int) and 0 < value < self.num_vertices]
+        named = [value for value in params.values() if type(value) is int and 0 < value < self.num_vertices]
         chosen = list(dict.fromkeys([*named, 0, self.num_vertices // 2]))
         script = partial(changes.deleted_vertices, chosen=chosen)
         self.follow(script, backend, device_kind, variant, params)

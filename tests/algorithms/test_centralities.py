@@ -24,7 +24,7 @@ class TestHITS(AlgorithmConformance):
     algorithm = HITS
     params = (MANY, {**MANY, "normalized": False, "weighted": False})
     weights = (0, 1, 2)
-    examples = 2
+    examples = 1
     cuda_marks = (pytest.mark.gpu,)
 
 
@@ -32,7 +32,7 @@ class TestKatz(AlgorithmConformance):
     algorithm = Katz
     params = ({"alpha": 0.01}, {"alpha": 0.01, "beta": {3: 1, 5: -2}, "normalized": False, "tol": 1e-10})
     weights = (0, 1, 2)
-    examples = 2
+    examples = 1
     cuda_marks = (pytest.mark.gpu,)
 
 
@@ -40,7 +40,7 @@ class TestEigenvector(AlgorithmConformance):
     algorithm = Eigenvector
     params = (MANY, {**MANY, "weighted": False, "nstart": {0: 1, 4: 2}, "tol": 1e-5})
     weights = (0, 1, 2)
-    examples = 2
+    examples = 1
     cuda_marks = (pytest.mark.gpu,)
 
     def judge(self, result: Any, graph: su.Graph, params: Any) -> None:

@@ -21,7 +21,7 @@ class TestSpMV(AlgorithmConformance):
     algorithm = SpMV
     params = ({}, {"x": NUMBERS, "over": "in"}, {"x": {3: -2, 7: 0.5}, "weighted": False})
     weights = (-3, 0, 1, 2)
-    examples = 2
+    examples = 1
     cuda_marks = (pytest.mark.gpu,)
 
 

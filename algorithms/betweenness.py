@@ -1,0 +1,186 @@
+"""Betweenness centrality: the share of shortest paths that pass through a vertex. Computed anew after every change.
+
+Brandes, *A faster algorithm for betweenness centrality* (2001): a breadth-first search from a source counts the
+shortest paths to every vertex, level by level; then every level, the deepest first, collects from the next one what
+each path contributes. O(m) per source: O(n m) from all of them. From ``k`` sources it is an estimate, scaled as
+NetworkX scales it (*Centrality estimation in large networks*, 2007). Weights are not used.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithm import Algorithm
+from suricate.algorithms._sources import Sample, search_bytes
+from suricate.operators import advance, neighbor_reduce
+from suricate.parameters import flag
+from suricate.structures.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+UNREACHED = 0xFFFFFFFF
+PATH_BYTES = 8
+
+
+def one_further(u, v, w, level):
+    """Offer ``v`` the level below ``u``."""
+    return level[u] + 1
+
+
+def paths_through(u, v, w, paths, level):
+    """Return how many shortest paths reach ``v`` by this edge."""
+    return paths[u] if level[v] == level[u] + 1 else 0.0
+
+
+def credit_from(u, v, w, paths, level, credit):
+    """Return what ``u`` gets for the paths that go on to ``v`` and beyond."""
+    return paths[u] / paths[v] * (1 + credit[v]) if level[v] == level[u] + 1 else 0.0
+
+
+class Betweenness(Algorithm):
+    """Betweenness of all vertices, ``float64[num_vertices]``; parameters and scaling are NetworkX's.
+
+    Args:
+        k: number of sources to sample, at least 1; None, or as many as there are vertices: exact. With ``k=1`` and
+            without endpoints the betweenness of the source itself is undefined: NaN.
+        normalized: divide by the number of pairs.
+        endpoints: count a path for its ends as well.
+        seed: of the sample, which is the one that NetworkX draws with it.
+
+    Raises:
+        ParameterError: a parameter is of the wrong type or out of range.
+    """
+
+    name = "betweenness"
+
+    def __init__(self, k: int | None = None, normalized: bool = True, endpoints: bool = False, seed: int = 0) -> None:
+        self.sample = Sample("betweenness", k, seed)
+        self.normalized = flag("betweenness: normalized", normalized)
+        self.endpoints = flag("betweenness: endpoints", endpoints)
+        self._betweenness: Array = None
+        self._count: Array = None  # of the sources that reach a vertex
+
+    def compute(self, graph: Graph) -> None:
+        """Search from every source, and sum the credits."""
+        n, xp = graph.num_vertices, graph.device.xp
+        total, self._count = xp.zeros(n), xp.zeros(n, np.int64)
+        sources = self.sample.drawn(n)
+        for source in sources:
+            level, credit = self._credits(graph, source)
+            reached = level != UNREACHED
+            self._count += reached
+            credit[source] = 0
+            total += credit
+            if self.endpoints:
+                reached[source] = False
+                total += reached
+                total[source] += reached.sum()
+        total *= xp.asarray(scales(n, sources, graph.directed, self.normalized, self.endpoints))
+        self._betweenness = total
+
+    def _credits(self, graph: Graph, source: int) -> tuple[Array, Array]:
+        """Return the level of every vertex, and what it gets for the paths from ``source``."""
+        n, xp = graph.num_vertices, graph.device.xp
+        level, paths, credit = xp.full(n, UNREACHED, np.uint32), xp.zeros(n), xp.zeros(n)
+        level[source], paths[source] = 0, 1
+        layers, frontier = [], Frontier.from_vertices(graph, [source])
+        while len(frontier):
+            layers.append(frontier)
+            below = advance(graph, frontier, one_further, level)
+            advance(graph, frontier, paths_through, paths, args=(paths, level), reduce="sum")
+            frontier = below
+        for layer in reversed(layers[:-1]):
+            arguments = (paths, level, credit)
+            credit[layer.vertices] = neighbor_reduce(graph, credit_from, args=arguments, vertices=layer)
+        return level, credit
+
+    @property
+    def result(self) -> Array:
+        """The betweenness of every vertex in a new array."""
+        return self._betweenness.copy()
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        k: int | None = None,
+        normalized: bool = True,
+        endpoints: bool = False,
+        seed: int = 0,
+        **_: Any,
+    ) -> np.ndarray:
+        """Products of the SciPy matrix with one vector per level."""
+        from scipy import sparse
+
+        sources = Sample("betweenness", k, seed).drawn(num_vertices)
+        matrix = sparse.csr_array((np.ones(len(src)), (src, dst)), shape=(num_vertices, num_vertices))
+        transposed, total = matrix.T.tocsr(), np.zeros(num_vertices)
+        for source in sources:
+            paths = np.zeros(num_vertices)
+            paths[source] = 1
+            layers = [paths.copy()]
+            while layers[-1].any():
+                reached = transposed @ layers[-1]
+                reached[paths > 0] = 0
+                paths += reached
+                layers.append(reached)
+            credit = np.zeros(num_vertices)
+            for above, below in zip(layers[-2::-1], layers[:0:-1], strict=True):
+                share = np.where(below > 0, (1 + credit) / np.where(below > 0, below, 1), 0)
+                credit += above * (matrix @ share)
+            credit[source] = 0
+            others = (paths > 0) & (np.arange(num_vertices) != source)
+            total += credit + endpoints * others
+            total[source] += endpoints * others.sum()
+        return total * scales(num_vertices, sources, directed, normalized, endpoints)
+
+    @classmethod
+    def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
+        """Compare within rounding; NaN where NaN is right."""
+        if result.shape == reference.shape and np.array_equal(np.isnan(result), np.isnan(reference)):
+            return super().mismatch(np.nan_to_num(result), np.nan_to_num(reference), **params)
+        return f"result has another shape than {reference.shape}, or NaN elsewhere than the reference"
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Sample a few sources."""
+        return {"k": 16}
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of the searches, and of the way back, which also reads and writes paths and credits."""
+        pushes, visits = int((self._count * graph.degrees()).sum()), int(self._count.sum())
+        return 2 * search_bytes(pushes, visits) + 4 * visits * PATH_BYTES
+
+
+def scales(n: int, sources: list[int], directed: bool, normalized: bool, endpoints: bool) -> np.ndarray:
+    """Return what to multiply the sums of credits with, ``float64[n]``, as NetworkX does.
+
+    Without endpoints a vertex is no pair's source for its own betweenness, so that sampled sources count one fewer.
+    """
+    others = n if endpoints else n - 1
+    if others < 2:
+        return np.ones(n)
+    counted = np.full(n, others if len(sources) == n else len(sources), np.float64)
+    if len(sources) < n and not endpoints:
+        counted[sources] -= 1
+    counted[counted == 0] = math.nan
+    return 1 / (counted * (others - 1)) if normalized else others / (counted * (1 if directed else 2))
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer betweenness centrality."""
+    return [Betweenness]
