@@ -21,11 +21,12 @@ from suricate import fallbacks
 from suricate.cuda import ingest
 from suricate.cuda.program import Program
 from suricate.operators.cuda import programs as operators
-from suricate.structures import edge_set_cuda, union_find
+from suricate.structures import component_forest, connect, edge_set_cuda, union_find
 from suricate.testing.nvrtc import compile_program, cursor_program, own_programs
 from suricate.types import StoreView
 
 ARCHES = ("sm_70", "sm_80", "sm_90")
+STRUCTURES = (component_forest, connect)  # those that walk a graph
 WEIGHTS = (None, "float32", "float64")
 
 
@@ -45,7 +46,8 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program]]:
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
             view = store.view()
             generic = cursor_program(view), fallbacks.program(view), *operators.programs(view)
-            for program in (*own_programs(store), *generic):
+            structures = (program for module in STRUCTURES for program in module.programs(view))
+            for program in (*own_programs(store), *generic, *structures):
                 yield f"{name} {options or ''} weight={weight}", program
 
 

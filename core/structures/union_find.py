@@ -8,7 +8,7 @@ Edge functions unite by ``suricate.unite(sets, u, v)``: ``unite`` of ``union_fin
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,23 +18,13 @@ from suricate.devices import CPU, Array, Device, resolve_device
 from suricate.errors import DeviceError, VertexRangeError
 from suricate.parameters import integer
 from suricate.structures.frontier import Frontier
-from suricate.types import MAX_VERTICES
+from suricate.types import MAX_VERTICES, ArcList
 
 PROGRAM = Program(Path(__file__).with_name("union_find.cu"))
 _BLOCK = 256
 _MAX_BLOCKS = 1 << 16  # beyond that a thread serves several elements
 _NULL = np.uint64(0)
 _NO_STATUS, _NO_LABEL = np.empty(0, np.uint8), np.empty(0, np.uint32)
-
-
-class ArcList(Protocol):
-    """Arcs as :meth:`UnionFind.union_arcs` takes them; an edge set gives such."""
-
-    src: Array
-    dst: Array
-    status: Array | None
-    wanted: int
-    size: int
 
 
 class UnionFind:
@@ -67,12 +57,7 @@ class UnionFind:
         self._unite(src, dst, None, 0, len(src))
 
     def union_arcs(self, arcs: ArcList) -> None:
-        """Unite both ends of every arc that counts; the arcs are trusted, and nothing waits for the device.
-
-        Args:
-            arcs: ``src`` and ``dst``, ``uint32``; ``status``, ``uint8`` or None; ``wanted``: the status of arcs that
-                count; ``size``: how many arcs there are.
-        """
+        """Unite both ends of every arc that counts; the arcs are trusted, and nothing waits for the device."""
         self._unite(arcs.src, arcs.dst, arcs.status, arcs.wanted, arcs.size)
 
     def flatten(self) -> Array:
@@ -101,6 +86,11 @@ class UnionFind:
         elif len(a):
             self._loops.same_component(self._parent, a, b, same)
         return same
+
+    @property
+    def component_count(self) -> Array:
+        """``uint64[1]`` on the device: the number of sets when they were last flattened or labelled; not a copy."""
+        return self._components
 
     @property
     def num_components(self) -> int:

@@ -1,0 +1,131 @@
+"""Weakly connected components kept current: from scratch, after insertions, and exactly after deletions.
+
+From scratch: Afforest (``suricate.structures.connect``). Insertions unite the ends of the new edges in a union-find, as
+in Meerkat (Concessao et al.): the work is that of the batch. The first deletion makes a forest of the components
+(``suricate.structures.component_forest``), a pass over all edges; from then on it takes the place of the union-find,
+and changes are repaired around what they touch. A stream of insertions alone never pays for the forest.
+
+The work of an update with deletions: the edges of the vertices that may have lost their support, of those that are cut
+off, and of the trees that are renamed when components join. A directed graph needs in-edges for that; without them a
+batch that may delete is computed from scratch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.structures.component_forest import ComponentForest
+from suricate.structures.connect import SAMPLED, connect
+from suricate.structures.union_find import UnionFind
+
+if TYPE_CHECKING:
+    from suricate.delta import Delta
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+
+class WCCResult(NamedTuple):
+    """``label`` is uint32[n], the smallest vertex of the component; ``num_components`` is their number, an int."""
+
+    label: Array
+    num_components: int
+
+
+class WCC(Algorithm):
+    """Weakly connected components: two vertices are in one if a path joins them, whichever way its edges point.
+
+    An update takes one launch and does not wait; reading the result takes a pass over all vertices.
+    """
+
+    name = "wcc"
+    update_kind = "dynamic"
+    suites = ("algorithms", "demo")
+
+    def __init__(self) -> None:
+        self._graph: Graph = None  # type: ignore[assignment]  # whose scratch memory reading the result needs
+        self._sets: UnionFind = None  # type: ignore[assignment]
+        self._largest: Array = None
+        self._forest: ComponentForest | None = None  # once it is there, the union-find is not kept current
+
+    def compute(self, graph: Graph) -> None:
+        """Find the components from scratch."""
+        self._graph, self._forest = graph, None
+        if self._sets is None or self._sets.device != graph.device or self._sets.num_elements > graph.num_vertices:
+            self._sets = UnionFind(graph.num_vertices, graph.device)
+        else:
+            self._sets.resize(graph.num_vertices)
+            self._sets.reset()
+        self._largest = connect(graph, self._sets)
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Unite across inserted edges; with deletions, repair the forest of components."""
+        inserted, deleted = delta.edges("inserted").arcs(), delta.edges("deleted").arcs()
+        if deleted.size and not graph.has_in_edges:
+            self.compute(graph)
+        elif self._forest is None and not deleted.size:
+            self._sets.resize(graph.num_vertices)
+            self._sets.union_arcs(inserted)
+        elif self._forest is None or graph.num_vertices > self._forest.capacity:
+            self._plant(graph)
+        else:
+            self._forest.grow(graph.num_vertices)
+            self._forest.repair(graph, deleted, inserted)
+
+    def _plant(self, graph: Graph) -> None:
+        """Compute from scratch, and make the forest."""
+        self.compute(graph)
+        self._forest = ComponentForest(graph.device)
+        self._forest.plant(graph, self._sets.parent, self._largest)
+
+    @property
+    def result(self) -> WCCResult:
+        """The smallest vertex of each component, in a new array, and the number of components; waits."""
+        if self._forest is None:
+            label, count = self._sets.labels(), self._sets.component_count
+        else:
+            label, count = self._forest.labels(self._graph)
+        return WCCResult(label, int(self._graph.device.to_numpy(count)[0]))
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        **params: Any,
+    ) -> WCCResult:
+        """Components by SciPy's search, each named by its smallest vertex."""
+        from scipy import sparse
+        from scipy.sparse import csgraph
+
+        shape = (num_vertices, num_vertices)
+        matrix = sparse.csr_array((np.ones(len(src), np.int8), (src, dst)), shape=shape)
+        count, component = csgraph.connected_components(matrix, directed=True, connection="weak")
+        smallest = np.full(count, num_vertices, np.int64)
+        np.minimum.at(smallest, component, np.arange(num_vertices))
+        return WCCResult(smallest[component].astype(np.uint32), count)
+
+    @classmethod
+    def peer(cls, matrix: Any, **params: Any) -> Any:
+        """SciPy's weakly connected components."""
+        from scipy.sparse import csgraph
+
+        return csgraph.connected_components(matrix, directed=True, connection="weak")
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of the edges that Afforest cannot do without, and of a label read and written per vertex."""
+        return graph.num_vertices * (SAMPLED * ID_BYTES + OFFSET_BYTES + 2 * ID_BYTES)
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer weakly connected components."""
+    return [WCC]

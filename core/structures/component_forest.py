@@ -1,0 +1,232 @@
+"""The forest of components: connected components kept exact under deletions, with a bound on what is touched.
+
+Every vertex holds a word (class of its root, root, distance from it); two vertices are connected if their words name
+one root. A vertex that is no root is *supported* by any neighbour of the same root that is nearer to it, so an arc may
+go without any further change as long as another neighbour supports its head. That is the idea of KickStarter's trimmed
+approximations (Vora et al., 2017) for a forest in which any nearer neighbour may be the parent.
+
+- Deleted arcs: vertices that may have lost their support are suspects; a suspect without support is cut off, and what
+  it may have supported is suspect in the next round. Then all that was cut off takes offers of its neighbours; what
+  still has no root becomes roots, which join each other.
+- Inserted arcs that join two components: the better root (class, then scrambled id) takes over the other's tree. The
+  class is best for the largest component there was when the forest was made, else by the degree of the root, so that
+  mostly the smaller tree is renamed.
+
+Distances are sums of lengths that depend on the vertex, 1 to 16, not numbers of arcs: with equal lengths a grid has
+lines of vertices with one possible supporter each, a thousand long, and a deletion on one would cut off the rest of it
+in as many rounds. Ids are scrambled so that roots that join each other do so in logarithmically many changes each.
+
+Work of an update: the arcs of suspects, of what is cut off, and of the trees that are renamed. One launch on CUDA.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.cuda.program import Program
+from suricate.cuda.structs import Struct, enum
+from suricate.devices import Array, Device
+from suricate.structures import component_words as words
+from suricate.structures.walking import ROUND_WORDS, assembled, loops_over, packed, program_over, resident_blocks
+from suricate.types import ArcList, StoreView
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+HERE = Path(__file__).parent
+BLOCK = 512  #: threads per block of the cooperative kernels
+PLAIN_BLOCK = 256
+LAST_EPOCH = 1 << 31  #: of the stamps, which are 32 bits, when a repair begins
+NULL = np.uint64(0)
+NONE = ArcList(np.empty(0, np.uint32), np.empty(0, np.uint32), None, None, 0, 0)
+
+LAYOUT = Struct(
+    "Layout",
+    {"root_shift": "int", "root_bits": "int", "length_mask": "long long", "last_rank": "long long",
+     "unmix": "uint64_t", "limit": "uint64_t"},
+)  # fmt: skip
+ARCS = Struct(
+    "Arcs",
+    {"src": "const uint32_t*", "dst": "const uint32_t*", "status": "const uint8_t*", "size": "long long",
+     "wanted": "uint32_t", "unused": "uint32_t"},
+)  # fmt: skip
+PRELUDE = "\n".join(
+    [
+        LAYOUT.declaration,
+        ARCS.declaration,
+        enum("", {"FOREST_BLOCK": BLOCK, "MIX": words.MIX}),
+        f"constexpr int64_t UNREACHED = {words.UNREACHED}ll;",
+    ]
+)
+LABELS = Program(HERE / "component_labels.cu", PRELUDE)
+
+
+def programs(view: StoreView) -> list[Program]:
+    """Return the CUDA programs, to be compiled without a GPU."""
+    return [LABELS, assembled(view, HERE / "component_forest.cu", PRELUDE)]
+
+
+class ComponentForest:
+    """The forest of components of one graph. No method waits for the device.
+
+    Args:
+        device: that of the graph.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        xp = device.xp
+        self._layout = words.layout_for(0)
+        self._word: Array = xp.empty(0, np.int64)
+        self._parent: Array = xp.empty(0, np.uint32)
+        self._stamp: Array = xp.empty(0, np.uint32)
+        self._kept: Array = xp.zeros(2, np.int64)  # epoch of the stamps, greatest distance
+        self._components: Array = xp.zeros(1, np.uint64)
+
+    def plant(self, graph: Graph, label: Array, largest: Array | None = None) -> None:
+        """Make the forest from scratch.
+
+        Args:
+            graph: the graph; a directed one has in-edges.
+            label: ``uint32[num_vertices]``, an element of each vertex's component, the same for all of its vertices.
+            largest: ``uint32[1]``, a vertex of the largest component, or None if that is not known.
+        """
+        xp, n = self.device.xp, graph.num_vertices
+        self._layout = words.layout_for(n)
+        self._word, self._parent = xp.empty(n, np.int64), xp.empty(n, np.uint32)
+        self._stamp = xp.zeros(n, np.uint32)
+        self._kept[...] = 0
+        if not n:
+            return
+        best = xp.empty(n, np.int64)
+        if self.device.is_cuda:
+            arguments = (
+                label,
+                NULL if largest is None else largest,
+                best,
+                self._word,
+                self._parent,
+                self._packed_layout,
+            )
+            self._launch(graph, "plant", arguments)
+            return
+        g, h, both = _views(graph)
+        loops = loops_over(g, HERE / "component_forest_cpu.py")
+        top = -1 if largest is None else int(label[largest[0]])
+        loops.plant(
+            g.data, h.data, both, label, top, best, self._word, self._parent, self._layout, *self._queues(graph),
+            self._stamp, self._kept,
+        )  # fmt: skip
+
+    def repair(self, graph: Graph, deleted: ArcList = NONE, inserted: ArcList = NONE) -> None:
+        """Bring the forest up to date with arcs that were deleted and inserted; ``graph`` holds the change already.
+
+        An undirected edge is two arcs, or a self-loop one. New vertices have been added by :meth:`grow`.
+        """
+        if self.device.is_cuda:
+            fallen = graph.workspace.array("components.fallen", graph.num_vertices, np.uint32)
+            arguments = (_packed_arcs(deleted), _packed_arcs(inserted), self._word, self._parent, self._packed_layout)
+            self._launch(graph, "repair", (*arguments, fallen))
+            return
+        if self._kept[0] >= LAST_EPOCH:
+            self._stamp[...] = self._kept[0] = 0
+        g, h, both = _views(graph)
+        loops = loops_over(g, HERE / "component_forest_cpu.py")
+        fallen = graph.workspace.array("components.fallen", graph.num_vertices, np.uint32)
+        queues, state, walk = self._queues(graph), (self._word, self._parent, self._layout), (g.data, h.data, both)
+        if self._kept[1] > self._layout.limit:
+            cut = loops.cut_all(self._word, self._parent, fallen, self._kept)
+        else:
+            cut = loops.cut_off(*walk, *_plain_arcs(deleted), *state, fallen, *queues, self._stamp, self._kept)
+        loops.attach(*walk, *_plain_arcs(inserted), *state, fallen, cut, *queues, self._stamp, self._kept)
+
+    def grow(self, num_vertices: int) -> None:
+        """Add vertices, up to ``num_vertices``; edges that they have already are given to :meth:`repair` next."""
+        before = len(self._word)
+        if num_vertices <= before:
+            return
+        xp = self.device.xp
+        grown = xp.empty(num_vertices, np.int64), xp.empty(num_vertices, np.uint32), xp.zeros(num_vertices, np.uint32)
+        for new, old in zip(grown, (self._word, self._parent, self._stamp), strict=True):
+            new[:before] = old
+        self._word, self._parent, self._stamp = grown
+        if self.device.is_cuda:
+            arguments = (self._word, self._parent, np.uint32(before), np.uint32(num_vertices), self._packed_layout)
+            self._plain("make_roots", num_vertices - before, arguments)
+        else:
+            self._loops.make_roots(self._word, self._parent, before, self._layout)
+
+    @property
+    def capacity(self) -> int:
+        """The number of vertices up to which :meth:`grow` may go; beyond it the forest must be planted anew."""
+        return min(1 << self._layout.root_bits, 0xFFFFFFFF)
+
+    def labels(self, graph: Graph) -> tuple[Array, Array]:
+        """Return the smallest member of each vertex's component, and the number of components.
+
+        Returns:
+            ``uint32[num_vertices]``, a new array, and ``uint64[1]`` on the device, which the next call overwrites.
+        """
+        n = len(self._word)
+        label = self.device.xp.empty(n, np.uint32)
+        smallest = graph.workspace.array("components.fallen", n, np.uint32)
+        if not self.device.is_cuda:
+            self._components[0] = self._loops.write_labels(self._word, smallest, label, self._layout)
+            return label, self._components
+        self._components.data.memset_async(0, self._components.nbytes)
+        if n:
+            size, layout = np.uint32(n), self._packed_layout
+            self._plain("count_roots", n, (self._word, smallest, size, layout, self._components))
+            self._plain("find_smallest", n, (self._word, smallest, size, layout))
+            self._plain("write_labels", n, (self._word, smallest, label, size, layout))
+        return label, self._components
+
+    @property
+    def _loops(self) -> Any:
+        from suricate.structures import component_words_cpu
+
+        return component_words_cpu
+
+    # -- launches ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _packed_layout(self) -> Any:
+        return np.array(tuple(self._layout), LAYOUT.dtype)[()]
+
+    def _queues(self, graph: Graph) -> tuple[Array, Array]:
+        workspace, n = graph.workspace, graph.num_vertices
+        return workspace.array("components.queue0", n, np.uint32), workspace.array("components.queue1", n, np.uint32)
+
+    def _launch(self, graph: Graph, kernel: str, arguments: tuple) -> None:
+        """Launch a cooperative kernel: the views, its own arguments, then what all rounds need."""
+        g, h, both = _views(graph)
+        state = graph.workspace.array("components.state", ROUND_WORDS, np.uint32)
+        state.data.memset_async(0, state.nbytes)
+        walk = (packed(g), packed(h), np.int32(both), np.uint32(graph.num_vertices))
+        blocks = resident_blocks(self.device.index) * (2 if kernel == "plant" else 1)
+        program = program_over(g, HERE / "component_forest.cu", PRELUDE)
+        rounds = (*self._queues(graph), self._stamp, state, self._kept)
+        program.kernel(kernel)((blocks,), (BLOCK,), (*walk, *arguments, *rounds))
+
+    def _plain(self, kernel: str, size: int, arguments: tuple) -> None:
+        blocks = min(-(-size // PLAIN_BLOCK), 8 * resident_blocks(self.device.index))
+        LABELS.kernel(kernel)((blocks,), (PLAIN_BLOCK,), arguments)
+
+
+def _views(graph: Graph) -> tuple[StoreView, StoreView, bool]:
+    """Return the views of out- and in-edges, and whether they differ."""
+    return graph.view("out"), graph.view("in"), graph.directed
+
+
+def _packed_arcs(arcs: ArcList) -> Any:
+    status = 0 if arcs.status is None or not arcs.size else arcs.status.data.ptr
+    src, dst = (arcs.src.data.ptr, arcs.dst.data.ptr) if arcs.size else (0, 0)
+    return np.array((src, dst, status, arcs.size, arcs.wanted, 0), ARCS.dtype)[()]
+
+
+def _plain_arcs(arcs: ArcList) -> tuple[Any, ...]:
+    status = np.empty(0, np.uint8) if arcs.status is None else arcs.status
+    return arcs.src, arcs.dst, status, arcs.wanted, arcs.size

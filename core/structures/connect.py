@@ -1,0 +1,63 @@
+"""Connected components of a whole graph in a union-find: Afforest (Sutton, Ben-Nun and Barak, 2018).
+
+Two rounds unite every vertex with one neighbour each and flatten the sets. By then one set usually holds most vertices;
+a sample tells which. The arcs of its members need not be looked at: an arc that leaves the set is seen from the other
+end. So most arcs are never read. Needs both ends: on a directed graph without in-edges every arc is read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from suricate.cuda.structs import enum
+from suricate.devices import Array
+from suricate.structures.union_find import UnionFind
+from suricate.structures.walking import ROUND_WORDS, assembled, loops_over, packed, program_over, resident_blocks
+
+if TYPE_CHECKING:
+    from suricate.cuda.program import Program
+    from suricate.graph import Graph
+    from suricate.types import StoreView
+
+HERE = Path(__file__).parent
+BLOCK, BLOCKS_PER_SM = 512, 2
+SAMPLED = 2  #: rounds of one neighbour each; with one the largest set is too small
+SAMPLES = 1024  #: vertices that are asked for their set
+PRELUDE = enum("", {"CONNECT_BLOCK": BLOCK, "SAMPLED": SAMPLED, "SAMPLES": SAMPLES})
+
+
+def programs(view: StoreView) -> list[Program]:
+    """Return the CUDA programs, to be compiled without a GPU."""
+    return [assembled(view, HERE / "connect.cu", PRELUDE)]
+
+
+def connect(graph: Graph, sets: UnionFind) -> Array:
+    """Unite the ends of all edges of ``graph`` in ``sets``, which is as large and flat; it is flat afterwards.
+
+    Does not wait for the device.
+
+    Returns:
+        ``uint32[1]`` on the device, which the next call overwrites: a member of what is most likely the largest set.
+    """
+    n, g, device = graph.num_vertices, graph.view("out"), graph.device
+    skips = graph.has_in_edges
+    h = graph.view("in") if skips else g
+    both = graph.directed and skips
+    if not n:
+        return device.xp.empty(1, np.uint32)
+    if not device.is_cuda:
+        votes = graph.workspace.array("connect.votes", n, np.uint32)
+        sample = np.empty(min(SAMPLES, n), np.uint32)
+        loops = loops_over(g, HERE / "connect_cpu.py")
+        largest = loops.connect(g.data, h.data, both, skips, sets.parent, SAMPLED, sample, votes)
+        return np.full(1, largest, np.uint32)
+    state = graph.workspace.array("connect.state", ROUND_WORDS, np.uint32)
+    state.data.memset_async(0, state.nbytes)
+    found = graph.workspace.array("connect.largest", 1, np.uint32)
+    arguments = (packed(g), packed(h), np.int32(both), np.int32(skips), np.uint32(n), sets.parent, found, state)
+    blocks = BLOCKS_PER_SM * resident_blocks(device.index)
+    program_over(g, HERE / "connect.cu", PRELUDE).kernel("connect")((blocks,), (BLOCK,), arguments)
+    return found

@@ -1,0 +1,86 @@
+"""Connected components of a whole graph on the CPU: a template over a cursor; ``connect.cu`` is the CUDA twin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cursors.bindings import begin, buckets, end, first, following, key
+from suricate.jit import inner, kernel
+from suricate.structures.union_find_cpu import unite
+from suricate.types import TOMBSTONE
+
+
+@inner
+def unite_neighbors(g, v, parent):
+    """Unite ``v`` with all its neighbours in ``g``."""
+    for k in range(buckets(g, v)):
+        c = first(g, v, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                w = key(g, slot)
+                if w < TOMBSTONE:
+                    unite(parent, v, w)
+            c = following(g, c)
+
+
+@inner
+def some_neighbor(g, v, place):
+    """Return the neighbour of ``v`` at ``place``, from 0, in the first bucket; its first neighbour if it has fewer."""
+    if buckets(g, v) == 0:
+        return np.uint32(v)
+    found, seen = np.uint32(v), 0
+    c = first(g, v, 0)
+    while c >= 0:
+        for slot in range(begin(g, c), end(g, c)):
+            w = key(g, slot)
+            if w < TOMBSTONE:
+                if seen == place:
+                    return w
+                found = found if seen else w
+                seen += 1
+        c = following(g, c)
+    return found
+
+
+@inner
+def flatten(parent):
+    """Make every element's root its parent: parents have smaller ids and come first."""
+    for v in range(len(parent)):
+        parent[v] = parent[parent[v]]
+
+
+@inner
+def most_frequent(parent, sample, votes):
+    """Return the label that most of ``len(sample)`` vertices, spread evenly, have; of equally frequent the smallest."""
+    size = len(sample)
+    best, most = parent[0], -1
+    for i in range(size):
+        sample[i] = parent[i * len(parent) // size]
+        votes[sample[i]] = 0
+    for i in range(size):
+        label = sample[i]
+        votes[label] += 1
+        if votes[label] > most or (votes[label] == most and label < best):
+            best, most = label, votes[label]
+    return best
+
+
+@kernel
+def connect(g, h, both, skips, parent, sampled, sample, votes):
+    """Unite the ends of all arcs; return the most frequent label after ``sampled`` rounds of one neighbour each.
+
+    ``sample`` is ``uint32[...]``: how many vertices vote; ``votes`` is ``uint32[n]``. Flat at the start and at the end.
+    """
+    for place in range(sampled):
+        for v in range(len(parent)):
+            unite(parent, v, some_neighbor(g, v, place))
+        flatten(parent)
+    largest = most_frequent(parent, sample, votes)
+    for v in range(len(parent)):
+        if skips and parent[v] == largest:
+            continue
+        unite_neighbors(g, v, parent)
+        if both:
+            unite_neighbors(h, v, parent)
+    flatten(parent)
+    return largest

@@ -1,0 +1,167 @@
+// Rounds: lists of vertices that the blocks of one cooperative launch serve together, a warp per vertex, with one grid-wide
+// barrier between a round and the next. While a list is short block 0 serves it alone, without any grid-wide barrier.
+//
+// Defined before it is included: a view's prelude, and ROUND_WORDS. Blocks are 1-D and all resident. Values that other
+// blocks write are read by `fresh` or behind a barrier, whose fences release a block's writes and drop the lines of its L1 cache.
+#pragma once
+#include "suricate.cuh"
+
+constexpr uint32_t WARP = 0xFFFFFFFFu;
+constexpr uint32_t ALONE = 48;  // vertices that block 0 serves alone
+constexpr uint32_t MANY = 128;  // neighbours, above which a search goes bucket by bucket
+constexpr int SEARCH_LANES = SCAN_LANES > 0 ? SCAN_LANES : 32;
+
+template <class T> __device__ __forceinline__ T fresh(const T& shared_word) { return *(const volatile T*)&shared_word; }
+
+// Zero at launch. count rotates over three turns; epoch and side are what block 0 reached alone; listed: for the kernel's own lists.
+struct RoundState {
+    uint32_t arrived;
+    uint32_t count[3];
+    uint32_t epoch;
+    uint32_t side;
+    uint32_t listed[4];
+};
+static_assert(sizeof(RoundState) <= 4 * ROUND_WORDS, "the host allocates the memory for it");
+
+// Where vertices are queued for the next round: queue uint32[num_vertices], *count of them so far; stamp[v] == epoch if v is there.
+struct Next {
+    uint32_t* stamp;
+    uint32_t epoch;
+    uint32_t* queue;
+    uint32_t* count;
+};
+
+// Append v, with one atomic for all threads of the warp that happen to be here together.
+__device__ __forceinline__ void append(uint32_t* list, uint32_t* count, uint32_t v) {
+    const uint32_t here = __activemask(), leader = __ffs(here) - 1, lane = threadIdx.x & 31;
+    uint32_t place = 0;
+    if (lane == leader) place = atomicAdd(count, __popc(here));
+    place = __shfl_sync(here, place, leader);
+    list[place + __popc(here & ((1u << lane) - 1u))] = v;
+}
+
+// Queue v, once.
+__device__ __forceinline__ void enqueue(const Next& next, uint32_t v) {
+    if (atomicExch(&next.stamp[v], next.epoch) != next.epoch) append(next.queue, next.count, v);
+}
+
+// What all threads of the grid hold in common. `state` is zero at launch; epochs follow on that of the launch before.
+struct Rounds {
+    RoundState* state;
+    uint32_t* stamp;
+    uint32_t* queue[2];
+    uint32_t epoch;
+    uint32_t expected;  // arrivals at barriers, in thread 0 of each block
+    uint32_t turn;  // of the three counters: one is read, one written, one cleared
+    uint32_t side;  // which queue is written
+};
+
+// Grid-wide barrier; every thread of every block calls it.
+__device__ __forceinline__ void grid_barrier(Rounds& r) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        r.expected += gridDim.x;
+        __threadfence();
+        atomicAdd(&r.state->arrived, 1u);
+        while (int(fresh(r.state->arrived) - r.expected) < 0) {}
+        __threadfence();
+    }
+    __syncthreads();
+}
+
+// Begin a round: return where it queues vertices. A barrier lies between two rounds.
+__device__ __forceinline__ Next open_round(Rounds& r) {
+    ++r.epoch;
+    if (thread_id() == 0) r.state->count[r.turn == 2 ? 0 : r.turn + 1] = 0;  // last read two rounds ago
+    return {r.stamp, r.epoch, r.queue[r.side], &r.state->count[r.turn]};
+}
+
+// End it with a barrier; return the list that it queued, and how long it is.
+__device__ __forceinline__ const uint32_t* close_round(Rounds& r, uint32_t& count) {
+    grid_barrier(r);
+    const uint32_t* list = r.queue[r.side];
+    count = fresh(r.state->count[r.turn]);
+    r.turn = r.turn == 2 ? 0 : r.turn + 1;
+    r.side ^= 1;
+    return list;
+}
+
+// Block 0 serves rounds alone until the list is empty or long; then all blocks know what it reached.
+template <class Serve>
+__device__ __forceinline__ const uint32_t* rounds_alone(Rounds& r, const uint32_t* list, uint32_t& count,
+                                                        Serve&& serve) {
+    __shared__ uint32_t queued;
+    RoundState* state = r.state;
+    uint32_t* const result = &state->count[r.turn];
+    if (thread_id() == 0) state->count[r.turn == 2 ? 0 : r.turn + 1] = 0;
+    if (blockIdx.x == 0) {
+        uint32_t now = count;
+        while (now > 0 && now <= ALONE) {
+            if (threadIdx.x == 0) queued = 0;
+            __syncthreads();
+            const Next next = {r.stamp, ++r.epoch, r.queue[r.side], &queued};
+            for (uint32_t i = threadIdx.x / 32; i < now; i += blockDim.x / 32) serve(list[i], next);
+            __syncthreads();  // everything is queued
+            list = r.queue[r.side];
+            r.side ^= 1;
+            now = queued;
+            __syncthreads();  // everybody has read the count
+        }
+        if (threadIdx.x == 0) {
+            *result = now;
+            state->epoch = r.epoch;
+            state->side = r.side;
+        }
+    }
+    grid_barrier(r);
+    count = fresh(*result);
+    r.epoch = fresh(state->epoch);
+    r.side = fresh(state->side);
+    r.turn = r.turn == 2 ? 0 : r.turn + 1;
+    return r.queue[r.side ^ 1];
+}
+
+// Serve the vertices of `list`, then those that were queued meanwhile, and so on until none is. A warp calls serve(v, next). All
+// threads of the grid call it with equal arguments; between two calls lies a barrier.
+template <class Serve>
+__device__ __forceinline__ void run_rounds(Rounds& r, const uint32_t* list, uint32_t count, Serve&& serve) {
+    while (count > 0) {
+        if (count <= ALONE) {
+            list = rounds_alone(r, list, count, serve);
+            continue;
+        }
+        const Next next = open_round(r);
+        for (uint32_t i = thread_id() / 32; i < count; i += thread_count() / 32) serve(list[i], next);
+        list = close_round(r, count);
+    }
+}
+
+// Clear the stamps if the epochs may run out in this launch. All threads of the grid call it at the start.
+__device__ __forceinline__ void renew_epochs(Rounds& r, uint32_t num_vertices) {
+    if (r.epoch < 0x80000000u) return;
+    for (uint32_t v = thread_id(); v < num_vertices; v += thread_count()) r.stamp[v] = 0;
+    r.epoch = 0;
+    grid_barrier(r);
+}
+
+// Whether test(w) holds for a neighbour w of v; a warp calls it. Stops soon after the first hit at vertices with many neighbours.
+template <class Test>
+__device__ __forceinline__ bool any_neighbor(const View& g, uint32_t v, Test&& test) {
+    const int lane = threadIdx.x & 31;
+    bool hit = false;
+    if (degree(g, v) <= MANY) {
+        for_neighbors<32>(g, v, lane, [&](uint32_t w, long long) { hit = hit || test(w); });
+        return __any_sync(WARP, hit);
+    }
+    const uint32_t parts = buckets(g, v), teams = 32 / SEARCH_LANES;
+    for (uint32_t first = 0; first < parts; first += teams) {
+        const uint32_t k = first + lane / SEARCH_LANES;
+        if (k < parts) {
+            for_bucket<SEARCH_LANES>(g, v, k, lane % SEARCH_LANES, [&](uint32_t w, long long) {
+                hit = hit || test(w);
+            });
+        }
+        if (__any_sync(WARP, hit)) return true;
+    }
+    return false;
+}

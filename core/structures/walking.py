@@ -1,0 +1,97 @@
+"""Structures that walk a graph: instances of their loops and kernels over the cursor of a view.
+
+A structure's CPU module is a template as those of ``suricate.cursors`` are: what it imports from ``cursors.bindings``
+in one line is taken from the cursor of the backend instead.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from suricate.types import StoreView
+
+if TYPE_CHECKING:
+    from suricate.cuda.program import Program
+
+BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
+
+ROUND_WORDS = 16  #: of 32 bits: the memory of the struct ``RoundState`` of ``rounds.cuh``
+
+_modules: dict[tuple, ModuleType] = {}
+_programs: dict[tuple, Program] = {}
+_packed: dict[int, tuple[weakref.ref[StoreView], Any]] = {}
+_lock = threading.Lock()  # of adding to _modules and _programs: each is made once, whichever threads ask
+
+
+def loops_over(view: StoreView, template: Path) -> ModuleType:
+    """Return the Numba module of ``template`` over the cursor of ``view``, made once."""
+    key = (template, view.cursor, view.weight_dtype is not None, view.owner_per)
+    with _lock:
+        module = _modules.get(key)
+        if module is None:
+            module = _modules[key] = _module(view, template)
+    return module
+
+
+def _module(view: StoreView, template: Path) -> ModuleType:
+    from suricate.generated import cursor_functions, load_module
+
+    text = template.read_text()
+    found = BINDINGS_IMPORT.search(text)
+    assert found is not None, f"{template.name} imports no bindings"
+    functions = cursor_functions(view, set(found[1].split(", ")), absent_weight=1)
+    bindings = f"from suricate.jit import inner\n\n{functions}\n"
+    return load_module(template.stem, text.replace(found[0], bindings), view.cursor)
+
+
+def assembled(view: StoreView, source: Path, prelude: str) -> Program:
+    """Return the program of ``source``, launched cooperatively, over the cursor of ``view``; it needs no GPU.
+
+    ``prelude`` is put between what the view says and the source.
+    """
+    from suricate.cuda.program import Program
+    from suricate.cuda.structs import enum, view_prelude
+
+    text = "\n".join([view_prelude(view), enum("", {"ROUND_WORDS": ROUND_WORDS}), prelude])
+    return Program(source, text, include=(source.parent, view.header.parent), cooperative=True)
+
+
+def program_over(view: StoreView, source: Path, prelude: str) -> Program:
+    """Return :func:`assembled`, made once per kind of view."""
+    dtypes = tuple(getattr(part, "dtype", None) for part in view.data)
+    key = (
+        source, view.header, type(view.data), dtypes, view.weight_dtype, view.can_scan, view.has_updated,
+        view.owner_per, *view.constants.items(),
+    )  # fmt: skip
+    program = _programs.get(key)
+    if program is None:
+        with _lock:
+            program = _programs.get(key) or _programs.setdefault(key, assembled(view, source, prelude))
+    return program
+
+
+@cache
+def resident_blocks(index: int) -> int:
+    """Return how many blocks a cooperative launch on CUDA device ``index`` has: one per multiprocessor."""
+    import cupy
+
+    return cupy.cuda.Device(index).attributes["MultiProcessorCount"]
+
+
+def packed(view: StoreView) -> Any:
+    """Return the struct ``View`` of kernels for ``view``, packed once per view."""
+    from suricate.cuda.structs import view_struct
+
+    key = id(view)
+    held = _packed.get(key)
+    if held is not None and held[0]() is view:
+        return held[1]
+    value = view_struct(view.data).pack(view.data)
+    _packed[key] = weakref.ref(view, lambda _: _packed.pop(key, None)), value
+    return value
