@@ -79,6 +79,8 @@ class Store(ABC):
     #: whether on CUDA the store has :meth:`apply_unvalidated`: kernels that check a batch in the launch that applies
     #: it (see ``core/cuda/ingest.cuh``), which saves small batches a launch
     takes_unvalidated: ClassVar[bool] = False
+    #: whether :meth:`apply_unvalidated` takes a second store, so that graphs with in-edges use it as well
+    takes_unvalidated_pairs: ClassVar[bool] = False
     #: of the backends that run on a device, the one of highest priority is the default
     priority: ClassVar[int] = 0
     #: backend options worth measuring: ``{option: values}``. ``suricate bench --suite sweep`` varies the first two
@@ -129,12 +131,19 @@ class Store(ABC):
 
     # -- optional: batches that the store checks itself ----------------------------------------------------------------
 
-    def apply_unvalidated(self, batch: UnvalidatedBatch) -> Any:
+    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
         """Check a device batch and apply it, in one launch; if any entry is invalid the store stays as it is.
 
         ``batch.operation`` is ``"insert"``, ``"delete"`` or ``"find"``. The kernel records an invalid entry as
         ``ingest.cuh`` says, and an insertion or deletion calls its ``answer`` as soon as it knows whether the batch is
         valid: an eager graph waits for that only.
+
+        Args:
+            batch: the batch.
+            into: with ``takes_unvalidated_pairs``, for an insertion or deletion: a store of the same class, which takes
+                the arcs in the reverse direction, or None. Both are changed, or neither: all memory that either can
+                need is reserved before anything is queued. The guard of the batch holds back what is queued behind the
+                validation.
 
         Returns:
             For ``"insert"`` and ``"delete"`` a callable that makes the :class:`~suricate.types.Change` on its first

@@ -71,7 +71,7 @@ class Updater:
         self._eager = options.checks == "eager"
         self._symmetric = not options.directed
         self._fuses_queries = ingest is not None and self.out.takes_unvalidated
-        self._fuses = self._fuses_queries and self.into is None
+        self._fuses = self._fuses_queries and (self.into is None or self.into.takes_unvalidated_pairs)
         self._had_loops = False  # whether a batch held a self-loop
         self._loops: tuple[int, int] = (-1, 0)  # version, number of self-loops then
 
@@ -113,10 +113,12 @@ class Updater:
         return delta
 
     def _fused_change(self, delete: Given | None, insert: Given | None) -> Any:
-        """Validate and apply a batch in one launch; see ``Ingest.fused`` for what is returned."""
+        """Validate and apply a batch in one launch per store; see ``Ingest.fused`` for what is returned."""
         if insert is not None:
-            return self.ingest.fused(self.out, "insert", insert)  # type: ignore[union-attr]
-        return None if delete is None else self.ingest.fused(self.out, "delete", delete)  # type: ignore[union-attr]
+            return self.ingest.fused(self.out, "insert", insert, self.into)  # type: ignore[union-attr]
+        if delete is not None:
+            return self.ingest.fused(self.out, "delete", delete, self.into)  # type: ignore[union-attr]
+        return None
 
     def _apply_in_steps(self, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Delta:
         """Validate and copy both parts of a batch, then change the stores."""

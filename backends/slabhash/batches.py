@@ -31,7 +31,8 @@ def offsets_of(*sizes: int) -> tuple[int, ...]:
 class BatchMemory(NamedTuple):
     """Memory for the copies and the outcome of an unvalidated batch.
 
-    ``addresses`` are those of the copies of src, dst and weight, of the status, and of the old weights.
+    ``addresses`` are those of the copies of src, dst and weight, of the status and the old weights, and of the status
+    and the old weights that a second store reports.
     """
 
     offsets: tuple[int, ...]
@@ -44,8 +45,10 @@ NO_MEMORY = BatchMemory((0,), None, ())
 
 def batch_memory(offsets: tuple[int, ...], memory: Any) -> BatchMemory:
     """Return ``memory`` divided at ``offsets``."""
-    start, (src, dst, weight, status, before, _) = memory.ptr, offsets
-    return BatchMemory(offsets, memory, (start + src, start + dst, start + weight, start + status, start + before))
+    start, (src, dst, weight, status, before, second, old, _) = memory.ptr, offsets
+    return BatchMemory(offsets, memory, (
+        start + src, start + dst, start + weight, start + status, start + before, start + second, start + old,
+    ))  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +70,22 @@ class LazyChange:
 
     def _array(self, place: int, dtype: Any) -> Array:
         return cupy.ndarray((self.size,), dtype, self.batch.memory + self.batch.offsets[place])
+
+
+@dataclass(slots=True, eq=False)
+class ScratchBuffer:
+    """Memory for insertions of up to ``edges`` edges, ``size`` bytes.
+
+    ``prefix`` is what the kernel's argument begins with: the struct of the arrays, and the struct ``Scratch``.
+    """
+
+    edges: int
+    size: int
+    memory: Any
+    prefix: bytes
+
+
+NO_SCRATCH = ScratchBuffer(0, 0, None, b"")
 
 
 class BatchKernel:

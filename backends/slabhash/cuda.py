@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import cupy
@@ -15,16 +14,18 @@ from suricate.backends.slabhash.batches import (
     MAX_BLOCKS,
     MOST_PLANS,
     NO_MEMORY,
+    NO_SCRATCH,
     WARPS,
     BatchKernel,
     BatchMemory,
     LaunchPlan,
     LazyChange,
+    ScratchBuffer,
     batch_memory,
     offsets_of,
 )
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.kernels import Batch, BucketPlan
+from suricate.backends.slabhash.kernels import Batch, BucketPlan, SecondLaunch
 from suricate.backends.slabhash.layout import TOUCHED, Geometry, Slabs
 from suricate.backends.slabhash.ledger import LOWER_HALF, Arrived, Reservation
 from suricate.backends.slabhash.options import Options
@@ -63,22 +64,6 @@ def _address(array: Array | None) -> int:
     return 0 if array is None else array.data.ptr
 
 
-@dataclass(slots=True, eq=False)
-class ScratchBuffer:
-    """Memory for insertions of up to ``edges`` edges, ``size`` bytes.
-
-    ``prefix`` is what the kernel's argument begins with: the struct of the arrays, and the struct ``Scratch``.
-    """
-
-    edges: int
-    size: int
-    memory: Any
-    prefix: bytes
-
-
-NO_SCRATCH = ScratchBuffer(0, 0, None, b"")
-
-
 def _table_size(edges: int) -> int:
     """Return the size of the hash table of duplicates: a power of two, at least twice the batch up to 2**30 edges."""
     return min(1 << 31, 1 << (2 * edges - 1).bit_length())
@@ -104,7 +89,7 @@ class CudaKernels:
         self._multiprocessors = cupy.cuda.Device(device.index).attributes["MultiProcessorCount"]
         self._view: tuple[np.void, bytes] | None = None
         self._kernels: dict[tuple[str, Variant | None], BatchKernel] = {}
-        self._plans: dict[tuple[str, Variant | None, int], LaunchPlan] = {}
+        self._plans: dict[tuple[str, Variant | None, int, bool], LaunchPlan] = {}
         # What insertions send (see insert.cu), each in the lower half of a word; above it the ticket of the batch.
         self._pinned = PinnedCounters(device, 3)
         self._ticket = 0  # of the last insertion
@@ -144,14 +129,18 @@ class CudaKernels:
         kernel = self._program(KERNELS[name]).kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
-    def _new_plan(self, slabs: Slabs, name: str, variant: Variant | None, edges: int) -> LaunchPlan:
-        """Work out how a batch operation is launched for so many edges."""
+    def _plan(self, slabs: Slabs, name: str, variant: Variant | None, edges: int) -> LaunchPlan:
+        return self._plans.get((name, variant, edges, False)) or self._new_plan(slabs, name, variant, edges, False)
+
+    def _new_plan(self, slabs: Slabs, name: str, variant: Variant | None, edges: int, paired: bool) -> LaunchPlan:
+        """Work out how a batch operation is launched for so many edges; ``paired``: a second store takes them too."""
         kernel = self._kernels.get((name, variant)) or self._batch_kernel(slabs, name, variant)
-        width = self._dtype.itemsize if self._dtype else 0
-        offsets = offsets_of(4 * edges, 4 * edges, (name == "insert") * width * edges, edges, width * edges)
+        width = self._dtype.itemsize * edges if self._dtype else 0
+        weights = width if name == "insert" else 0
+        offsets = offsets_of(4 * edges, 4 * edges, weights, edges, width, paired * edges, paired * width)
         if len(self._plans) >= MOST_PLANS:
             self._plans.clear()
-        plan = self._plans[name, variant, edges] = LaunchPlan(kernel, *kernel.spread(edges), offsets)
+        plan = self._plans[name, variant, edges, paired] = LaunchPlan(kernel, *kernel.spread(edges), offsets)
         return plan
 
     def _batch_kernel(self, slabs: Slabs, name: str, variant: Variant | None) -> BatchKernel:
@@ -271,7 +260,7 @@ class CudaKernels:
     ) -> int:
         """Insert a batch; returns its size."""
         edges = reservation.edges
-        plan = self._plans.get(("insert", None, edges)) or self._new_plan(slabs, "insert", None, edges)
+        plan = self._plan(slabs, "insert", None, edges)
         words = INSERTION.values(
             src=batch.src.data.ptr, dst=batch.dst.data.ptr, weight=_address(batch.weight), guard=_address(batch.guard),
             status=outcome.status.data.ptr, before=_address(outcome.weight), n=edges, quota=reservation.quota,
@@ -282,25 +271,46 @@ class CudaKernels:
         return edges
 
     def insert_unvalidated(
-        self, slabs: Slabs, batch: UnvalidatedBatch, reservation: Reservation
+        self, slabs: Slabs, batch: UnvalidatedBatch, reservation: Reservation, second: SecondLaunch | None = None
     ) -> Callable[[], Change]:
         """Check and insert a batch; returns what makes the arrays of its copies and outcome."""
         edges, variant = reservation.edges, batch.variant
-        plan = self._plans.get(("insert", variant, edges)) or self._new_plan(slabs, "insert", variant, edges)
+        paired = second is not None
+        plan = self._plans.get(("insert", variant, edges, paired)) or self._new_plan(
+            slabs, "insert", variant, edges, paired
+        )
         offsets, scratch = plan.offsets, self._cached
         if edges > scratch.edges:
             scratch = self._new_scratch(slabs, edges)
         memory = self._take_memory(offsets)
-        src, dst, weight, status, before = memory.addresses
+        src, dst, weight, status, before, _, _ = memory.addresses
         words = INSERTION.values(
             src=src, dst=dst, weight=weight, guard=0, status=status, before=before, n=edges, quota=reservation.quota,
             ahead=reservation.ahead, ticket=reservation.ticket, share=plan.share,
         )  # fmt: skip
         self._ticket, self._pinned.busy = reservation.ticket, True
         plan.kernel.launch(scratch.prefix, plan.blocks, words + batch.words)
+        if second is not None:
+            second(memory.addresses, batch.guard)
         if batch.waits:
             self._allocate_next(offsets)
         return LazyChange(edges, variant.mirrored, self._dtype, self._dtype, memory)
+
+    def second_insertion(self, slabs: Slabs, reservation: Reservation) -> SecondLaunch:
+        """Prepare to insert the reversed arcs of a batch that another store checks and copies; see ``SecondLaunch``."""
+        edges = reservation.edges
+        plan, scratch = self._plan(slabs, "insert", None, edges), self.scratch(slabs, edges)
+
+        def launch(addresses: tuple[int, ...], guard: int) -> None:
+            src, dst, weight, _, _, status, before = addresses
+            words = INSERTION.values(
+                src=dst, dst=src, weight=weight, guard=guard, status=status, before=before, n=edges,
+                quota=reservation.quota, ahead=reservation.ahead, ticket=reservation.ticket, share=plan.share,
+            )  # fmt: skip
+            self._ticket, self._pinned.busy = reservation.ticket, True
+            plan.kernel.launch(scratch.prefix, plan.blocks, words)
+
+        return launch
 
     def _take_memory(self, offsets: tuple[int, ...]) -> BatchMemory:
         """Return memory for the copies and the outcome of a batch: they belong to the caller."""
@@ -318,30 +328,50 @@ class CudaKernels:
     def delete(self, slabs: Slabs, batch: Batch, outcome: Outcome) -> None:
         """Delete a batch."""
         edges = len(batch.src)
-        plan = self._plans.get(("erase", None, edges)) or self._new_plan(slabs, "erase", None, edges)
+        plan = self._plan(slabs, "erase", None, edges)
         words = DELETION.values(
             src=batch.src.data.ptr, dst=batch.dst.data.ptr, guard=_address(batch.guard),
             status=outcome.status.data.ptr, before=_address(outcome.weight), n=edges, share=plan.share,
         )  # fmt: skip
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words)
 
-    def delete_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch) -> Callable[[], Change]:
+    def delete_unvalidated(
+        self, slabs: Slabs, batch: UnvalidatedBatch, second: SecondLaunch | None = None
+    ) -> Callable[[], Change]:
         """Check and delete a batch; returns what makes the arrays of its copies and outcome."""
         edges, variant = batch.size, batch.variant
-        plan = self._plans.get(("erase", variant, edges)) or self._new_plan(slabs, "erase", variant, edges)
+        paired = second is not None
+        plan = self._plans.get(("erase", variant, edges, paired)) or self._new_plan(
+            slabs, "erase", variant, edges, paired
+        )
         offsets = plan.offsets
         memory = self._take_memory(offsets)
-        src, dst, _, status, before = memory.addresses
+        src, dst, _, status, before, _, _ = memory.addresses
         words = DELETION.values(src=src, dst=dst, guard=0, status=status, before=before, n=edges, share=plan.share)
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
+        if second is not None:
+            second(memory.addresses, batch.guard)
         if batch.waits:
             self._allocate_next(offsets)
         return LazyChange(edges, variant.mirrored, None, self._dtype, memory)
 
+    def second_deletion(self, slabs: Slabs, edges: int) -> SecondLaunch:
+        """Prepare to delete the reversed arcs of a batch that another store checks and copies."""
+        plan, prefix = self._plan(slabs, "erase", None, edges), self._packed(slabs)[1]
+
+        def launch(addresses: tuple[int, ...], guard: int) -> None:
+            src, dst, _, _, _, status, before = addresses
+            words = DELETION.values(
+                src=dst, dst=src, guard=guard, status=status, before=before, n=edges, share=plan.share
+            )
+            plan.kernel.launch(prefix, plan.blocks, words)
+
+        return launch
+
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""
         edges = len(src)
-        plan = self._plans.get(("find", None, edges)) or self._new_plan(slabs, "find", None, edges)
+        plan = self._plan(slabs, "find", None, edges)
         words = QUERY.values(
             src=src.data.ptr, dst=dst.data.ptr, found=found.data.ptr, result=_address(weight), n=edges, share=plan.share
         )
@@ -350,7 +380,7 @@ class CudaKernels:
     def find_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch, found: Array, weight: Array | None) -> None:
         """Check a batch and look it up; invalid edges are not found."""
         edges, variant = batch.size, batch.variant
-        plan = self._plans.get(("find", variant, edges)) or self._new_plan(slabs, "find", variant, edges)
+        plan = self._plan(slabs, "find", variant, edges)
         words = QUERY.values(src=0, dst=0, found=found.data.ptr, result=_address(weight), n=edges, share=plan.share)
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
 

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from suricate.types import Change
 
 
+#: Queues the operation of a second store, which has all the memory it needs by then and does not fail: takes the
+#: addresses of a ``BatchMemory`` and that of the guard, which is not zero if the batch is invalid.
+SecondLaunch = Callable[[tuple[int, ...], int], None]
+
+
 class Batch(NamedTuple):
     """A validated batch: ``uint32[n]`` ids, weights or None, and a guard (see :meth:`suricate.store.Store.insert`)."""
 
@@ -148,12 +153,20 @@ class FusedKernels(Kernels, Protocol):
     """Kernels of a CUDA device, which also check a batch in the launch that applies it."""
 
     def insert_unvalidated(
-        self, slabs: Slabs, batch: UnvalidatedBatch, reservation: Reservation
+        self, slabs: Slabs, batch: UnvalidatedBatch, reservation: Reservation, second: SecondLaunch | None = None
     ) -> Callable[[], Change]:
-        """Check and insert a batch; returns what makes the arrays of its copies and outcome."""
+        """Check and insert a batch, queue ``second`` behind; returns what makes the arrays of copies and outcome."""
 
-    def delete_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch) -> Callable[[], Change]:
-        """Check and delete a batch; returns what makes the arrays of its copies and outcome."""
+    def second_insertion(self, slabs: Slabs, reservation: Reservation) -> SecondLaunch:
+        """Prepare to insert the reversed arcs of a batch that another store checks and copies."""
+
+    def delete_unvalidated(
+        self, slabs: Slabs, batch: UnvalidatedBatch, second: SecondLaunch | None = None
+    ) -> Callable[[], Change]:
+        """Check and delete a batch, queue ``second`` behind; returns what makes the arrays of copies and outcome."""
+
+    def second_deletion(self, slabs: Slabs, edges: int) -> SecondLaunch:
+        """Prepare to delete the reversed arcs of a batch that another store checks and copies."""
 
     def find_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch, found: Array, weight: Array | None) -> None:
         """Check a batch and look it up; invalid edges are not found."""

@@ -68,6 +68,7 @@ class SlabHashStore(Store):
     name: ClassVar[str] = "slabhash"
     guarded: ClassVar[bool] = True
     takes_unvalidated: ClassVar[bool] = True
+    takes_unvalidated_pairs: ClassVar[bool] = True
     priority: ClassVar[int] = 10
     knobs: ClassVar[dict[str, tuple[Any, ...]]] = {
         "load_factor": (0.35, 0.5, 0.7, 0.9, 1.2, 2.0, 4.0),
@@ -246,36 +247,60 @@ class SlabHashStore(Store):
             with suppress(Exception):  # optional, and the batch is in
                 self.compact()
 
-    def apply_unvalidated(self, batch: UnvalidatedBatch) -> Any:
-        """Check and apply a device batch in one launch; see :meth:`suricate.store.Store.apply_unvalidated`."""
+    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
+        """Check and apply a device batch in one launch; see :meth:`suricate.store.Store.apply_unvalidated`.
+
+        A second store takes the copies of the validated batch in a launch of its own, behind the first one.
+        """
         operation = batch.operation
         if operation == "insert":
-            return self._insert_unvalidated(batch)
+            return self._insert_unvalidated(batch, into)
         if operation == "delete":
+            second = None
+            if into is not None:
+                second = into._fused.second_deletion(into.pool.slabs, batch.size)
+                into.ledger.has_deleted = True
             self.ledger.has_deleted = True
-            return self._fused.delete_unvalidated(self.pool.slabs, batch)
+            return self._fused.delete_unvalidated(self.pool.slabs, batch, second)
         found, weight = self._answer(batch.size)
         self._fused.find_unvalidated(self.pool.slabs, batch, found, weight)
         return found, weight
 
-    def _insert_unvalidated(self, batch: UnvalidatedBatch) -> Callable[[], Change] | None:
-        """Insert the batch if enough slabs are free whatever is in it; otherwise return None."""
-        ledger, edges = self.ledger, batch.size
-        demand = None if self._width_is_open else ledger.usual_demand(edges)
-        if demand is None or ledger.free < demand.ample:
-            demand = self._polled_demand(batch)
-            if demand is None:
-                return None
-        reservation = ledger.reserve(demand)
+    def _insert_unvalidated(self, batch: UnvalidatedBatch, into: SlabHashStore | None) -> Callable[[], Change] | None:
+        """Insert the batch if enough slabs are free in all stores, whatever is in it; otherwise return None."""
+        demand = self._usual_demand(batch)
+        if demand is None:
+            return None
+        theirs = None if into is None else into._usual_demand(batch)
+        if into is not None and theirs is None:
+            return None
+        reservation, second, reserved = self.ledger.reserve(demand), None, None
         try:
-            change = self._fused.insert_unvalidated(self.pool.slabs, batch, reservation)
+            if into is not None and theirs is not None:
+                reserved = into.ledger.reserve(theirs)
+                second = into._fused.second_insertion(into.pool.slabs, reserved)
+            change = self._fused.insert_unvalidated(self.pool.slabs, batch, reservation, second)
         except MemoryError:
-            ledger.cancel(reservation)
+            self.ledger.cancel(reservation)
+            if into is not None and reserved is not None:
+                into.ledger.cancel(reserved)
             raise
-        ledger.queued(edges)
+        self._queued(demand)
+        if into is not None and theirs is not None:
+            into._queued(theirs)
+        return change
+
+    def _queued(self, demand: Demand) -> None:
+        """Note that an unvalidated batch was queued."""
+        ledger = self.ledger
+        ledger.queued(demand.edges)
         if ledger.free < demand.ample or ledger.behind >= POLL_AFTER:
             self.supply.poll()  # now, while the device is busy with this batch, see what those before it have left
-        return change
+
+    def _usual_demand(self, batch: UnvalidatedBatch) -> Demand | None:
+        """Return the demand of a batch if free slabs cover it; polls the counters if those known do not suffice."""
+        demand = None if self._width_is_open else self.ledger.usual_demand(batch.size)
+        return demand if demand is not None and self.ledger.free >= demand.ample else self._polled_demand(batch)
 
     def _polled_demand(self, batch: UnvalidatedBatch) -> Demand | None:
         """Return the demand of a batch if the slabs free by now cover it; waits only if the call waits anyway."""

@@ -3,7 +3,7 @@
 #pragma once
 #include "suricate.cuh"
 
-enum { FOLD_SUM, FOLD_MIN, FOLD_MAX, FOLD_OR };
+constexpr int FOLD_SUM = 0, FOLD_MIN = 1, FOLD_MAX = 2, FOLD_OR = 3;
 
 template <class T> struct Limits;
 template <> struct Limits<int> {

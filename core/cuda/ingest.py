@@ -58,6 +58,7 @@ UNVALIDATED_STRUCT = Struct("Unvalidated", {  # a batch as the caller gave it
     "mode": "uint32_t",  # PART: which part of the call it is (1: delete, 2: insert, 0: all of it); FIRST_PART: a flag
 })  # fmt: skip
 UNVALIDATED = UNVALIDATED_STRUCT.packer
+STATUS_WORD, CALL_WORD = (list(UNVALIDATED_STRUCT.fields).index(name) for name in ("status", "call"))
 BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # reasons in a key; the last is a flag
 REASON_BITS, KEY_INDEX, KEY_PART = 15, 4, 60  # of a key: the mask of the reason, where the index and the part begin
 PART, FIRST_PART = 3, 4  # mask and flag in Unvalidated.mode
@@ -166,6 +167,11 @@ class UnvalidatedBatch(NamedTuple):
     words: tuple[int, ...]
     waits: bool
 
+    @property
+    def guard(self) -> int:
+        """Address of the guard, ``uint32``, which is not zero if an entry was found invalid."""
+        return self.words[STATUS_WORD] + (self.words[CALL_WORD] & 1) * STATUS.size
+
 
 class Fill(int):
     """A number that is the weight of all edges: its bits, as the graph's weights hold it."""
@@ -244,11 +250,12 @@ class Ingest:
         weight = on_device(weight, self.device, "weight")
         return src, dst, weight.astype(np.float32) if weight.dtype.char == "e" else weight  # halves need a CUDA header
 
-    def fused(self, store: Store, operation: str, edges: tuple[Any, Any, Any]) -> Any:
+    def fused(self, store: Store, operation: str, edges: tuple[Any, Any, Any], into: Store | None = None) -> Any:
         """Have ``store`` validate and apply a batch in one launch (``Store.apply_unvalidated``), and return its answer.
 
-        ``operation`` is ``"insert"``, ``"delete"`` or ``"find"``. The answer is None if kernels cannot take the arrays
-        as they are (see :meth:`prepare`), and False if the store declines the batch; then nothing was done.
+        ``into`` is the store of in-edges, if there is one and the batch changes it. ``operation`` is ``"insert"``,
+        ``"delete"`` or ``"find"``. The answer is None if kernels cannot take the arrays as they are (see
+        :meth:`prepare`), and False if the store declines the batch; then nothing was done.
         """
         src, dst, weight = edges
         mirrored, loops = self._symmetric, 0
@@ -264,7 +271,7 @@ class Ingest:
         if batch is None:
             return None
         try:
-            answer = store.apply_unvalidated(batch)
+            answer = store.apply_unvalidated(batch) if into is None else store.apply_unvalidated(batch, into)
         except MemoryError:  # two steps need less memory, and report an invalid batch before running out
             answer = None
         if answer is not None:

@@ -20,7 +20,7 @@ from suricate.backends.slabhash.ledger import Ledger, Reservation
 from suricate.backends.slabhash.options import Options
 from suricate.backends.slabhash.programs import DELETION, INSERTION, KERNELS, QUERY, VIEW, backend_programs
 from suricate.backends.slabhash.supply import Supply
-from suricate.cuda.ingest import UNVALIDATED_STRUCT, UnvalidatedBatch, the_variant
+from suricate.cuda.ingest import STATUS, UNVALIDATED_STRUCT, UnvalidatedBatch, the_variant
 from suricate.types import Outcome
 
 PACKAGE = "suricate.backends.slabhash"
@@ -107,6 +107,8 @@ def case(request: pytest.FixtureRequest, module: ModuleType) -> Any:
     weight, before = (None if dtype is None else array(EDGES, dtype) for _ in range(2))
     return SimpleNamespace(
         kernels=kernels,
+        device=device,
+        options=options,
         module=module,
         dtype=dtype,
         shape=shape,
@@ -208,6 +210,38 @@ def test_unvalidated_batches_are_packed_by_name(case: Any, operation: str) -> No
             memory.addresses[i] for i in (0, 1, 3, 4)
         ]
         assert k._next.memory is not memory.memory  # allocated ahead, and no part of this batch
+
+
+@pytest.mark.parametrize("operation", ["insert", "delete"])
+def test_a_second_store_takes_the_reversed_arcs_of_the_copies(case: Any, operation: str) -> None:
+    k, slabs = case.kernels, case.slabs
+    other = case.module.CudaKernels(case.device, case.budget, case.shape, case.dtype, case.options)
+    held = None if case.dtype is None or operation != "insert" else case.dtype.name
+    variant = the_variant("int64", "int64", held, held, False, 0)
+    given = {name: 1000 + number for number, name in enumerate(UNVALIDATED_STRUCT.fields)}
+    batch = UnvalidatedBatch(operation, variant, EDGES, tuple(given.values()), True)
+    assert batch.guard == given["status"] + (given["call"] & 1) * STATUS.size
+    if operation == "insert":
+        second = other.second_insertion(slabs, Reservation(EDGES, 9, 4, 1, 88))
+        change = k.insert_unvalidated(slabs, batch, Reservation(EDGES, 9, 5, 1, 77), second)
+    else:
+        second = other.second_deletion(slabs, EDGES)
+        change = k.delete_unvalidated(slabs, batch, second)
+    struct = INSERTION if operation == "insert" else DELETION
+    at = VIEW.dtype.itemsize
+    found, addresses = read_struct(struct, at), change.batch.addresses
+    assert len(FakeKernel.last) == at + struct.size
+    assert [found[name] for name in ("src", "dst", "status", "before")] == [addresses[i] for i in (1, 0, 5, 6)]
+    assert (found["n"], found["guard"]) == (EDGES, batch.guard)
+    width = 0 if case.dtype is None else case.dtype.itemsize
+    sizes = (4, 4, width if operation == "insert" else 0, 1, width, 1, width)
+    ends = [begin + size * EDGES for begin, size in zip(addresses, sizes, strict=True)]
+    assert all(end <= begin for end, begin in zip(ends, addresses[1:], strict=False))
+    assert ends[-1] <= change.batch.memory.ptr + change.batch.offsets[-1]
+    if operation == "insert":
+        assert (found["weight"], found["ticket"], found["quota"]) == (addresses[2], 88, 4)
+        assert (k._ticket, other._ticket) == (77, 88)
+        assert other._pinned.busy
 
 
 def test_scratch_memory_shrinks_at_the_limit(case: Any) -> None:

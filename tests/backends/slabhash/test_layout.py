@@ -136,7 +136,7 @@ def test_copy_has_the_same_arrays(device: Device) -> None:
 def test_cuda_sources_are_complete(dtype: np.dtype | None) -> None:
     """Every kernel that is launched is in the sources; they can be assembled without CuPy."""
     text = "\n".join(program.text for program in programs.programs(SlabHashStore(4, weight_dtype=dtype)))
-    launches = re.findall(r'(?:_launch\(|_new_plan\(slabs, )"(\w+)"', (programs.FOLDER.parent / "cuda.py").read_text())
+    launches = re.findall(r'(?:_launch\(|_plan\(slabs, )"(\w+)"', (programs.FOLDER.parent / "cuda.py").read_text())
     kernels = re.findall(r"__global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(", text)
     assert len(launches) > 12
     assert {"insert", "erase", "find"} <= set(launches)
