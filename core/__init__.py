@@ -29,11 +29,13 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "Frontier": "suricate.structures.frontier",
     "Graph": "suricate.graph",
     "Requirements": "suricate.algorithm",
+    "Scalar": "suricate.structures.scalar",
     "Store": "suricate.store",
     "Tracker": "suricate.tracker",
     "UnionFind": "suricate.structures.union_find",
     "Words": "suricate.structures.words",
     "advance": "suricate.operators",
+    "atomic": "suricate.effects",
     "converge": "suricate.operators",
     "edge_map": "suricate.operators",
     "edges": "suricate.operators",
@@ -47,6 +49,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "plugins": "suricate.plugins",
     "propagate": "suricate.operators",
     "read": "suricate.io",
+    "unite": "suricate.effects",
     "vertex_map": "suricate.operators",
     "words": "suricate.structures.words",
     "write": "suricate.io",
@@ -79,6 +82,8 @@ if TYPE_CHECKING:
     from suricate.delta import Delta as Delta
     from suricate.devices import Device as Device
     from suricate.edgefn import EdgeFunction as EdgeFunction
+    from suricate.effects import atomic as atomic
+    from suricate.effects import unite as unite
     from suricate.graph import Graph as Graph
     from suricate.io import read as read
     from suricate.io import write as write
@@ -96,6 +101,7 @@ if TYPE_CHECKING:
     from suricate.store import Store as Store
     from suricate.structures.edge_set import EdgeSet as EdgeSet
     from suricate.structures.frontier import Frontier as Frontier
+    from suricate.structures.scalar import Scalar as Scalar
     from suricate.structures.union_find import UnionFind as UnionFind
     from suricate.structures.words import Words as Words
     from suricate.structures.words import words as words

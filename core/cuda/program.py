@@ -20,6 +20,7 @@ from suricate import types
 from suricate.notice import compiling
 
 HERE = Path(__file__).parent
+STRUCTURES = HERE.parent / "structures"
 DIRECTIVE = re.compile(r'\s*#\s*(?P<word>if\w*|endif|include)\b(\s*"(?P<name>[^"]+)")?')
 SENTINELS, STATUSES = ("EMPTY", "TOMBSTONE"), ("UNCHANGED", "NEW", "REPLACED", "REMOVED")  #: of ``suricate.types``
 
@@ -43,7 +44,7 @@ class Program:
         source: the ``.cu`` file with the ``extern "C"`` kernels.
         prelude: text put in front of it, after the macros.
         defines: macros.
-        include: folders searched for headers, besides the source's own and ``core/cuda``.
+        include: folders searched for headers, besides the source's own, ``core/cuda`` and ``core/structures``.
         cooperative: whether kernels are launched cooperatively (all blocks resident, grid-wide barriers allowed).
     """
 
@@ -71,7 +72,7 @@ class Program:
                 self.source.read_text(),
             ]
         )
-        return _with_headers(text, (self.source.parent, HERE, *self.include), set())
+        return _with_headers(text, (self.source.parent, HERE, STRUCTURES, *self.include), set())
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -45,6 +45,15 @@ Words
     that they belong together. A function for ``reduce="argmin"`` returns the tuple of all fields in their order. At its
     own vertex a function may write a field, ``s.distance[v] = x``, which keeps the others.
 
+Scalars, effects, edges
+    ``scalar.add(x)`` reduces ``x`` into a ``su.Scalar``, in every role; ``scalar.value`` is the total of the last
+    operator that had it as an argument.
+    ``role="effect"``: a function that returns nothing (or a number, where the operator takes one) and calls
+    ``su.atomic.add``, ``min``, ``max``, ``or_`` and ``su.unite``: one kind of effect per array, which it does not read.
+    ``(u, x) in graph``, ``graph.degree(u)``, ``(u, x) in batch`` and ``batch.get(u, x, default)`` ask the graph or an
+    edge set that is an argument; ids are below the number of vertices. ``x.view(np.uint32)`` gives the bits of a number
+    of equal width: that of an element of an array, of ``np.uint32(x)``, else 64 bits, or 32 of a float32.
+
 What is there
     Conditional expressions, ``if`` / ``elif`` / ``else``, local variables, early ``return``, chained comparisons,
     ``and``, ``or``, ``not``; numbers from closures, globals and modules, which are inlined (and looked up again at

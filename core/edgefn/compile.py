@@ -41,7 +41,7 @@ def compile_function(
         leading: the leading parameters: ``"w"`` is the weight, ``"i"`` and ``"step"`` are int64, ``"value"`` has
             ``value_dtype``, any other name is a vertex id.
         role: ``"edge"``: it reads and returns a value. ``"vertex"``: it may write ``array[v]`` and returns a bool or an
-            integer, False if it returns nothing.
+            integer, False if it returns nothing. ``"effect"``: it may have effects, and returns nothing or a number.
         value_dtype: dtype of the leading parameter ``"value"``. With a layout the function takes the fields of the word
             one by one, while generated code passes the word.
         result_layout: the function returns a tuple of the values of these fields, which generated code returns as a
@@ -119,11 +119,13 @@ def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunc
         used.add(Name(None, i))
     tree = translate(source, bindings, signature.role, signature.result_layout)
     declarations, headers = signature.declarations(labels, tree.writes), signature.headers
+    before = "\n".join(filter(None, dict.fromkeys(one.declarations for one in parameters)))
     typed = TypedFunction(
         None if tree.result is None or signature.result_layout else np.dtype(storage(tree.result)),
         signature,
         lambda name: emit_numba.numba_source(tree, labels, name),
-        lambda name: emit_cuda.cuda_source(tree, declarations, headers, name),
+        lambda name: f"{before}\n{emit_cuda.cuda_source(tree, declarations, headers, name)}",
         tree.writes,
+        tree.effects,
     )
     return typed, used | tree.names

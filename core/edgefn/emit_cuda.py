@@ -9,7 +9,7 @@ import numpy as np
 
 from suricate.cuda.program import c_type
 from suricate.edgefn.layout import cuda_decoded, cuda_encoded, cuda_put
-from suricate.edgefn.tree import INFIX, ArrayRef, Assign, Node, Return, Statement, Store, Tree, WordsRef
+from suricate.edgefn.tree import INFIX, Add, ArrayRef, Assign, Effect, Node, Return, Statement, Store, Tree, WordsRef
 from suricate.edgefn.types import BOOL, cuda_type, is_float, storage
 
 _WRAPPING = ("add", "sub", "mul", "neg")  # on integers
@@ -42,6 +42,10 @@ def _cuda_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
                 lines.append(f"{indent}x{local} = {_cuda(value)};")
             case Store(array, index, value):
                 lines.append(f"{indent}{_cuda_store(array, _index(index), _cuda(value))}")
+            case Add(accumulator, value):
+                lines.append(f"{indent}a{accumulator.position}.add(({c_type(accumulator.dtype)})({_cuda(value)}));")
+            case Effect():
+                lines.append(f"{indent}{_cuda_effect(statement)}")
             case Return(value):
                 lines.append(f"{indent}return{'' if value is None else ' ' + _cuda(value)};")
             case _:
@@ -51,6 +55,30 @@ def _cuda_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
                     lines += [f"{indent}}} else {{", *_cuda_block(statement.orelse, indent + "    ")]
                 lines.append(f"{indent}}}")
     return lines
+
+
+def _cuda_effect(effect: Effect) -> str:
+    name, (first, second) = f"a{effect.target.position}", effect.args
+    if effect.kind == "unite":
+        return f"unite({name}, {_vertex(first)}, {_vertex(second)});"
+    value = f"({c_type(effect.target.dtype)})({_cuda(second)})"
+    return f"effects::apply<FOLD_{effect.kind.upper()}>({name} + {_index(first)}, {value});"
+
+
+def _vertex(node: Node) -> str:
+    """Return a vertex id, as cursors and structures take it."""
+    return node.value if node.op == "parameter" else f"(unsigned int)({_cuda(node)})"
+
+
+def _cuda_bits(held: str, to: str, value: str) -> str:
+    """Return the bits of a number of type ``held`` as one of type ``to``."""
+    if held == "float32":
+        value = f"__float_as_uint({value})"
+    if held == "float64":
+        value = f"__double_as_longlong({value})"
+    if to == "float32":
+        return f"__uint_as_float((unsigned int)({value}))"
+    return f"__longlong_as_double((long long)({value}))" if to == "float64" else f"({c_type(to)})({value})"
 
 
 def _cuda_store(array: ArrayRef | WordsRef, index: str, value: str) -> str:
@@ -88,6 +116,19 @@ def _cuda(node: Node) -> str:
             return f"({cuda_type(kind)})(a{value.position}[{_index(node.args[0])}])"
         case "word":
             return f"words::load(a{value.position} + {_index(node.args[0])})"
+        case "total":
+            return f"({cuda_type(kind)})(a{value.position}.value)"
+        case "contains" if value.kind == "graph":
+            u, x = map(_vertex, node.args)
+            return f"(find(a{value.position}, {u}, {x}) >= 0)"
+        case "contains":
+            return f"contains(a{value.position}, {', '.join(map(_vertex, node.args))})"
+        case "degree":
+            return f"({cuda_type(kind)})(degree(a{value.position}, {_vertex(node.args[0])}))"
+        case "get":
+            edge, held = ", ".join(map(_vertex, node.args[:2])), c_type(value.dtype)
+            default = f"({held})({_cuda(node.args[2])})"
+            return f"({cuda_type(kind)})(value_of<{held}>(a{value.position}, {edge}, {default}))"
         case "after":  # the comma operator: what is stored in local variables first
             first = ", ".join(f"x{one.local} = {_cuda(one.value)}" for one in value)
             return f"({first}, {_cuda(node.args[0])})"
@@ -97,6 +138,8 @@ def _cuda(node: Node) -> str:
     match op:
         case "field":
             return f"({cuda_type(kind)})({cuda_decoded(value, a)})"
+        case "bits":
+            return f"({cuda_type(kind)})({_cuda_bits(value[0], value[1], a)})"
         case "put":
             return cuda_put(value, a, b)
         case "encode":

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from suricate.edgefn.layout import HALF, numba_decoded, numba_encoded, numba_put
 from suricate.edgefn.tree import (
     INFIX,
+    Add,
     ArrayRef,
     Assign,
+    Effect,
     Node,
     Return,
     Statement,
@@ -36,6 +40,12 @@ def _numba_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
                 lines.append(f"{indent}x{local} = {_numba(value)}")
             case Store(array, index, value):
                 lines += [f"{indent}{line}" for line in _numba_store(array, _index(index), _numba(value))]
+            case Add(accumulator, value):
+                target = f"a{accumulator.position}[1]"
+                given = f"np.{accumulator.dtype}({_numba(value)})"
+                lines.append(f"{indent}apply_{accumulator.op}({target}, 0, {given})")
+            case Effect():
+                lines.append(f"{indent}{_numba_effect(statement)}")
             case Return(value):
                 lines.append(f"{indent}return{'' if value is None else ' ' + _numba(value)}")
             case _:
@@ -44,6 +54,20 @@ def _numba_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
                 if statement.orelse:
                     lines += [f"{indent}else:", *_numba_block(statement.orelse, indent + "    ")]
     return lines or [f"{indent}pass"]
+
+
+def _numba_effect(effect: Effect) -> str:
+    name, (first, second) = f"a{effect.target.position}", effect.args
+    if effect.kind == "unite":
+        return f"unite({name}, {_vertex(first)}, {_vertex(second)})"
+    dtype = effect.target.dtype
+    value = _numba(second) if dtype == np.bool_ else f"np.{dtype}({_numba(second)})"
+    return f"apply_{effect.kind}({name}, {_index(first)}, {value})"
+
+
+def _vertex(node: Node) -> str:
+    """Return a vertex id, as cursors and structures take it."""
+    return node.value if node.op == "parameter" else f"np.uint32({_numba(node)})"
 
 
 def _numba_store(array: ArrayRef | WordsRef, index: str, value: str) -> list[str]:
@@ -96,11 +120,25 @@ def _numba(node: Node) -> str:
             return _numba_word(value, _index(node.args[0]))
         case "after":
             return _numba_after(node)
+        case "total":
+            return _numba_cast(kind, f"a{value.position}[0][0]")
+        case "contains" if value.kind == "graph":
+            u, x = map(_vertex, node.args)
+            return f"(find(a{value.position}, {u}, {x}) >= 0)"
+        case "contains":
+            return f"contains(a{value.position}, {', '.join(map(_vertex, node.args))})"
+        case "degree":
+            return _numba_cast(kind, f"degree(a{value.position}, {_vertex(node.args[0])})")
+        case "get":
+            edge, default = ", ".join(map(_vertex, node.args[:2])), f"np.{value.dtype}({_numba(node.args[2])})"
+            return _numba_cast(kind, f"value_of(a{value.position}, {edge}, {default})")
     args = [_numba(arg) for arg in node.args]
     a, b = args[0], args[-1]
     match op:
         case "field":
             return _numba_cast(kind, numba_decoded(int(node.args[0].type[4:]), value, a))
+        case "bits":
+            return _numba_cast(kind, f"np.{value[0]}({a}).view(np.{value[1]})")
         case "put":
             return numba_put(int(kind[4:]), value, a, b)
         case "encode":

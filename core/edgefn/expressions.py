@@ -16,8 +16,9 @@ from suricate.edgefn.layout import Field, Layout
 from suricate.edgefn.names import MISSING, Name, look_up
 from suricate.edgefn.operations import Untranslatable
 from suricate.edgefn.source import Source, find_source
-from suricate.edgefn.tree import ArrayRef, Assign, Binding, Node, WordsRef, constant
+from suricate.edgefn.tree import ArrayRef, Assign, Binding, Node, ObjectRef, Reference, WordsRef, constant
 from suricate.edgefn.types import BOOL, is_float, storage, type_of
+from suricate.effects import Atomic, is_effect
 
 MAX_DEPTH = 16  # of functions called by functions
 
@@ -83,7 +84,6 @@ class Expressions:
         self.names: set[Name] = set()
         self.flow = Flow()
         self.indices: dict[int, dict[Node, ast.AST]] = {}  # where each argument is indexed, by position and index
-
         self.held: dict[tuple[int, Node], str] = {}  # words by argument and index -> the local variable that holds it
         self.pending: list[Assign] = []  # what is loaded before the current statement
 
@@ -105,13 +105,15 @@ class Expressions:
             case ast.Name():
                 return self.name(node)
             case ast.Attribute():
-                return self.outside(node)
+                return self.attribute(node)
             case ast.Subscript():
                 return self.load(node)
             case ast.BinOp(left=left, op=op, right=right):
                 return self.arithmetic(node, op, self.expression(left), self.expression(right))
             case ast.UnaryOp(op=op, operand=operand):
                 return operations.unary(op, self.expression(operand))
+            case ast.Compare(ops=[ast.In() | ast.NotIn()]):
+                return self.membership(node)
             case ast.Compare():
                 return self.comparison(node)
             case ast.BoolOp():
@@ -200,24 +202,29 @@ class Expressions:
             if field is None:
                 names = ", ".join(one.name for one in words.layout.fields)
                 self.fail(node, f"{ast.unparse(owner.value)} has no field {owner.attr}: it has {names}")
-            return FieldPlace(words, field, self.index(node, words.position))
+            return FieldPlace(words, field, self.index(node, words.position, node.slice))
         array = self.argument(owner)
         if isinstance(array, WordsRef):
             self.fail(node, f"{ast.unparse(owner)} has fields: name one, {self.example(ast.unparse(owner), array)}")
         if not isinstance(array, ArrayRef):
             self.fail(node, "only an array that is a parameter can be indexed")
-        return ArrayPlace(array, self.index(node, array.position))
+        return ArrayPlace(array, self.index(node, array.position, node.slice))
 
-    def index(self, node: ast.Subscript, position: int) -> Node:
-        """Return the index of an argument."""
-        if isinstance(node.slice, ast.Tuple | ast.Slice):
+    def index(self, node: ast.expr, position: int, given: ast.expr) -> Node:
+        """Return the index ``given`` into an argument that is read or written."""
+        index = self.element(node, given)
+        self.indices.setdefault(position, {})[index] = node
+        return index
+
+    def element(self, node: ast.expr, given: ast.expr) -> Node:
+        """Return an index."""
+        if isinstance(given, ast.Tuple | ast.Slice):
             self.fail(node, "an array takes one integer as its index")
-        index = self.expression(node.slice)
+        index = self.expression(given)
         if index.type == BOOL or is_float(index.type):
             self.fail(node, f"an index must be an integer, not {index.type}")
         if index.is_const and index.value < 0:
             self.fail(node, "a negative index does not count from the end in an edge function")
-        self.indices.setdefault(position, {})[index] = node
         return index
 
     def word(self, words: WordsRef, index: Node) -> Node:
@@ -238,6 +245,20 @@ class Expressions:
             if any(node.op == op and node.value == value for node in _nodes(index)):
                 self.flow.assigned.discard(name)
 
+    # arguments with methods
+
+    def attribute(self, node: ast.Attribute) -> Node:
+        """Return the number that an attribute of a module stands for."""
+        return self.outside(node)
+
+    def membership(self, node: ast.Compare) -> Node:
+        """Return the node of a question for an edge."""
+        raise NotImplementedError
+
+    def method(self, node: ast.Call, bound: ObjectRef) -> Node:
+        """Return the node of a call of a method of an argument."""
+        raise NotImplementedError
+
     # names
 
     def name(self, node: ast.Name) -> Node:
@@ -252,13 +273,15 @@ class Expressions:
             self.fail(node, f"{name} is an array: only an element can be used here, {name}[v] for instance")
         if isinstance(bound, WordsRef):
             self.fail(node, f"{name} has fields: only one of an element can be used, {self.example(name, bound)}")
+        if isinstance(bound, ObjectRef):
+            self.fail(node, f"{name} is {bound.use}")
         return bound if bound is not None else self.outside(node)
 
     def example(self, name: str, words: WordsRef) -> str:
         """Return how a field is read."""
         return f"{name}.{words.layout.fields[0].name}[v] for instance"
 
-    def argument(self, node: ast.expr) -> ArrayRef | WordsRef | None:
+    def argument(self, node: ast.expr) -> Reference | None:
         """Return the argument that ``node`` names, if it is not a number."""
         bound = self.scope.bindings.get(node.id) if isinstance(node, ast.Name) else None
         return None if isinstance(bound, Node) else bound
@@ -292,7 +315,7 @@ class Expressions:
             value = look_up(function, key)
             if value is MISSING:
                 self.fail(node, f"{'.'.join((inner.id, *key.path))} is not defined")
-            if length < len(path) and not isinstance(value, ModuleType):
+            if length < len(path) and not isinstance(value, ModuleType | Atomic):
                 self.fail(node, f"{ast.unparse(node)}: an attribute can only be used if it is one of a module")
         # what NumPy and math hold does not change: it is enough that the name still means the module
         module = look_up(function, Name(self.scope.owner, inner.id))
@@ -304,10 +327,18 @@ class Expressions:
 
     def call(self, node: ast.Call) -> Node:
         """Return the node of a call."""
+        if isinstance(node.func, ast.Attribute) and not node.keywords:
+            bound = self.argument(node.func.value)
+            if isinstance(bound, ObjectRef):
+                return self.method(node, bound)
+            if node.func.attr == "view" and len(node.args) == 1:
+                return functions.bit_cast(self.expression(node.func.value), self.resolve(node.args[0]))
         function = self.resolve(node.func)
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
             self.fail(node, "a call takes plain positional arguments")
         if not functions.is_known(function):
+            if is_effect(function):
+                self.fail(node, f"{ast.unparse(node.func)} has no value: call it in a statement of its own")
             if isinstance(function, FunctionType):
                 return self.inline(node, function)
             self.fail(node, f"{ast.unparse(node.func)} cannot be called in an edge function")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from suricate.edgefn.operations import (
+    Untranslatable,
     choose,
     convert,
     extreme,
@@ -20,7 +21,7 @@ from suricate.edgefn.operations import (
     truth,
 )
 from suricate.edgefn.tree import Node
-from suricate.edgefn.types import BOOL, is_float
+from suricate.edgefn.types import BOOL, is_float, storage, type_of
 
 # NumPy name -> name in C and in the ``math`` module
 _FLOAT_FUNCTIONS = {
@@ -107,3 +108,37 @@ def _whole(op: str, value: Node) -> Node:
     if not is_float(value.type):
         return number(value)
     return Node("cast", "int64", (Node(op, value.type, (value,)),))
+
+
+_BITS = {getattr(np, name): name for name in ("uint32", "int32", "float32", "uint64", "int64", "float64")}
+
+
+def bit_cast(value: Node, target: Any) -> Node:
+    """Return the node of ``value.view(target)``: the same bits as a number of another type and equal width."""
+    to = _BITS.get(target) if type(target).__hash__ is not None else None
+    if to is None:
+        raise Untranslatable(
+            f"the bits of a number can be seen as {', '.join(f'np.{name}' for name in _BITS.values())}"
+        )
+    value = number(value)
+    held = _bits_of(value)
+    if held.itemsize != np.dtype(to).itemsize:
+        width = 8 * held.itemsize
+        raise Untranslatable(
+            f"np.{to} has not the {width} bits of this number: convert it first, np.uint{96 - width}(x)"
+        )
+    return Node("bits", type_of(np.dtype(to)), (value,), (held.name, to))
+
+
+def _bits_of(value: Node) -> np.dtype:
+    """Return the type whose bits ``value.view`` shows: that of an element, of ``np.uint32(x)``, else of the value."""
+    match value.op:
+        case "narrow":
+            found = np.dtype(value.value)
+        case "load" | "field":
+            found = value.value.dtype
+        case "bits":
+            found = np.dtype(value.value[1])
+        case _:
+            found = np.dtype(storage(value.type))
+    return found if found.itemsize >= 4 else np.dtype(np.int64)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import weakref
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.arrays import is_flat
 from suricate.cuda.program import C_TYPES, c_type
+from suricate.cuda.structs import view_struct
 from suricate.edgefn.layout import Layout
 from suricate.edgefn.source import Source
-from suricate.edgefn.tree import ArrayRef, Binding, Node, WordsRef, constant
+from suricate.edgefn.tree import ArrayRef, Binding, Node, ObjectRef, WordsRef, constant
 from suricate.edgefn.types import INT, cuda_type, type_of
 from suricate.errors import DTypeError, ParameterError, ShapeError
+from suricate.types import StoreView
 
 EDGE = ("u", "v", "w")  #: leading parameters of an edge function; a vertex predicate has ("v",)
 ROLES = ("edge", "vertex", "effect")  #: what a function may do besides reading: see ``suricate.edgefn``
@@ -23,31 +28,46 @@ class Argument(NamedTuple):
     """What is known of an argument of a call, or of a leading parameter.
 
     Attributes:
-        kind: ``"array"``, ``"scalar"`` (a number) or ``"words"`` (``su.Words``); of leading parameters ``"vertex"``,
+        kind: ``"array"``, ``"scalar"`` (a number), ``"words"``, ``"accumulator"`` (``su.Scalar``), ``"sets"``
+            (``su.UnionFind``), ``"edges"`` (``su.EdgeSet``) or ``"graph"``; of leading parameters ``"vertex"``,
             ``"weight"``, ``"count"`` or ``"value"``.
         dtype: that of the array; for a scalar the one it is passed as: bool, int64, uint64, float32 or float64. The
             weight of an unweighted graph has none, nor has what is not of one type.
         layout: the fields of words, or of a value that is a word.
+        op: how an accumulator reduces.
     """
 
     kind: str
     dtype: np.dtype | None
     layout: Layout | None = None
+    op: str | None = None
 
     @property
     def kernel_type(self) -> str:
         """C++ type of the kernel parameter."""
-        return self.device_type(written=True)
+        if self.kind == "accumulator":
+            return f"Slots<{c_type(self.dtype)}>"
+        return _OBJECTS[self.kind] if self.kind in _OBJECTS else self.device_type(written=True)
 
     def device_type(self, *, written: bool) -> str:
         """Return the C++ type of the parameter of the device function, which writes to it or only reads it."""
+        if self.kind == "accumulator":
+            assert self.op is not None
+            return f"Accumulator<FOLD_{self.op.upper()}, {c_type(self.dtype)}>&"
+        if self.kind in _OBJECTS:
+            return _OBJECTS[self.kind] if self.kind == "sets" else f"const {_OBJECTS[self.kind]}&"
         kind = cuda_type(self.layout.type) if self.layout else c_type(self.dtype or np.int32)
         return f"{'' if written else 'const '}{kind}*" if self.kind in ("array", "words") else kind
 
     @property
     def headers(self) -> tuple[str, ...]:
         """The headers that its C++ types need."""
-        return ("words.cuh",) if self.layout else ()
+        return ("words.cuh",) if self.layout else _HEADERS.get(self.kind, ())
+
+    @property
+    def declarations(self) -> str:
+        """C++ that comes before the headers."""
+        return edge_table().DECLARATIONS if self.kind == "edges" else ""
 
     def packed(self, value: Any) -> Any:
         """Return what a launch passes for ``value``."""
@@ -57,10 +77,25 @@ class Argument(NamedTuple):
                 return self.dtype.type(value)
             case "words":
                 return value.data
+            case "sets":
+                return value.parent
+            case "accumulator":
+                return value.slots()
+            case "edges":
+                return edge_table().packed(value.table())
+            case "graph":
+                return _packed_view(value.view("out"))
         return value
 
     def numba_value(self, value: Any) -> Any:
         """Return what a Numba loop is passed for ``value``."""
+        match self.kind:
+            case "accumulator":
+                return value.arrays()
+            case "edges":
+                return value.table()
+            case "graph":
+                return value.view("out").data
         return self.packed(value)
 
     def bindings(self, label: str) -> list[Binding]:
@@ -73,6 +108,8 @@ class Argument(NamedTuple):
                 return [WordsRef(int(label[1:]), self.layout)]
             word = Node("parameter", self.layout.type, value=label)
             return [Node("field", type_of(field.dtype), (word,), field) for field in self.layout.fields]
+        if self.kind in _METHODS:
+            return [ObjectRef(int(label[1:]), self.kind, self.dtype, self.op)]
         if self.dtype is None:
             return [Node("const", INT, value=1)]
         if self.kind == "array":
@@ -82,7 +119,35 @@ class Argument(NamedTuple):
     def __str__(self) -> str:
         if self.layout is not None:
             return f"{self.kind} of {self.layout}"
+        if self.kind in _METHODS:
+            return " ".join(filter(None, (self.op, str(self.dtype or ""), self.kind)))
         return f"{self.dtype} {'number' if self.kind == 'scalar' else self.kind}"
+
+
+_OBJECTS = {"sets": "unsigned int*", "edges": "EdgeTable", "graph": "View"}  # C++ types
+_METHODS = ("accumulator", *_OBJECTS)
+_HEADERS = {
+    "accumulator": ("accumulator.cuh",),
+    "sets": ("union_find.cuh",),
+    "edges": ("edge_table.cuh",),
+}
+
+
+def edge_table() -> ModuleType:
+    """Return the module of the tables that functions ask for edges; it needs Numba, so that it is imported late."""
+    return importlib.import_module("suricate.structures.edge_table")
+
+
+_last_view: tuple[Any, Any] = (lambda: None), None  # the view that was packed last, and the struct
+
+
+def _packed_view(view: StoreView) -> Any:
+    global _last_view
+    held, struct = _last_view
+    if held() is not view:
+        struct = view_struct(view.data).pack(view.data)
+        _last_view = weakref.ref(view), struct
+    return struct
 
 
 _ARRAYS = {np.dtype(name): Argument("array", np.dtype(name)) for name in C_TYPES}
@@ -120,6 +185,8 @@ def argument_of(value: Any) -> Argument:
 
 
 def _scalar_of(value: Any) -> Argument:
+    if hasattr(value, "view") and hasattr(value, "num_vertices"):
+        return Argument("graph", None)
     argument = _SCALARS.get(type(value))
     if argument is not None and (type(value) is not int or -(2**63) <= value < 2**63):
         return argument
@@ -160,6 +227,8 @@ class Signature(NamedTuple):
         needed = [*(("words.cuh",) if self.result_layout else ())]
         for parameter in self.parameters:
             needed += parameter.headers
+        if self.role == "effect":
+            needed.append("effects.cuh")
         return tuple(dict.fromkeys(needed))
 
     @property

@@ -92,3 +92,32 @@ def encode_float64(x):
 def decode_float64(raw):
     """Return the ``float64`` of these bits."""
     return np.uint64(raw ^ _TOP64 if raw & _TOP64 else ~raw).view(np.float64)
+
+
+# -- effects and accumulators; a NaN never is smaller or larger --------------------------------------------------------
+
+
+@inner
+def apply_sum(array, index, value):
+    """``array[index] += value``."""
+    array[index] += value
+
+
+@inner
+def apply_min(array, index, value):
+    """``array[index] = value`` if that is smaller."""
+    if value < array[index]:
+        array[index] = value
+
+
+@inner
+def apply_max(array, index, value):
+    """``array[index] = value`` if that is larger."""
+    if value > array[index]:
+        array[index] = value
+
+
+@inner
+def apply_or(array, index, value):
+    """``array[index] |= value``."""
+    array[index] |= value

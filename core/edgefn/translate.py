@@ -7,8 +7,9 @@ import ast
 import numpy as np
 
 from suricate.edgefn import operations
-from suricate.edgefn.expressions import Expressions, FieldPlace, Flow, construct
+from suricate.edgefn.expressions import FieldPlace, Flow, construct
 from suricate.edgefn.layout import Layout
+from suricate.edgefn.objects import Objects
 from suricate.edgefn.operations import Untranslatable
 from suricate.edgefn.source import Source
 from suricate.edgefn.tree import ArrayRef, Assign, Binding, If, Node, Return, Statement, Store, Tree
@@ -30,8 +31,9 @@ def translate(source: Source, bindings: dict[str, Binding], role: str, layout: L
         statements = translator.function()
         if translator.types == before:
             types = tuple(translator.types[name] for name in translator.locals)
-            writes = frozenset(translator.written)
-            return Tree(statements, types, translator.types.get(_RESULT), frozenset(translator.names), writes)
+            writes = frozenset((*translator.written, *translator.effects))
+            result = translator.types.get(_RESULT)
+            return Tree(statements, types, result, frozenset(translator.names), writes, dict(translator.effects))
 
 
 OWN_VERTEX = Node("parameter", "int64", value="v")  # where a function may write: its vertex,
@@ -39,7 +41,7 @@ OWN_POSITION = Node("parameter", "int64", value="i")  # or the position of its v
 _RESULT = "return"  # no variable can have this name
 
 
-class _Translator(Expressions):
+class _Translator(Objects):
     """Walks the statements of a function of the given role."""
 
     def __init__(self, source: Source, bindings: dict[str, Binding], role: str, layout: Layout | None) -> None:
@@ -48,6 +50,7 @@ class _Translator(Expressions):
         self.locals = _assigned_names(source.node)
         self.variables = tuple(self.locals)  # those of the function; words are held in further ones
         self.written: dict[int, ast.AST] = {}  # position of an argument -> where it is written
+        self.effects: dict[int, str] = {}
 
     def function(self) -> tuple[Statement, ...]:
         """Translate the whole function with the types known so far."""
@@ -78,6 +81,8 @@ class _Translator(Expressions):
         if self.role == "vertex":
             return (self.result(Node("const", BOOL, value=False)),)
         has_result = _RESULT in self.types
+        if self.role == "effect" and not has_result:
+            return (Return(None),)
         self.fail(
             node, f"the function returns no value{' on some paths' if has_result else ''}: end it with 'return ...'"
         )
@@ -127,6 +132,12 @@ class _Translator(Expressions):
             case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value) if self.role == "vertex":
                 held = self.load(target)
                 return self.store(target, self.arithmetic(node, op, held, self.expression(value)))
+            case ast.Assign(targets=[ast.Subscript()]) | ast.AugAssign(target=ast.Subscript()) if self.role == "effect":
+                self.fail(
+                    node,
+                    "an edge function cannot write to an array, many edges run at the same time: use su.atomic.add, "
+                    "min, max or or_",
+                )
             case ast.Assign(targets=[ast.Subscript(), *_]) | ast.AugAssign(target=ast.Subscript()):
                 self.fail(
                     node,
@@ -139,6 +150,8 @@ class _Translator(Expressions):
                 return self.branch(node)
             case ast.Pass():
                 return ()
+            case ast.Expr():
+                return self.effect(node)
         self.fail(node, f"{construct(node)} cannot be used in an edge function")
 
     def branch(self, node: ast.If) -> tuple[Statement, ...]:
@@ -192,6 +205,9 @@ class _Translator(Expressions):
 
     def check_reads(self) -> None:
         """Raise if an array that is written is also used at another index, which may be written at the same time."""
+        for position in self.effects.keys() & self.indices.keys():
+            node = next(iter(self.indices[position].values()))
+            self.fail(node, "an array with effects cannot be read in the same function: others may change it meanwhile")
         for position in self.written:
             indices = self.indices[position]
             own = OWN_VERTEX if OWN_VERTEX in indices else OWN_POSITION

@@ -45,6 +45,23 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class Add:
+    """Reduce a value into an accumulator."""
+
+    accumulator: ObjectRef
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Change an element of an array as a whole (sum, min, max, or), or unite two sets ("unite")."""
+
+    kind: str
+    target: ArrayRef | ObjectRef
+    args: tuple[Node, Node]
+
+
+@dataclass(frozen=True, slots=True)
 class Return:
     """Return a value, or nothing."""
 
@@ -60,7 +77,7 @@ class If:
     orelse: tuple[Statement, ...]
 
 
-Statement = Assign | Store | Return | If
+Statement = Assign | Store | Add | Effect | Return | If
 
 
 class ArrayRef(NamedTuple):
@@ -77,7 +94,28 @@ class WordsRef(NamedTuple):
     layout: Layout
 
 
-Binding = Node | ArrayRef | WordsRef  # what a name of the function stands for
+class ObjectRef(NamedTuple):
+    """An argument with methods: an accumulator, sets, edges or a graph."""
+
+    position: int
+    kind: str
+    dtype: np.dtype | None
+    op: str | None
+
+    @property
+    def use(self) -> str:
+        """What can be done with it."""
+        return _USES[self.kind]
+
+
+_USES = {
+    "accumulator": "a Scalar, use its .add(x) and .value",
+    "sets": "a UnionFind, use su.unite(sets, u, v)",
+    "edges": "an EdgeSet, use '(u, x) in' it or its .get(u, x, default)",
+    "graph": "a graph, use '(u, x) in' it or its .degree(u)",
+}
+Reference = ArrayRef | WordsRef | ObjectRef
+Binding = Node | Reference  # what a name of the function stands for
 
 
 def replaced(node: Node, by: dict[int, Node]) -> Node:
@@ -100,6 +138,7 @@ class Tree:
         result: type of its value, None if it returns nothing.
         names: what it takes from outside.
         writes: positions of the arguments that it writes to.
+        effects: kind of the effects by position of the argument.
     """
 
     statements: tuple[Statement, ...]
@@ -107,6 +146,7 @@ class Tree:
     result: str | None
     names: frozenset[Name]
     writes: frozenset[int]
+    effects: dict[int, str]
 
 
 #: operations that are an infix operator in Python and in C++ alike

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -14,15 +14,22 @@ import numpy as np
 from suricate.edgefn.layout import Layout
 from suricate.edgefn.parameters import Argument, Signature
 
-RUNTIME = Path(__file__).with_name("runtime.py")  #: read, not imported: that would load Numba
+RUNTIME = "suricate.edgefn.runtime"
+_USED_BY = {  # kind of an argument -> module and functions that the Numba source calls
+    "sets": ("suricate.structures.union_find_cpu", "unite"),
+    "edges": ("suricate.structures.edge_table", "contains", "value_of"),
+}
 
 
 @cache
-def import_line() -> str:
-    """Return the line that imports ``runtime.py``; it changes with the file, so that modules are generated anew."""
-    text = RUNTIME.read_text()
-    names = sorted(re.findall(r"^def (\w+)", text, re.MULTILINE))
-    return f"from suricate.edgefn.runtime import {', '.join(names)}  # {hashlib.sha256(text.encode()).hexdigest()[:12]}"
+def import_line(module: str, *names: str) -> str:
+    """Return the line that imports functions of a module (none given: all of it).
+
+    It changes with the file, so that modules are generated anew. The file is read, not imported: that would load Numba.
+    """
+    text = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py").read_text()
+    wanted = names or sorted(re.findall(r"^def (\w+)", text, re.MULTILINE))
+    return f"from {module} import {', '.join(wanted)}  # {hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +39,8 @@ class TypedFunction:
     Attributes:
         result: dtype of the value (bool, int64, uint64, float32 or float64), None if there is none or it is a word.
         signature: the types it is translated for.
-        writes: positions of the :attr:`arguments` that it writes to.
+        writes: positions of the :attr:`arguments` that it writes to, effects included.
+        effects: kind of its effects ("sum", "min", "max", "or", "unite") by position of the argument.
         by_hand: whether it is an :class:`EdgeFunction`, whose Numba twin may allocate; what is translated does not.
     """
 
@@ -41,6 +49,7 @@ class TypedFunction:
     _write_numba: Callable[[str], str] = field(repr=False)
     _write_cuda: Callable[[str], str] = field(repr=False)
     writes: frozenset[int] = frozenset()
+    effects: Mapping[int, str] = field(default_factory=dict)
     by_hand: bool = False
 
     @property
@@ -71,19 +80,41 @@ class TypedFunction:
     @property
     def numba_imports(self) -> str:
         """Lines of imports that a module with the Numba source needs, besides ``math``, ``np`` and ``inner``."""
-        return "" if self.by_hand else import_line()
+        if self.by_hand:
+            return ""
+        kinds = {argument.kind for argument in self.arguments}
+        return "\n".join([import_line(RUNTIME), *(import_line(*_USED_BY[kind]) for kind in _USED_BY if kind in kinds)])
+
+    @property
+    def cursor_names(self) -> frozenset[str]:
+        """The functions of the graph's cursor that the Numba source calls."""
+        return frozenset(("find", "degree")) if self.needs_view else frozenset()
+
+    @property
+    def needs_view(self) -> bool:
+        """Whether the CUDA source needs the prelude of a view: the graph is an argument."""
+        return any(argument.kind == "graph" for argument in self.arguments)
 
     @cached_property
     def macros(self) -> dict[str, str]:
         """The macros by which kernels declare and pass the arguments.
 
         ``PARAMS``: parameters of a kernel; ``FORMALS``: those of a device function; ``ARGS``: the arguments, in both;
-        ``LOCALS``: declarations at the start of a kernel; ``FINISH``: statements at its end, run by all threads.
+        ``LOCALS``: declarations at the start of a kernel; ``FINISH``: statements at its end, run by all threads. An
+        accumulator is three slots of memory to the kernel (``a0_slots``), and to its functions what the thread has
+        added (``a0``).
         """
         numbered = list(enumerate(self.arguments))
-        declared = "".join(f", {argument.kernel_type} a{i}" for i, argument in numbered)
-        passed = "".join(f", a{i}" for i, _ in numbered)
-        return {"PARAMS": declared, "FORMALS": declared, "ARGS": passed, "LOCALS": "", "FINISH": ""}
+        slots = [(i, argument) for i, argument in numbered if argument.kind == "accumulator"]
+        names = {i: f"a{i}_slots" for i, _ in slots}
+        types = [argument.device_type(written=True) for argument in self.arguments]
+        return {
+            "PARAMS": "".join(f", {argument.kernel_type} {names.get(i, f'a{i}')}" for i, argument in numbered),
+            "FORMALS": "".join(f", {kind} a{i}" for i, kind in enumerate(types)),
+            "ARGS": "".join(f", a{i}" for i, _ in numbered),
+            "LOCALS": "".join(f"{types[i].removesuffix('&')} a{i}(a{i}_slots); " for i, _ in slots).strip(),
+            "FINISH": "".join(f"a{i}.flush(a{i}_slots.write); " for i, _ in slots).strip(),
+        }
 
     @cached_property
     def key(self) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from suricate.arrays import as_array, as_ids, both_arcs, checked_ids, on_device, picked, range_message, same_length
 from suricate.devices import Array, Device
+from suricate.edgefn.parameters import Argument
 from suricate.errors import (
     CapacityError,
     DeviceError,
@@ -78,6 +79,11 @@ class EdgeSet:
         """Dtype of the values, None if there are none."""
         weight = self._arcs.weight
         return None if weight is None else weight.dtype
+
+    @property
+    def edge_argument(self) -> Argument:
+        """How edge functions see it: ``(u, x) in batch``, and ``batch.get(u, x, default)`` if there are values."""
+        return Argument("edges", self.value_dtype)
 
     @property
     def size(self) -> int:

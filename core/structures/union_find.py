@@ -15,6 +15,7 @@ import numpy as np
 from suricate.arrays import as_ids, checked_ids, on_device, range_message, same_length
 from suricate.cuda.program import Program
 from suricate.devices import CPU, Array, Device, resolve_device
+from suricate.edgefn.parameters import Argument
 from suricate.errors import DeviceError, VertexRangeError
 from suricate.parameters import integer
 from suricate.structures.frontier import Frontier
@@ -41,6 +42,8 @@ class UnionFind:
         self._parent = self.device.xp.empty(0, np.uint32)  # uint32[capacity], the first num_elements in use
         self._components = self.device.xp.zeros(1, np.uint64)  # what the last flattening counted
         self.resize(num_elements)
+
+    edge_argument = Argument("sets", None)  #: how edge functions see it: see ``suricate.unite``
 
     @property
     def parent(self) -> Array:

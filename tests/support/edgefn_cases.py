@@ -204,3 +204,17 @@ def compile_role(typed: TypedFunction, arch: str = "compute_80") -> None:
 
 
 needs_nvrtc = pytest.mark.skipif(bool(no_nvrtc()), reason=str(no_nvrtc()))
+
+
+def run_effects(typed: TypedFunction, u, v, args) -> None:
+    """Run ``typed`` for its effects on every edge, on a GPU."""
+    xp = resolve_device("cuda").xp
+    source = Path(__file__).with_name("edgefn_effect.cu")
+    program = Program(source, typed.cuda_source("translated"), tuple(typed.macros.items()))
+    passed = [argument.packed(value) for argument, value in zip(typed.arguments, args, strict=True)]
+    program.kernel("probe")((8,), (128,), (xp.asarray(u), xp.asarray(v), np.int64(len(u)), *passed))
+
+
+def gpu():
+    """Return CuPy."""
+    return resolve_device("cuda").xp
