@@ -20,6 +20,7 @@ import suricate as su
 from suricate import fallbacks
 from suricate.cuda import ingest
 from suricate.cuda.program import Program
+from suricate.operators.cuda import intersect
 from suricate.operators.cuda import programs as operators
 from suricate.structures import component_forest, connect, edge_set_cuda, union_find
 from suricate.testing.nvrtc import compile_program, cursor_program, own_programs
@@ -47,7 +48,8 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program]]:
             view = store.view()
             generic = cursor_program(view), fallbacks.program(view), *operators.programs(view)
             structures = (program for module in STRUCTURES for program in module.programs(view))
-            for program in (*own_programs(store), *generic, *structures):
+            pairs = intersect.programs(view, edge_set_view(None))
+            for program in (*own_programs(store), *generic, *structures, *pairs):
                 yield f"{name} {options or ''} weight={weight}", program
 
 

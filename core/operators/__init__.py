@@ -61,16 +61,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from suricate.devices import Array
-from suricate.errors import DeviceError, ParameterError, RequirementError
+from suricate.errors import RequirementError
 from suricate.graph import Graph
 from suricate.locks import on_graph_device
 from suricate.operators import binding, checks, starts
 from suricate.operators.call import driver_of, driver_on
+from suricate.operators.intersection import intersect
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
 from suricate.parameters import flag
 from suricate.structures.frontier import Frontier
-from suricate.types import EdgeList, StoreView
+from suricate.types import EdgeList
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -367,68 +368,6 @@ def edge_map(
     if start.arcs and places is not None:
         raise RequirementError("first selects edges of vertices by their place in storage: pass no edges with it")
     driver_of(graph).edge_map(graph, call, start, over, places)
-
-
-def intersect(
-    left: Any,
-    right: Any = None,
-    u: Any = None,
-    v: Any = None,
-    fn: Function | None = None,
-    *,
-    args: tuple[Any, ...] = (),
-    method: str = "auto",
-    oriented: str | None = None,
-    out: Array | None = None,
-) -> Array:
-    """Return, for each pair ``(u[i], v[i])``, the number of vertices that both the first and the second lead to.
-
-    With ``fn``, the sum of ``fn(u, v, x, *args)`` over these ``x`` (int64 if it returns integers, else its type).
-
-    Args:
-        left: the graph (or ``EdgeSet``) in which the neighbours of ``u`` are looked up.
-        right: the same for ``v``; None: ``left``. One of the two is a ``Graph``.
-        u: ids; None: every arc of ``left`` is a pair, and the result is one number, the total.
-        v: ids, as many as ``u``.
-        fn: a function of ``(u, v, x, *args)``, or None to count. It may have effects, and may then return nothing: the
-            result is 0. If its first parameter is named ``i`` it gets the position in ``u`` as well.
-        args: further arguments of ``fn``.
-        method: ``"auto"``, ``"hash"``, ``"merge"`` or ``"bitmap"``: how common neighbours are found.
-        oriented: with ``u=None`` on an undirected graph counts each triangle once: arcs and neighbours lead to
-            vertices of higher ``"degree"`` (ties by id) or ``"id"`` only.
-        out: array to fill; None makes one.
-
-    Raises:
-        As :func:`advance`.
-    """
-    graph = checks.graph_of(left, right)
-    return _intersect(graph, left, left if right is None else right, (u, v), fn, args, method, oriented, out)
-
-
-@on_graph_device
-def _intersect(
-    graph: Graph, left: Any, right: Any, pair: tuple[Any, Any], fn: Any, args: Any, method: str,
-    oriented: str | None, out: Array | None,
-) -> Array:  # fmt: skip
-    checks.name("method", method, ("auto", "hash", "merge", "bitmap"))
-    views = _view_of(graph, left), _view_of(graph, right)
-    pairs = None
-    if pair[0] is not None or pair[1] is not None:
-        if pair[0] is None or pair[1] is None:
-            raise ParameterError("pass both u and v, or neither of them")
-        pairs = starts.pairs(graph, *pair)
-    checks.orientation(graph, oriented, pairs, left is right)
-    call = binding.bind_intersection(graph, fn, args, everything=pairs is None)
-    call = call._replace(dtype=binding.value_dtype(call, out, None))
-    out = checks.result_array(graph, call, out, 1 if pairs is None else len(pairs[0]))
-    driver_of(graph).intersect(graph, call, *views, pairs, out, oriented, method)
-    return out
-
-
-def _view_of(graph: Graph, given: Any) -> StoreView:
-    if given.device != graph.device:
-        raise DeviceError(f"left is on {given.device}, right on {graph.device}: use one device")
-    return given.view()
 
 
 def iterate(

@@ -113,7 +113,7 @@ def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
 
 
 def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everything: bool) -> Call:
-    """Return the call of a function per pair and common neighbour."""
+    """Return the call of a function per pair and common neighbour, which may have effects and return nothing."""
     fn = one if fn is None else fn
     leading = with_position(fn, ("u", "v", "x"))
     if everything and leading[0] == "i":

@@ -121,29 +121,6 @@ def ordering(graph: Graph, order: Any) -> Order | None:
 # -- what calls stop by, and what they belong to -----------------------------------------------------------------------
 
 
-def graph_of(left: Any, right: Any) -> Graph:
-    """Return the graph of an intersection: the first of its operands that is one."""
-    for given, label in ((left, "left"), (right, "right")):
-        if not hasattr(given, "view") and not (given is None and label == "right"):
-            kind = type(given).__name__
-            raise ParameterError(f"{label} must be a Graph or an EdgeSet, got {kind}: pass ids as u=..., v=...")
-    for given in (left, right):
-        if hasattr(given, "exclusive"):
-            return given
-    raise ParameterError("left or right must be a Graph")
-
-
-def orientation(graph: Graph, oriented: Any, pairs: Any, same: bool) -> None:
-    """Raise unless ``oriented`` fits the rest of a call of ``intersect``."""
-    if oriented is None:
-        return
-    name("oriented", oriented, ("degree", "id"))
-    if pairs is not None or not same:
-        raise RequirementError("oriented counts the triangles of one graph: pass no u, v and no right with it")
-    if graph.directed:
-        raise RequirementError("oriented needs an undirected graph: build it with Graph(..., directed=False)")
-
-
 def layers_of(graph: Graph, layers: Layers) -> Layers:
     """Return ``layers`` if they belong to a graph of this device and size."""
     if layers.device != graph.device:

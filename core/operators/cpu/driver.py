@@ -11,6 +11,7 @@ from suricate.devices import Device
 from suricate.operators import schemes
 from suricate.operators.call import Call, Order, Start, Until, stamps_of
 from suricate.operators.cpu.instances import instance
+from suricate.operators.cpu.intersect import intersect as intersect
 from suricate.operators.results import Layers, Propagated
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList, StoreView
@@ -121,17 +122,6 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
 def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
     """Call a function for its effects on every edge of ``start``."""
     raise NotImplementedError
-
-
-def intersect(
-    graph: Graph, call: Call, left: StoreView, right: StoreView, pairs: tuple[np.ndarray, np.ndarray] | None,
-    out: np.ndarray, oriented: str | None, method: str,
-) -> None:  # fmt: skip
-    """Fill ``out`` with one sum per pair."""
-    _not_yet(left is not right or pairs is None)
-    assert pairs is not None
-    module = instance("intersect", left, call, out.dtype)
-    module.intersect(left.data, *pairs, out, *call.values)
 
 
 def iterate(

@@ -1,51 +1,115 @@
-// intersect: one sum per pair of vertices over their common out-neighbours.
-#include "operators.cuh"
+// intersect, method "hash": the smaller adjacency of each pair is walked and looked up in the other one by the cursor's `find`.
+// out: out_t[size], or with `total` one entry that is 0 before. Two launches, neither of which waits for another block.
+#include "pairs.cuh"
 
-#define SMALL 256  // up to this many neighbours a tile walks them, above it a warp
+#define NARROW 128  // up to this many neighbours a tile walks them
+#define WIDE 512  // up to this many a warp, above it the buckets are split across the grid
+#if PAIR_TILE > 32
+#error "a tile is part of a warp"
+#endif
 
-// The sum over the common neighbours of u and v, in each of the LANES threads of the calling tile: they walk the smaller
-// adjacency, `few`, and look up each member in the other one.
+// The sum over the common neighbours that the calling thread of a tile of LANES threads meets.
 template <int LANES>
-__device__ __forceinline__ out_t common(const View& g, uint32_t u, uint32_t v, uint32_t few, uint32_t many,
-                                        int lane PARAMS) {
-    out_t total = identity();
-    for_neighbors<LANES>(g, few, lane, [&](uint32_t x, long long) {
-        if (find(g, many, x) >= 0) total = combine(total, out_t(edge_fn(u, v, x ARGS)));
-    });
-    return tile_reduce<LANES>(total);
+__device__ __forceinline__ out_t probe(const LeftView& g, const RightView& h, const Pairs& pairs, long long i,
+                                       const Sides& sides, int lane FORMALS) {
+    out_t sum = 0;
+    if (sides.left_is_smaller()) {
+        for_neighbors<LANES>(g, sides.u, lane, [&](uint32_t x, long long) {
+            if (find(h, sides.v, x) >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x ARGS);
+        });
+    } else {
+        for_neighbors<LANES>(h, sides.v, lane, [&](uint32_t x, long long) {
+            if (find(g, sides.u, x) >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x ARGS);
+        });
+    }
+    return sum;
 }
 
-// left, right: uint32[count]; out: out_t[count], written once, without atomics. A tile per pair; pairs that a tile is too
-// narrow for are listed in shared memory and served by the warps of the block. Ids out of range have no neighbours.
-extern "C" __global__ void __launch_bounds__(BLOCK) intersect_pairs(View g, uint32_t num_vertices, const uint32_t* left,
-                                                                    const uint32_t* right, long long count,
-                                                                    out_t* out PARAMS) {
+// A tile of PAIR_TILE threads per pair; pairs that a tile is too narrow for are listed in shared memory and served by the warps of
+// the block, larger ones are listed for probe_parts. out[i] is written once, without atomics; 0 for listed pairs.
+extern "C" __global__ void __launch_bounds__(BLOCK) probe_pairs(LeftView g, RightView h, uint32_t num_vertices,
+                                                                Pairs pairs, PairList list, int total,
+                                                                out_t* out PARAMS) {
     constexpr int TILES = BLOCK / PAIR_TILE, WARPS = BLOCK / 32;
     __shared__ uint32_t wide[TILES];
     __shared__ uint32_t wides;
-    const long long base = (long long)blockIdx.x * TILES, i = base + threadIdx.x / PAIR_TILE;
-    if (threadIdx.x == 0) wides = 0;
-    __syncthreads();
-    if (i < count) {
-        const uint32_t u = left[i], v = right[i];
-        const uint32_t du = u < num_vertices ? degree(g, u) : 0, dv = v < num_vertices ? degree(g, v) : 0;
-        const uint32_t smaller = min(du, dv);
-        if (smaller > SMALL) {
-            if (threadIdx.x % PAIR_TILE == 0) wide[atomicAdd(&wides, 1u)] = threadIdx.x / PAIR_TILE;
-        } else {
-            out_t total = identity();
-            if (smaller > 0) {
-                total = common<PAIR_TILE>(g, u, v, du <= dv ? u : v, du <= dv ? v : u, threadIdx.x % PAIR_TILE ARGS);
-            }
-            if (threadIdx.x % PAIR_TILE == 0) out[i] = total;
+    LOCALS
+    out_t mine = 0;
+    for (long long base = (long long)blockIdx.x * TILES; base < pairs.size; base += (long long)gridDim.x * TILES) {
+        if (threadIdx.x == 0) wides = 0;
+        __syncthreads();
+        const long long i = base + threadIdx.x / PAIR_TILE;
+        const int lane = threadIdx.x % PAIR_TILE;
+        const Sides sides = sides_of(g, h, pairs, num_vertices, i);
+        out_t sum = 0;
+        if (sides.smaller() <= NARROW) {
+            if (sides.smaller() > 0) sum = probe<PAIR_TILE>(g, h, pairs, i, sides, lane ARGS);
+        } else if (lane == 0) {
+            const bool split = sides.smaller() > WIDE;
+            const uint32_t parts = sides.left_is_smaller() ? buckets(g, sides.u) : buckets(h, sides.v);
+            if (!split || !note_pair(list, i, parts)) wide[atomicAdd(&wides, 1u)] = threadIdx.x / PAIR_TILE;
         }
+        __syncwarp(tile_mask<PAIR_TILE>());
+        if (total) {
+            mine += sum;
+        } else {
+            sum = tile_reduce<PAIR_TILE>(sum);
+            if (lane == 0 && i < pairs.size) out[i] = sum;
+        }
+        __syncthreads();
+        for (uint32_t j = threadIdx.x / 32; j < wides; j += WARPS) {
+            const long long at = base + wide[j];
+            const Sides pair = sides_of(g, h, pairs, num_vertices, at);
+            const out_t part = probe<32>(g, h, pairs, at, pair, threadIdx.x % 32 ARGS);
+            __syncwarp();
+            if (total) {
+                mine += part;
+            } else {
+                const out_t whole = tile_reduce<32>(part);
+                if (threadIdx.x % 32 == 0) out[at] = whole;
+            }
+        }
+        __syncthreads();
     }
-    __syncthreads();
-    for (uint32_t j = threadIdx.x / 32; j < wides; j += WARPS) {
-        const long long at = base + wide[j];
-        const uint32_t u = left[at], v = right[at];
-        const bool first = degree(g, u) <= degree(g, v);
-        const out_t total = common<32>(g, u, v, first ? u : v, first ? v : u, threadIdx.x % 32 ARGS);
-        if (threadIdx.x % 32 == 0) out[at] = total;
-    }
+    if (total) add_block_sum(out, mine);
+    FINISH
+}
+
+// The pairs that probe_pairs listed: equal runs of the buckets of their smaller adjacencies, a tile of BUCKET_LANES threads per
+// run, one atomic for each run of a pair.
+extern "C" __global__ void __launch_bounds__(BLOCK) probe_parts(LeftView g, RightView h, uint32_t num_vertices,
+                                                                Pairs pairs, PairList list, int total,
+                                                                out_t* out PARAMS) {
+    const int lane = threadIdx.x % BUCKET_LANES;
+    LOCALS
+    out_t mine = 0;
+    const auto parts_of = [&](uint32_t i) {
+        const Sides sides = sides_of(g, h, pairs, num_vertices, i);
+        return sides.left_is_smaller() ? buckets(g, sides.u) : buckets(h, sides.v);
+    };
+    const auto run = [&](uint32_t i, uint32_t first, uint32_t end) {
+        const Sides sides = sides_of(g, h, pairs, num_vertices, i);
+        out_t sum = 0;
+        for (uint32_t k = first; k < end; ++k) {
+            if (sides.left_is_smaller()) {
+                for_bucket<BUCKET_LANES>(g, sides.u, k, lane, [&](uint32_t x, long long) {
+                    if (find(h, sides.v, x) >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x ARGS);
+                });
+            } else {
+                for_bucket<BUCKET_LANES>(h, sides.v, k, lane, [&](uint32_t x, long long) {
+                    if (find(g, sides.u, x) >= 0) sum += value_of(pairs.begin + i, sides.u, sides.v, x ARGS);
+                });
+            }
+        }
+        __syncwarp(tile_mask<BUCKET_LANES>());
+        if (total) {
+            mine += sum;
+        } else {
+            sum = tile_reduce<BUCKET_LANES>(sum);
+            if (lane == 0 && sum != out_t(0)) atomic_sum(out + i, sum);
+        }
+    };
+    for_pair_runs(list, thread_id() / BUCKET_LANES, thread_count() / BUCKET_LANES, 1, parts_of, run);
+    if (total) add_block_sum(out, mine);
+    FINISH
 }

@@ -1,40 +1,271 @@
-"""``intersect`` on CUDA. Nothing here waits for the device."""
+"""``intersect`` on CUDA: its launches, and its programs, which may walk two views. Nothing waits for the device."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.cuda.program import Program, c_type
+from suricate.cuda.structs import Struct
 from suricate.devices import Array
+from suricate.edgefn import argument_of, compile_function
+from suricate.operators.binding import one
 from suricate.operators.call import Call
-from suricate.operators.cuda.launches import blocks, not_yet
-from suricate.operators.cuda.programs import BLOCK, PAIR_TILE, program_of, walk_of
-from suricate.types import StoreView
+from suricate.operators.cuda.launches import NULL, Counters, blocks, full_grid
+from suricate.operators.cuda.programs import BLOCK, COMMON, PAIR_TILE, WARPS, Walk, call_text, launch_values, walk_of
+from suricate.types import EMPTY, ArcList, StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
+HERE = Path(__file__).parent
+
+#: pairs in one launch of the method "bitmap": as many may have to be listed
+MOST_STREAMED = 1 << 22
+#: pairs in one launch of the method "hash"; those that are split are listed, at most so many
+MOST_PROBED, MOST_SPLIT = 1 << 31, 1 << 18
+
+PAIRS = Struct("Pairs", {
+    "u": "const uint32_t*",
+    "v": "const uint32_t*",
+    "status": "const uint8_t*",  # null: all pairs count
+    "begin": "long long",  # position of the first pair among those of the call
+    "size": "long long",
+    "wanted": "uint32_t",
+    "once": "uint32_t",  # 1: pairs with u >= v do not count
+})  # fmt: skip
+PAIR_LIST = Struct("PairList", {
+    "entry": "uint32_t*",  # as in struct HeavyList
+    "base": "long long*",
+    "total": "unsigned long long*",
+    "capacity": "uint32_t",
+})  # fmt: skip
+
 
 def intersect(
-    graph: Graph,
-    call: Call,
-    left: StoreView,
-    right: StoreView,
-    pairs: tuple[Array, Array] | None,
-    out: Array,
-    oriented: str | None,
-    method: str,
-) -> None:
-    """Fill ``out`` with one sum per pair, or with the total over all arcs of ``left``."""
-    not_yet(left is not right, "intersect of two graphs")
-    not_yet(method not in ("auto", "hash"), f"method={method!r}")
-    not_yet(call.function.leading[0] == "i", "the parameter i")
-    if pairs is None:
-        raise NotImplementedError("intersect of every arc is not there yet on CUDA")
-    if not len(out):
+    graph: Graph, call: Call, left: StoreView, right: StoreView, pairs: ArcList | None, out: Array | None,
+    oriented: str | None, method: str,
+) -> None:  # fmt: skip
+    """Fill ``out`` with one sum per pair, with the total, or with sums per vertex."""
+    if out is None:
+        out = graph.workspace.array("intersect.total", 1, call.dtype)
+    if pairs is None and oriented is not None:
+        _triangles(graph, call, left, out, by_degree=oriented == "degree")
         return
-    walk = walk_of(left)
-    arguments = (walk.packed, walk.bound, *pairs, np.int64(len(out)), out, *call.values)
-    kernel = program_of("intersect.cu", walk, call, out.dtype).kernel("intersect_pairs")
-    kernel((blocks(len(out), BLOCK // PAIR_TILE),), (BLOCK,), arguments)
+    total = pairs is None or len(out) != pairs.size
+    if total:
+        out.fill(0)
+    if pairs is None:
+        pairs = _every_arc(graph, left)
+    streams = method == "bitmap" or (method == "auto" and "linear" in (left.find, right.find))
+    _pairs(graph, call, (left, right), pairs, out, once=oriented is not None, total=total, streams=streams)
+
+
+def _pairs(
+    graph: Graph, call: Call, views: tuple[StoreView, StoreView], pairs: ArcList, out: Array, *, once: bool,
+    total: bool, streams: bool,
+) -> None:  # fmt: skip
+    """Launch the two kernels of a method, for as many pairs at a time as they may list."""
+    left, right = map(walk_of, views)
+    name, most = ("stream", MOST_STREAMED) if streams else ("probe", MOST_PROBED)
+    program = program_of("intersect_stream.cu" if streams else "intersect.cu", graph, views, call)
+    served, capacity = WARPS if streams else BLOCK // PAIR_TILE, most if streams else MOST_SPLIT
+    values = launch_values(call)
+    for begin in range(0, pairs.size, most):
+        end = min(pairs.size, begin + most)
+        u, v, status = (NULL if part is None else part[begin:end] for part in (pairs.src, pairs.dst, pairs.status))
+        chunk = _packed(
+            PAIRS, u=u, v=v, status=status, begin=begin, size=end - begin, wanted=pairs.wanted, once=int(once)
+        )
+        arguments = (
+            left.packed, right.packed, np.uint32(graph.num_vertices), chunk,
+            _pair_list(graph, min(capacity, end - begin)), np.int32(total), out if total else out[begin:end], *values,
+        )  # fmt: skip
+        grid = (min(blocks(end - begin, served), full_grid(graph.device)),)
+        program.kernel(f"{name}_pairs")(grid, (BLOCK,), arguments)
+        program.kernel(f"{name}_parts")((full_grid(graph.device),), (BLOCK,), arguments)
+
+
+def _pair_list(graph: Graph, capacity: int) -> np.void:
+    """Return an empty list of at most ``capacity`` pairs."""
+    workspace, (_, total) = graph.workspace, graph.workspace.state(Counters).take()
+    entry = workspace.array("intersect.entry", capacity, np.uint32)
+    base = workspace.array("intersect.base", capacity, np.int64)
+    return _packed(PAIR_LIST, entry=entry, base=base, total=total, capacity=capacity)
+
+
+def _packed(struct: Struct, **fields: Any) -> np.void:
+    """Return the struct with these fields; arrays are passed as addresses."""
+    values = (field.data.ptr if hasattr(getattr(field, "data", None), "ptr") else field for field in fields.values())
+    packed: Any = np.array(tuple(values), struct.dtype)[()]
+    return packed
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+
+def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool) -> tuple[Array, Array, Array | None]:
+    """Copy the rows of ``view`` (see ``orient.cu``).
+
+    Args:
+        graph: gives the workspace.
+        view: what to copy.
+        rank: ``uint32[num_vertices]`` to be filled with degrees, or of length 0 for ranks by id: a row holds the
+            neighbours of higher rank; None: all neighbours.
+        sources: whether to write the source of every arc as well.
+
+    Returns:
+        ``(rows, ids, sources)``: ``uint32[2 n]``, where each row begins, in groups of four ids, and its length;
+        ``uint32``; ``uint32`` or None, ``EMPTY`` at places that hold no arc.
+    """
+    walk, workspace, n = walk_of(view), graph.workspace, view.num_vertices
+    program, grid = rows_program(walk), (full_grid(graph.device),)
+    quads, ends = (workspace.array(f"intersect.{name}", n, np.uint32) for name in ("quads", "ends"))
+    rows = workspace.array("intersect.rows", 2 * n, np.uint32)
+    places = _most_arcs(view) + 3 * n
+    ids = workspace.array("intersect.ids", places, np.uint32)
+    src = workspace.array("intersect.sources", places, np.uint32) if sources else None
+    if src is not None:
+        src.fill(EMPTY)
+    ranks: Any = NULL if rank is None or not len(rank) else rank
+    program.kernel("measure_rows")(grid, (BLOCK,), (walk.packed, walk.bound, quads, ranks))
+    graph.device.xp.cumsum(quads, dtype=np.uint32, out=ends)
+    program.kernel("begin_rows")(grid, (BLOCK,), (walk.bound, quads, ends, rows))
+    arguments = (walk.packed, walk.bound, ranks, np.int32(rank is None), rows, ids, NULL if src is None else src)
+    program.kernel("fill_rows")(grid, (BLOCK,), arguments)
+    return rows, ids, src
+
+
+def _most_arcs(view: StoreView) -> int:
+    """Return an upper bound of the number of arcs, known on the host: an array of the view has a place for each."""
+    return max((len(part) for part in view.data if hasattr(part, "dtype")), default=0)
+
+
+def _every_arc(graph: Graph, view: StoreView) -> ArcList:
+    """Return all arcs of ``view`` as pairs; places that hold none have a source out of range."""
+    if not view.num_vertices:
+        nobody = graph.device.xp.empty(0, np.uint32)
+        return ArcList(nobody, nobody, None, None, 0, 0)
+    _, ids, sources = _rows(graph, view, rank=None, sources=True)
+    return ArcList(sources, ids, None, None, 0, len(ids))
+
+
+def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_degree: bool) -> None:
+    n, workspace = view.num_vertices, graph.workspace
+    out.fill(0)
+    if not n:
+        return
+    rank = workspace.array("intersect.rank", n if by_degree else 0, np.uint32)
+    rows, ids, _ = _rows(graph, view, rank=rank, sources=False)
+    large = workspace.array("intersect.large", n, np.uint32)
+    (listed, _), (taken, _) = (workspace.state(Counters).take() for _ in range(2))
+    program = program_of("oriented.cu", graph, (view, view), call, corners=corners_of(call, len(out)))
+    values, fill = launch_values(call), full_grid(graph.device)
+    arguments = (rows, ids, np.uint32(n), large, listed, out, *values)
+    program.kernel("sum_rows")((min(blocks(n, BLOCK), fill),), (BLOCK,), arguments)
+    program.kernel("sum_large_rows")((fill,), (BLOCK,), (rows, ids, large, listed, taken, out, *values))
+
+
+def corners_of(call: Call, length: int) -> int:
+    """Return how ``oriented.cu`` sums: 0 the total, 1 how many triangles each vertex has, 2 values at each vertex."""
+    if length == 1:
+        return 0
+    return 1 if call.function.numba_source("f") == _counted().numba_source("f") else 2
+
+
+def _counted() -> Any:
+    return compile_function(one, (), weight_dtype=None, leading=("u", "v", "x"))
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+_programs: dict[tuple, Program] = {}
+_lock = threading.Lock()  # of adding to _programs
+
+
+def program_of(
+    template: str, graph: Graph, views: tuple[StoreView, StoreView], call: Call, *, corners: int = 0
+) -> Program:
+    """Return a template over two views, made once."""
+    main = next((i for i in range(2) if views[i] is graph.view("out")), 0)
+    walks = walk_of(views[0]), walk_of(views[1])
+    key = (template, walks[0].prelude, walks[1].prelude, main, call.function.key, call.dtype, corners)
+    program = _programs.get(key)
+    if program is None:
+        with _lock:
+            program = _programs.get(key) or _programs.setdefault(key, _program(template, walks, main, call, corners))
+    return program
+
+
+def _program(template: str, walks: tuple[Walk, Walk], main: int, call: Call, corners: int) -> Program:
+    """Return a template over ``walks[main]``, the struct ``View``, and the other one, the struct ``OtherView``."""
+    single = walks[0].header == walks[1].header
+    names = ["View" if single or i == main else "OtherView" for i in range(2)]
+    macros = {
+        "POSITION": int(call.function.leading[0] == "i"),
+        "RETURNS": int(call.function.result is not None),
+        "CORNERS": corners,
+    }
+    assert call.dtype is not None
+    lines = [COMMON, *(f"#define {name} {value}" for name, value in macros.items())]
+    lines.append(f"typedef {c_type(call.dtype)} out_t;")
+    if not single:
+        lines.append(_renamed(walks[1 - main].prelude))
+    lines += [
+        walks[main].prelude, f"typedef {names[0]} LeftView;", f"typedef {names[1]} RightView;", PAIRS.declaration,
+        PAIR_LIST.declaration, call_text(call),
+    ]  # fmt: skip
+    include = (HERE, walks[main].header.parent, walks[1 - main].header.parent)
+    return Program(HERE / template, "\n".join(lines), include=include)
+
+
+def _renamed(prelude: str) -> str:
+    """Return the prelude of a view with its struct and its types renamed, and its macros undefined behind it."""
+    defined = [line.split()[1] for line in prelude.splitlines() if line.startswith("#define ")]
+    guards = [name for name in defined if name.endswith("_DECLARED")]
+    gone = ["View", "weight_t", "SCAN_LANES", *(name for name in defined if name not in guards)]
+    return "\n".join(
+        ["#define View OtherView", "#define weight_t other_weight_t", prelude, *(f"#undef {name}" for name in gone)]
+    )
+
+
+def rows_program(walk: Walk) -> Program:
+    """Return the program that copies rows."""
+    key = ("orient.cu", walk.prelude)
+    program = _programs.get(key)
+    if program is None:
+        text = "\n".join([COMMON, walk.prelude, "typedef uint32_t out_t;", "#define REDUCE SUM"])
+        include = (HERE, walk.header.parent)
+        with _lock:
+            program = _programs.setdefault(key, Program(HERE / "orient.cu", text, include=include))
+    return program
+
+
+def programs(view: StoreView, other: StoreView) -> list[Program]:
+    """Return one program or more of every template over ``view``, and over it and ``other``, to be compiled."""
+    walk, second = Walk(view), Walk(other)
+
+    def value(i, u, v, x, values, offset):
+        return values[x] + offset + i
+
+    def plain(u, v, x, values, offset):
+        return values[x] * offset
+
+    def call(fn: Any, dtype: str, leading: tuple[str, ...], *arguments: Any) -> Call:
+        types = tuple(map(argument_of, arguments))
+        function = compile_function(fn, types, weight_dtype=view.weight_dtype, leading=leading)
+        return Call(function, (), dtype=np.dtype(dtype))
+
+    vertices, some = ("u", "v", "x"), np.empty(0, np.float64)
+    count, floats = call(one, "int64", vertices), call(plain, "float64", vertices, some, 1.0)
+    placed = call(value, "float64", ("i", *vertices), some, 1)
+    made = [rows_program(walk)]
+    made += [_program("oriented.cu", (walk, walk), 0, count, corners) for corners in (0, 1)]
+    made += [_program("oriented.cu", (walk, walk), 0, floats, corners) for corners in (0, 2)]
+    for template in ("intersect.cu", "intersect_stream.cu"):
+        made += [_program(template, (walk, walk), 0, count, 0), _program(template, (walk, second), 0, placed, 0)]
+        made.append(_program(template, (second, walk), 1, floats, 0))
+    return made

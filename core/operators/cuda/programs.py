@@ -136,9 +136,6 @@ def programs(view: StoreView) -> list[Program]:
     def above(v, x, limit):
         return x[v] > limit
 
-    def value(u, v, x, values, offset):
-        return values[x] + offset
-
     floats = [
         sample("neighbor_reduce.cu", scaled, "sum", f64),
         sample("neighbor_reduce.cu", scaled, "max", f64, over="in"),
@@ -157,5 +154,4 @@ def programs(view: StoreView) -> list[Program]:
         *(sample("propagate.cu", plus, "min", dtype) for dtype in (i32, i64, f32)),
         sample("propagate.cu", plus, "max", u64),
         sample("filter.cu", above, "sum", i64, leading=("v",)),
-        sample("intersect.cu", value, "sum", i64, leading=("u", "v", "x")),
     ]

@@ -15,7 +15,7 @@ import suricate as su
 from suricate.devices import CPU
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash")
-TEMPLATES = {"advance.cu", "filter.cu", "intersect.cu", "neighbor_reduce.cu", "propagate.cu"}
+TEMPLATES = {"advance.cu", "filter.cu", "neighbor_reduce.cu", "propagate.cu"}
 
 SCRIPT = """
 import numpy as np
@@ -74,7 +74,8 @@ def test_a_folder_that_cannot_be_written_is_replaced(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "template", ["neighbor_reduce", "advance", "filter", "intersect", "reduce_updated", "advance_updated"]
+    "template",
+    ["neighbor_reduce", "advance", "filter", "intersect", "intersect_oriented", "reduce_updated", "advance_updated"],
 )
 def test_templates_are_modules(template):
     """Each template runs as it stands, over a contiguous view and the edge function of ``bindings``."""
@@ -113,6 +114,18 @@ def test_cuda_sources_can_be_assembled_anywhere(backend, weight_dtype):
     for program in programs:
         assert "edge_fn" in program.text
         assert program.cooperative == (program.source.name == "propagate.cu")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sources_of_intersect_can_be_assembled_anywhere(backend):
+    from suricate.operators.cuda import intersect
+
+    graph = su.Graph(4, backend=backend, device=CPU)
+    programs = intersect.programs(graph.view(), su.EdgeSet(graph, [0], [1]).view())
+    templates = {"intersect.cu", "intersect_stream.cu", "orient.cu", "oriented.cu"}
+    assert {program.source.name for program in programs} == templates
+    for program in programs:
+        assert ("edge_fn(" in program.prelude) == (program.source.name != "orient.cu")
 
 
 def test_assembling_needs_no_cupy():

@@ -24,6 +24,14 @@ from suricate.cursors.bindings import (
     updated_segment,
     weight,
 )
+from suricate.cursors.bindings import begin as right_begin
+from suricate.cursors.bindings import buckets as right_buckets
+from suricate.cursors.bindings import degree as right_degree
+from suricate.cursors.bindings import end as right_end
+from suricate.cursors.bindings import find as right_find
+from suricate.cursors.bindings import first as right_first
+from suricate.cursors.bindings import following as right_following
+from suricate.cursors.bindings import key as right_key
 from suricate.jit import inner
 
 __all__ = [
@@ -41,8 +49,17 @@ __all__ = [
     "is_fresh",
     "key",
     "owner",
+    "right_begin",
+    "right_buckets",
+    "right_degree",
+    "right_end",
+    "right_find",
+    "right_first",
+    "right_following",
+    "right_key",
     "updated_count",
     "updated_segment",
+    "value",
     "weight",
 ]
 
@@ -60,3 +77,9 @@ def edge(u, v, w, *args):
 def combine(old, new):
     """Return the reduction of two values."""
     return old + new
+
+
+@inner
+def value(i, u, v, x, *args):
+    """Return the value of ``x``, a common neighbour of ``u`` and ``v``, the pair at position ``i``."""
+    return 1

@@ -1,0 +1,136 @@
+"""``intersect`` on the CPU: which loop serves a call, and the instances of its two templates over two cursors."""
+
+from __future__ import annotations
+
+import re
+import threading
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate import fallbacks
+from suricate.generated import cursor_functions, load_module
+from suricate.operators.call import Call, Stamps
+from suricate.operators.cpu.instances import BINDINGS_IMPORT, IMPORTS, TEMPLATES
+from suricate.types import ArcList, StoreView
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+RIGHT = "right_"  #: prefix of the functions of the second cursor
+NO_STATUS = np.empty(0, np.uint8)
+
+
+def intersect(
+    graph: Graph, call: Call, left: StoreView, right: StoreView, pairs: ArcList | None, out: np.ndarray | None,
+    oriented: str | None, method: str,
+) -> None:  # fmt: skip
+    """Fill ``out`` with one sum per pair, with the total, or with sums per vertex."""
+    if pairs is None and oriented is not None:
+        _triangles(graph, call, left, out, by_degree=oriented == "degree")
+        return
+    total = pairs is None or out is None
+    if pairs is None:
+        _, edges = fallbacks.edges_of(left, graph.device)
+        pairs = ArcList(edges.src, edges.dst, None, None, 0, len(edges.src))
+    out = np.empty(1, call.dtype) if out is None else out
+    module = _instance("intersect", left, right, call)
+    u, v = pairs.src[: pairs.size], pairs.dst[: pairs.size]
+    status = NO_STATUS if pairs.status is None else pairs.status
+    values = _values(call)
+    once = oriented is not None
+    if method == "hash" or (method == "auto" and not _wants_marks(graph, left, right, len(u))):
+        module.probe_pairs(left.data, right.data, u, v, status, pairs.wanted, once, total, out, *values)
+        return
+    side, same = np.empty(len(u), np.uint64), left is right
+    module.larger_sides(left.data, right.data, u, v, status, pairs.wanted, once, same, side)
+    order = np.argsort(side, kind="stable")
+    marks = graph.workspace.state(Marks)
+    marks.array = graph.workspace.array("intersect.marks", graph.num_vertices, np.uint32)
+    step = marks.steps(len(u) + 1)
+    module.mark_pairs(left.data, right.data, same, u, v, side, order, marks.array, step, total, out, *values)
+
+
+class Marks(Stamps):
+    """Per graph: the number of the adjacency that each vertex was last seen in."""
+
+
+def _wants_marks(graph: Graph, left: StoreView, right: StoreView, count: int) -> bool:
+    """Return whether marking adjacencies is faster than looking neighbours up: many pairs share their larger sides."""
+    return "linear" in (left.find, right.find) or count >= graph.num_vertices
+
+
+def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None, *, by_degree: bool) -> None:
+    n, workspace = view.num_vertices, graph.workspace
+    out = np.empty(1, call.dtype) if out is None else out
+    module = _instance("intersect_oriented", view, view, call)
+    rank, order = (workspace.array(f"intersect.{name}", n, np.uint32) for name in ("rank", "order"))
+    starts, lengths = (workspace.array(f"intersect.{name}", n, np.int64) for name in ("starts", "lengths"))
+    module.rank_vertices(view.data, by_degree, workspace.array("intersect.counts", n + 2, np.int64), rank, order)
+    rows = workspace.array("intersect.rows", module.list_starts(view.data, order, starts, lengths), np.uint32)
+    module.orient(view.data, rank, order, starts, lengths, rows)
+    marked = workspace.array("intersect.marked", n, np.uint8)
+    if len(out) == 1:
+        module.sum_triangles(order, starts, lengths, rows, marked, out, *_values(call))
+    else:
+        out.fill(0)
+        module.sum_corners(order, starts, lengths, rows, marked, out, *_values(call))
+
+
+# -- instances ---------------------------------------------------------------------------------------------------------
+
+_instances: dict[tuple, ModuleType] = {}
+_lock = threading.Lock()  # of adding to _instances
+
+
+def _values(call: Call) -> tuple[Any, ...]:
+    return tuple(
+        argument.numba_value(value) for argument, value in zip(call.function.arguments, call.values, strict=True)
+    )
+
+
+def _instance(template: str, left: StoreView, right: StoreView, call: Call) -> ModuleType:
+    """Return the module of ``template`` over the cursors of two views, with the function of ``call``."""
+    walks = tuple((view.cursor, view.weight_dtype is not None, view.owner_per) for view in (left, right))
+    key = (template, walks, call.function.key, call.dtype)
+    module = _instances.get(key)
+    if module is None:
+        with _lock:
+            module = _instances.get(key)
+            if module is None:
+                text = _module_text(template, left, right, call)
+                module = _instances[key] = load_module(template, text, left.cursor)
+    return module
+
+
+def _module_text(template: str, left: StoreView, right: StoreView, call: Call) -> str:
+    """Return the source of an instance: what the template imports from ``bindings``, then the template."""
+    body = (TEMPLATES / f"{template}.py").read_text()
+    found = BINDINGS_IMPORT.search(body)
+    assert found is not None, f"{template}.py imports no bindings"
+    wanted = {name.strip() for name in (found["names"] or found["lines"]).split(",")} - {"", "cast", "value"}
+    second = {name for name in wanted if name.startswith(RIGHT)}
+    parts = [cursor_functions(left, wanted - second, absent_weight=1)]
+    if second:
+        renamed = (f"{name.removeprefix(RIGHT)} as {name}" for name in sorted(second))
+        parts.append(f"from {right.cursor} import {', '.join(renamed)}")
+    assert call.dtype is not None
+    parts += [_function_text(call), f"cast = np.{call.dtype.name}"]
+    start, end = found.span()
+    body = body[:start] + "\n\n".join([IMPORTS, call.function.numba_imports, *parts]) + "\n" + body[end:]
+    parameters = "".join(f", a{i}" for i in range(len(call.values)))
+    return re.sub(r",\s*\*args\b", parameters, body)
+
+
+def _function_text(call: Call) -> str:
+    """Return ``value(i, u, v, x, ...)``: the user's function, which may take no ``i``, and may return nothing."""
+    decorator = "@njit" if call.function.by_hand else "@inner"
+    own = f"{decorator}\n{call.function.numba_source('own_value')}"
+    passed = ", ".join([*call.function.leading, *(f"a{i}" for i in range(len(call.values)))])
+    declared = ", ".join(["i, u, v, x", *(f"a{i}" for i in range(len(call.values)))])
+    if call.function.result is None:
+        body = f"    own_value({passed})\n    return 0"
+    else:
+        body = f"    return own_value({passed})"
+    return f"{own}\n\n@inner\ndef value({declared}):\n{body}"

@@ -1,0 +1,118 @@
+"""CPU template of ``intersect`` for all triangles of an undirected graph, each of them once.
+
+Vertices are renamed by rank, so that every triangle is a path ``r -> s -> t`` and an edge ``r -> t`` of ascending ranks
+(the forward algorithm of Schank and Wagner). ``rows[begin[r] : begin[r] + length[r]]`` holds the higher neighbours of
+rank ``r`` in ascending order; with ranks by degree no row is longer than the square root of twice the edges.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.jit import kernel
+from suricate.operators.cpu.templates.bindings import (
+    begin,
+    buckets,
+    cast,
+    degree,
+    end,
+    first,
+    following,
+    key,
+    value,
+)
+from suricate.types import TOMBSTONE
+
+
+@kernel
+def rank_vertices(g, by_degree, counts, rank, order):
+    """Give every vertex a rank, ascending by degree and then by id, or by id alone; ``order`` is the inverse.
+
+    ``counts`` is ``int64[n + 2]``, of any content: a degree is at most ``n``.
+    """
+    n = len(rank)
+    counts[:] = 0
+    if by_degree:
+        for u in range(n):
+            counts[degree(g, u) + 1] += 1
+        for d in range(n + 1):
+            counts[d + 1] += counts[d]
+    for u in range(n):
+        d = degree(g, u) if by_degree else 0
+        rank[u] = counts[d]
+        order[counts[d]] = u
+        counts[d] += 1
+
+
+@kernel
+def list_starts(g, order, starts, lengths):
+    """Give the row of every rank as many places as its vertex has neighbours; return how many there are."""
+    at = np.int64(0)
+    for r in range(len(order)):
+        starts[r], lengths[r] = at, 0
+        at += degree(g, order[r])
+    return at
+
+
+@kernel
+def orient(g, rank, order, starts, lengths, rows):
+    """Write the higher neighbours of every rank: those of rank ``s`` are appended to its lower neighbours' rows."""
+    for s in range(len(rank)):
+        u = order[s]
+        for k in range(buckets(g, u)):
+            c = first(g, u, k)
+            while c >= 0:
+                for slot in range(begin(g, c), end(g, c)):
+                    v = key(g, slot)
+                    if v < TOMBSTONE and rank[v] < s:
+                        r = rank[v]
+                        rows[np.uint64(starts[r] + lengths[r])] = s
+                        lengths[r] += 1
+                c = following(g, c)
+
+
+@kernel
+def sum_triangles(order, starts, lengths, rows, marked, out, *args):
+    """Write to ``out[0]`` the sum over all triangles; ``marked`` is ``uint8[n]``, zero before and after."""
+    total = cast(0)
+    for r in range(len(order)):
+        low, high = np.uint64(starts[r]), np.uint64(starts[r] + lengths[r])
+        if high - low < 2:
+            continue
+        for j in range(low, high):
+            marked[np.uint64(rows[j])] = 1
+        for j in range(low, high):
+            s = rows[j]
+            for i in range(np.uint64(starts[s]), np.uint64(starts[s] + lengths[s])):
+                t = np.uint64(rows[i])
+                if marked[t]:
+                    total += cast(value(0, order[r], order[s], order[t], *args))
+        for j in range(low, high):
+            marked[np.uint64(rows[j])] = 0
+    out[0] = total
+
+
+@kernel
+def sum_corners(order, starts, lengths, rows, marked, out, *args):
+    """Add the value of every triangle to ``out`` at its three vertices; ``out`` is zero before."""
+    for r in range(len(order)):
+        low, high = np.uint64(starts[r]), np.uint64(starts[r] + lengths[r])
+        if high - low < 2:
+            continue
+        for j in range(low, high):
+            marked[np.uint64(rows[j])] = 1
+        lowest = cast(0)
+        for j in range(low, high):
+            s = rows[j]
+            middle = cast(0)
+            for i in range(np.uint64(starts[s]), np.uint64(starts[s] + lengths[s])):
+                t = np.uint64(rows[i])
+                if marked[t]:
+                    one = cast(value(0, order[r], order[s], order[t], *args))
+                    middle += one
+                    out[order[t]] += one
+            out[order[s]] += middle
+            lowest += middle
+        out[order[r]] += lowest
+        for j in range(low, high):
+            marked[np.uint64(rows[j])] = 0

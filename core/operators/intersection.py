@@ -1,0 +1,204 @@
+"""``intersect``: the common neighbours of pairs of vertices, of every edge, or every triangle once.
+
+What is compared are adjacencies as the storage of a backend keeps them, sorted or not. Of a pair the smaller one is the
+work, where edges are found by hash or by binary search; where they are not, the larger one is read once, and where many
+pairs share it, once for all of them. Triangles are counted over rows of neighbours of higher rank (the forward
+algorithm: Schank and Wagner, 2005; by degree no such row is longer than the square root of twice the edges), which are
+copied into the workspace.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from suricate.devices import Array, Device
+from suricate.errors import DeviceError, ParameterError, RequirementError, ShapeError, VertexRangeError
+from suricate.locks import Lock, graph_lock, on_graph_device
+from suricate.operators import binding, checks, starts
+from suricate.operators.call import Call, driver_of
+from suricate.structures.edge_set import EdgeSet
+from suricate.structures.workspace import Workspace
+from suricate.types import ArcList, EdgeList, StoreView
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from suricate.edgefn import EdgeFunction
+    from suricate.graph import Graph
+
+METHODS = ("auto", "hash", "bitmap")
+ORIENTATIONS = ("degree", "id")
+
+
+def intersect(
+    left: Any,
+    right: Any = None,
+    u: Any = None,
+    v: Any = None,
+    fn: Callable[..., Any] | EdgeFunction | None = None,
+    *,
+    args: tuple[Any, ...] = (),
+    method: str = "auto",
+    oriented: str | None = None,
+    out: Array | None = None,
+) -> Array | None:
+    """For each pair count the common neighbours ``x``: ``u[i] -> x`` in ``left`` and ``v[i] -> x`` in ``right``.
+
+    With ``fn``, the sum of ``fn(u, v, x, *args)`` over these ``x`` (int64 if it returns integers, else its type).
+
+    Args:
+        left: a ``Graph`` or an ``EdgeSet``.
+        right: the same, on the same device; None: ``left``. Two graphs of one backend have the same options.
+        u: ids; or an ``EdgeSet`` or ``EdgeList``, whose arcs are the pairs (``v`` is None then); or None: every arc of
+            ``left`` is a pair, straight from storage.
+        v: ids, as many as ``u``.
+        fn: a function of ``(u, v, x, *args)``, or None to count. It may have effects, and may then return nothing. If
+            its first parameter is named ``i`` it gets the position of the pair in ``u``.
+        args: further arguments of ``fn``.
+        method: ``"hash"``: the smaller adjacency is walked and looked up in the other one (not on backends that find
+            edges by a linear search). ``"bitmap"``: the members of one are marked (CPU), or put into a set in shared
+            memory (CUDA), and the other one is walked. ``"auto"``: by backend, degrees and number of pairs.
+        oriented: with ``u=None``, on an undirected graph: ``fn`` is called once per triangle, with ``u``, ``v`` and
+            ``x`` in ascending order of ``"degree"`` (ties by id) or of ``"id"``; self-loops are no edges of triangles.
+            With arcs as ``u``, ``"id"``: arcs with ``u >= v`` are passed over, so that an edge in both directions
+            counts once.
+        out: array to fill; None makes one. With ``oriented`` and ``u=None`` it may have one entry per vertex: each
+            triangle's value is then added at its three corners.
+
+    Returns:
+        ``out``: one value per pair, 0 for pairs that are passed over; with ``u=None`` one entry, the total, or one per
+        vertex. None if ``fn`` returns nothing. On CUDA the call does not wait.
+
+    Raises:
+        ParameterError, ShapeError, DTypeError, DeviceError, VertexRangeError: an argument does not fit.
+        UnknownNameError: there is no such method or orientation.
+        RequirementError: the backend does not allow the method, or ``oriented`` does not fit the graph or the pairs.
+        EdgeFunctionError: ``fn`` cannot be translated.
+    """
+    graph = _graph_of(left, right)
+    return _intersect(graph, left, left if right is None else right, (u, v), fn, args, method, oriented, out)
+
+
+@on_graph_device
+def _intersect(
+    graph: Graph, left: Any, right: Any, pair: tuple[Any, Any], fn: Any, args: Any, method: str,
+    oriented: str | None, out: Array | None,
+) -> Array | None:  # fmt: skip
+    checks.name("method", method, METHODS)
+    views = _view_of(graph, left), _view_of(graph, right)
+    pairs = _pairs(graph, *pair)
+    _check_orientation(graph, oriented, pair[0], left is right, method)
+    _check_method(method, views)
+    call = binding.bind_intersection(graph, fn, args, everything=pairs is None)
+    call, out = _target(graph, call, out, pairs, oriented)
+    driver_of(graph).intersect(graph, call, *views, pairs, out, oriented, method)
+    return out
+
+
+class EdgeSetScope:
+    """What operators need of a graph, where both operands are edge sets; one scratch memory per device.
+
+    Args:
+        edges: gives the device and the range of ids.
+    """
+
+    checks, weight_dtype = "eager", None
+    _shared: ClassVar[dict[Device, tuple[Workspace, Lock]]] = {}
+
+    def __init__(self, edges: EdgeSet) -> None:
+        self.device, self.num_vertices, self.directed = edges.device, edges.num_vertices, edges.directed
+        if edges.device not in self._shared:
+            self._shared.setdefault(edges.device, (Workspace(edges.device), graph_lock(edges.device)))
+        self.workspace, self._lock = self._shared[edges.device]
+        self.view = edges.view
+
+    def exclusive(self) -> Lock:
+        """Return the lock of the scratch memory."""
+        return self._lock
+
+
+def _graph_of(left: Any, right: Any) -> Any:
+    """Return the graph of an intersection: the first of its operands that is one, else what takes its place."""
+    for given, label in ((left, "left"), (right, "right")):
+        if (
+            not isinstance(given, EdgeSet)
+            and not hasattr(given, "exclusive")
+            and not (given is None and given is right)
+        ):
+            kind = type(given).__name__
+            raise ParameterError(f"{label} must be a Graph or an EdgeSet, got {kind}: pass ids as u=..., v=...")
+    return next((given for given in (left, right) if hasattr(given, "exclusive")), None) or EdgeSetScope(left)
+
+
+def _view_of(graph: Graph, given: Any) -> StoreView:
+    if given.device != graph.device:
+        raise DeviceError(f"left is on {given.device}, right on {graph.device}: use one device")
+    return given.view()
+
+
+def _pairs(graph: Graph, u: Any, v: Any) -> ArcList | None:
+    """Return the pairs on the graph's device, None for every arc."""
+    if u is None and v is None:
+        return None
+    if isinstance(u, EdgeSet | EdgeList):
+        if v is not None:
+            raise ParameterError("u holds both ends of its edges: pass no v with it")
+        if isinstance(u, EdgeList):
+            src, dst = starts.pairs(graph, u.src, u.dst)
+            return ArcList(src, dst, None, None, 0, len(src))
+        if u.device != graph.device:
+            raise DeviceError(f"the edge set is on {u.device}, the graph on {graph.device}")
+        if u.num_vertices > graph.num_vertices:
+            raise VertexRangeError(
+                f"the edge set is one of {u.num_vertices} vertices, the graph has {graph.num_vertices}"
+            )
+        return u.arcs()
+    if u is None or v is None:
+        raise ParameterError("pass both u and v, or neither of them")
+    left, right = starts.pairs(graph, u, v)
+    return ArcList(left, right, None, None, 0, len(left))
+
+
+def _check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: str) -> None:
+    """Raise unless ``oriented`` fits the rest of the call."""
+    if oriented is None:
+        return
+    checks.name("oriented", oriented, ORIENTATIONS)
+    if u is not None:
+        if oriented == "degree" or not isinstance(u, EdgeSet | EdgeList):
+            raise RequirementError("with pairs, oriented may be 'id', for an EdgeSet or EdgeList as u: pass None")
+        return
+    if not same:
+        raise RequirementError("oriented counts the triangles of one graph: pass no right with it")
+    if graph.directed:
+        raise RequirementError("oriented needs an undirected graph: build it with Graph(..., directed=False)")
+    if method == "hash":
+        raise RequirementError("triangles are counted with marks: use method 'auto' or 'bitmap' with oriented")
+
+
+def _check_method(method: str, views: tuple[StoreView, StoreView]) -> None:
+    left, right = views
+    if left.header == right.header and left.constants != right.constants:
+        raise RequirementError("left and right are graphs of one backend with different options: give them the same")
+    if method == "hash" and any(view.find == "linear" for view in views):
+        raise RequirementError("method 'hash': this backend finds edges by a linear search; use 'auto' or 'bitmap'")
+
+
+def _target(
+    graph: Graph, call: Call, out: Array | None, pairs: ArcList | None, oriented: str | None
+) -> tuple[Call, Array | None]:
+    """Return the call with the type of its values, and the array to fill; None if there are none."""
+    if call.function.result is None:
+        if out is not None:
+            raise ParameterError("the function returns nothing: pass no out, or return a number")
+        return call._replace(dtype=np.dtype(np.int64)), None
+    length = 1 if pairs is None else pairs.size
+    if pairs is None and oriented is not None and out is not None and getattr(out, "size", 1) != 1:
+        length = graph.num_vertices
+    call = call._replace(dtype=binding.value_dtype(call, out, None))
+    if out is not None and getattr(out, "size", length) != length:
+        wanted = f"{length} pairs" if pairs is not None else "one total"
+        raise ShapeError(f"out has {out.size} entries, but there are {wanted}")
+    return call, checks.result_array(graph, call, out, length)
