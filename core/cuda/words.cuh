@@ -55,6 +55,10 @@ template <int PAYLOAD> __device__ __forceinline__ bool same_keys(Word128 a, Word
     return false;
 }
 
+template <int PAYLOAD, class W> __device__ __forceinline__ bool keys_less(W a, W b) {
+    return less(a, b) && !same_keys<PAYLOAD>(a, b);
+}
+
 // The bits of a number, in the order of the numbers, and the number again. -0 becomes 0, NaN is the largest.
 __device__ __forceinline__ unsigned long long encode(unsigned int x) { return x; }
 __device__ __forceinline__ unsigned long long encode(unsigned long long x) { return x; }
@@ -96,9 +100,9 @@ template <class T> __device__ __forceinline__ T decode(unsigned long long raw) {
 // -- memory ----------------------------------------------------------------------------------------------------------
 
 // Instructions on 128 bits: loads and stores from PTX 8.3 on, compare-and-swap also needs sm_90. Before that a load or store
-// of two aligned halves is one transaction on all devices, though PTX does not promise it.
+// of two aligned halves is one transaction on all devices, though PTX does not promise it. WITHOUT_CAS_128 is for tests.
 #define HAS_PTX_83 (__CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1203)
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && HAS_PTX_83
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && HAS_PTX_83 && !defined(WITHOUT_CAS_128)
 #define HAS_CAS_128 1
 #else
 #define HAS_CAS_128 0

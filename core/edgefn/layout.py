@@ -92,7 +92,15 @@ class Layout:
 
     @cached_property
     def cuda_source(self) -> str:
-        """C++: the type ``word_t``, ``PAYLOAD_BITS``, ``identity_word()``; ``words.cuh`` has the functions of words."""
+        """C++: the type ``word_t``, ``PAYLOAD_BITS``, ``identity_word()``, and ``word_FIELD(word)`` for every field.
+
+        ``words.cuh`` has the functions of words.
+        """
+        fields = [
+            f"__device__ __forceinline__ {c_type(field.dtype)} word_{field.name}(word_t word) "
+            f"{{ return {cuda_decoded(field, 'word')}; }}"
+            for field in self.fields
+        ]
         low, high = self.identity & _LOW, self.identity >> HALF
         word = f"{low:#x}ull" if self.bits == HALF else f"word_t{{{low:#x}ull, {high:#x}ull}}"
         return "\n".join(
@@ -101,6 +109,7 @@ class Layout:
                 f"typedef words::Word{self.bits} word_t;",
                 f"constexpr int PAYLOAD_BITS = {self.payload_bits};",
                 f"__device__ __forceinline__ word_t identity_word() {{ return {word}; }}",
+                *fields,
             ]
         )
 

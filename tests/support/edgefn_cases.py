@@ -16,9 +16,11 @@ import pytest
 
 import suricate.cuda.program
 from suricate.cuda.program import Program
+from suricate.cuda.structs import view_prelude
 from suricate.devices import resolve_device
 from suricate.edgefn import Argument, TypedFunction, argument_of, compile_function
 from suricate.testing.nvrtc import compile_program, no_nvrtc
+from suricate.types import StoreView
 
 GXX = shutil.which("g++")
 needs_gxx = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
@@ -59,8 +61,9 @@ def in_python(typed: TypedFunction):
     return names["translated"]
 
 
-def in_numba(typed: TypedFunction):
-    return numba.njit(in_python(typed))
+def in_numba(typed: TypedFunction, made=None):
+    """Compile the Numba source (``made`` of it by ``in_python``, if more names were added to its globals)."""
+    return numba.njit(made or in_python(typed))
 
 
 SHIM = """
@@ -193,24 +196,32 @@ def on_gpu(typed, u, v, w, args):
     return out.get()
 
 
-def compile_role(typed: TypedFunction, arch: str = "compute_80") -> None:
+def _in_front(typed: TypedFunction, view: StoreView | None) -> tuple[str, tuple[Path, ...]]:
+    """Return the prelude of a program with ``typed``, and where its headers are."""
+    source = typed.cuda_source("translated")
+    return (source, ()) if view is None else (f"{view_prelude(view)}\n{source}", (view.header.parent,))
+
+
+def compile_role(typed: TypedFunction, arch: str = "compute_80", view: StoreView | None = None) -> None:
     """Compile the CUDA source in a kernel with the macros of ``typed``, without a GPU."""
     leading = [
         f"{one.kernel_type} {name}" for one, name in zip(typed.signature.parameters, typed.leading, strict=False)
     ]
     macros = {**typed.macros, "LEADING": ", ".join(leading), "GIVEN": ", ".join(typed.leading)}
     source = Path(__file__).with_name("edgefn_role.cu")
-    compile_program(Program(source, typed.cuda_source("translated"), tuple(macros.items())), arch)
+    prelude, include = _in_front(typed, view)
+    compile_program(Program(source, prelude, tuple(macros.items()), include), arch)
 
 
 needs_nvrtc = pytest.mark.skipif(bool(no_nvrtc()), reason=str(no_nvrtc()))
 
 
-def run_effects(typed: TypedFunction, u, v, args) -> None:
+def run_effects(typed: TypedFunction, u, v, args, view: StoreView | None = None) -> None:
     """Run ``typed`` for its effects on every edge, on a GPU."""
     xp = resolve_device("cuda").xp
     source = Path(__file__).with_name("edgefn_effect.cu")
-    program = Program(source, typed.cuda_source("translated"), tuple(typed.macros.items()))
+    prelude, include = _in_front(typed, view)
+    program = Program(source, prelude, tuple(typed.macros.items()), include)
     passed = [argument.packed(value) for argument, value in zip(typed.arguments, args, strict=True)]
     program.kernel("probe")((8,), (128,), (xp.asarray(u), xp.asarray(v), np.int64(len(u)), *passed))
 

@@ -3,9 +3,13 @@
 extern "C" __global__ void offer(word_t* data, const uint32_t* at, const word_t* word, uint32_t* keys, long long n) {
     for (long long i = thread_id(); i < n; i += thread_count()) {
         const word_t old = words::atomic_min_word(data + at[i], word[i]);
-        if (words::less(word[i], old) && !words::same_keys<PAYLOAD_BITS>(word[i], old)) atomicAdd(keys, 1u);
+        if (words::keys_less<PAYLOAD_BITS>(word[i], old)) atomicAdd(keys, 1u);
     }
 }
 extern "C" __global__ void clear(word_t* data, long long n) {
     for (long long i = thread_id(); i < n; i += thread_count()) words::store(data + i, identity_word());
+}
+// out[i] = the field p of data[i].
+extern "C" __global__ void payload(const word_t* data, double* out, long long n) {
+    for (long long i = thread_id(); i < n; i += thread_count()) out[i] = double(word_p(words::load(data + i)));
 }

@@ -219,9 +219,9 @@ def test_functions_of_generated_modules(keys, payload):
     assert names["same_keys"](same[0], names["identity_word"])
 
 
-def probe(layout) -> Program:
+def probe(layout, defines=()) -> Program:
     source = Path(edgefn_cases.__file__).with_name("words_probe.cu")
-    return Program(source, layout.cuda_source)
+    return Program(source, layout.cuda_source, defines)
 
 
 @needs_nvrtc
@@ -232,13 +232,14 @@ def test_the_minimum_compiles(keys, payload, arch):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("defines", [(), (("WITHOUT_CAS_128", 1),)], ids=["cas", "lock"])
 @pytest.mark.parametrize(("keys", "payload"), LAYOUTS)
-def test_the_smallest_word_wins_on_cuda(keys, payload):
+def test_the_smallest_word_wins_on_cuda(keys, payload, defines):
     at, offered, smallest = offers(keys, payload)
     data = su.words(7, keys, payload, device="cuda")
     xp = data.device.xp
     data.fill(d=0)
-    program, changed = probe(data.layout), xp.zeros(1, np.uint32)
+    program, changed = probe(data.layout, defines), xp.zeros(1, np.uint32)
     program.kernel("clear")((1,), (32,), (data.data, np.int64(7)))
     assert as_integers(data) == [data.layout.identity] * 7
     for _ in range(3):
@@ -247,3 +248,6 @@ def test_the_smallest_word_wins_on_cuda(keys, payload):
         )
         assert as_integers(data) == smallest
     assert 7 <= int(changed[0]) <= len(at)
+    payloads = xp.empty(7)
+    program.kernel("payload")((1,), (32,), (data.data, payloads, np.int64(7)))
+    assert payloads.get().tolist() == data.p.get().astype(np.float64).tolist()
