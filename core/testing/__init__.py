@@ -10,17 +10,19 @@ pytest collects what the class inherits; the ``dev`` extra brings pytest and hyp
 table of edges in NumPy arrays (``table``, ``model``): random operations, large batches and ids (``scale``), the memory
 limit (``memory``), failing allocations (``failures``), deltas (``graphs``), CUDA sources (``nvrtc``). An algorithm is
 compared, after random and scripted changes (``changes``), with an oracle that its author writes by another method.
+:func:`measure` says what a call costs: waits, launches, bytes, vertices (``costs``; ``syncs`` proves that none waits).
 """
 
 from __future__ import annotations
 
 from suricate.testing.algorithms import VARIANTS, AlgorithmConformance, Variant
+from suricate.testing.costs import Costs, measure
 from suricate.testing.draws import device_params, draw_ids, draw_weights, run_examples
 from suricate.testing.model import ModelledStore
 from suricate.testing.stores import STEPS, StoreConformance
 from suricate.testing.walks import walk_updated, walk_view
 
 __all__ = [
-    "STEPS", "VARIANTS", "AlgorithmConformance", "ModelledStore", "StoreConformance", "Variant", "device_params",
-    "draw_ids", "draw_weights", "run_examples", "walk_updated", "walk_view",
+    "STEPS", "VARIANTS", "AlgorithmConformance", "Costs", "ModelledStore", "StoreConformance", "Variant",
+    "device_params", "draw_ids", "draw_weights", "measure", "run_examples", "walk_updated", "walk_view",
 ]  # fmt: skip

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.bench.machine.syncs import captured, count_syncs
 from suricate.primitives.counters import Counters
+from suricate.testing.syncs import captured, count_syncs
 
 pytestmark = pytest.mark.gpu
 

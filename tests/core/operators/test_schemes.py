@@ -12,9 +12,9 @@ from packed_cursor import packed_view
 from tutorial_backend import TutorialStore
 
 import suricate as su
-from suricate.bench.machine.syncs import count_syncs
 from suricate.devices import CPU
 from suricate.operators import schemes as choices
+from suricate.testing.syncs import count_syncs
 
 N, GROWTH = 300, 60
 HUB = 7

@@ -2,8 +2,8 @@
 
 import pytest
 
-from suricate.bench.machine.syncs import captured, count_syncs
 from suricate.devices import resolve_device
+from suricate.testing.syncs import captured, count_syncs
 
 pytestmark = pytest.mark.gpu
 

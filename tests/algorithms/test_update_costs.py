@@ -1,0 +1,115 @@
+"""An update follows the change: few waits and launches, little memory, and as many vertices on a larger graph."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.errors import UnknownNameError
+from suricate.testing.costs import Costs, measure
+from suricate.testing.syncs import captured_kernels
+
+BATCH = 1000
+SCALES = {"cuda": (18, 20), "cpu": (12, 14)}
+CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {  # name -> algorithm, parameters, graph
+    "bfs": ("bfs", {}, {"in_edges": True}),
+    "sssp": ("sssp", {}, {"in_edges": True, "weight_dtype": "float32"}),
+    "wcc": ("wcc", {}, {"directed": False}),
+    "triangles": ("triangles", {}, {"directed": False}),
+    "kcore": ("kcore", {}, {"directed": False}),
+    "df": ("pagerank", {"method": "df"}, {"in_edges": True}),
+    "dfp": ("pagerank", {"method": "df-p"}, {"in_edges": True}),
+}
+OPERATIONS = ("insert", "delete", "apply")
+
+
+def params_of(case: str) -> dict[str, Any]:
+    """Return the parameters of a case; skip it if its algorithm is not installed, or lacks one of them."""
+    name, params, _ = CASES[case]
+    try:
+        algorithm = su.plugins.algorithm(name)
+    except UnknownNameError:
+        pytest.skip(f"algorithm {name} is not installed")
+    unknown = params.keys() - inspect.signature(algorithm).parameters.keys()
+    if unknown:
+        pytest.skip(f"{name} has no parameter {', '.join(unknown)}")
+    if algorithm.update_kind == "recompute":
+        pytest.skip(f"{name} recomputes")
+    return params
+
+
+class TrackedGraph:
+    """A tracked R-MAT graph, and batches of random edges for it."""
+
+    def __init__(self, case: str, scale: int, device: str, checks: str) -> None:
+        name, _, options = CASES[case]
+        edges = su.generators.rmat(scale, 8, seed=1)
+        rng = np.random.default_rng(2)
+        self.graph = su.Graph(1 << scale, device=device, checks=checks, **options)
+        self.weighted = self.graph.weight_dtype is not None
+        weight = rng.integers(1, 64, len(edges.src)).astype(np.float32)
+        self.graph.insert_edges(*self.on_device(edges.src, edges.dst, weight))
+        self.tracker = self.graph.track(name, **params_of(case))
+        self.batches = [self.on_device(*rng.integers(0, 1 << scale, (2, BATCH)), weight[:BATCH]) for _ in range(8)]
+        for batch in self.batches[:4]:
+            for operation in OPERATIONS:
+                self.change(operation, batch)
+        self.graph.synchronize()
+
+    def on_device(self, *arrays: Any) -> tuple[Any, ...]:
+        return tuple(map(self.graph.device.xp.asarray, arrays[: 3 if self.weighted else 2]))
+
+    def change(self, operation: str, batch: tuple[Any, ...]) -> None:
+        """Insert a batch, delete it, or delete it and insert another one."""
+        if operation == "insert":
+            self.graph.insert_edges(*batch)
+        elif operation == "delete":
+            self.graph.delete_edges(*batch[:2])
+        else:
+            self.graph.apply(su.Batch(insert=self.batches[-1], delete=batch[:2]))
+
+    def costs(self, operation: str, number: int) -> Costs:
+        """Return what a change costs."""
+        return measure(partial(self.change, operation, self.batches[number]), self.graph.device)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("checks", ["eager", "deferred"])
+@pytest.mark.gpu
+def test_an_update_waits_once_at_most_in_twelve_launches_and_64_bytes_per_edge(case: str, checks: str) -> None:
+    params_of(case)
+    tracked = TrackedGraph(case, 18, "cuda", checks)
+    for operation in OPERATIONS:
+        costs = tracked.costs(operation, 4)
+        tracked.graph.synchronize()
+        edges = BATCH * (2 if operation == "apply" else 1)
+        assert costs.waits.total() <= (checks == "eager"), (operation, costs.waits)
+        assert costs.launches <= 12, (operation, costs.kernels)
+        assert costs.allocated <= 64 * edges, (operation, costs)
+    assert not tracked.tracker.stale
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.gpu
+def test_a_deferred_update_can_be_recorded_in_twelve_launches(case: str) -> None:
+    """While a stream is recorded the CUDA runtime refuses whatever waits; CuPy's own kernels are counted too."""
+    params_of(case)
+    tracked = TrackedGraph(case, 18, "cuda", "deferred")
+    for operation in OPERATIONS[:2]:
+        change = partial(tracked.change, operation, tracked.batches[5])
+        count = captured_kernels(change, tracked.graph.device)
+        assert count <= 12, operation
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_graph_four_times_as_large_has_at_most_twice_as_many_vertices_visited(case: str, device: su.Device) -> None:
+    params_of(case)
+    graphs = [TrackedGraph(case, scale, str(device), "eager") for scale in SCALES[device.kind]]
+    for operation in OPERATIONS:
+        small, large = (sum(each.costs(operation, k).visited for k in (4, 5, 6)) for each in graphs)
+        assert large <= 2 * small + BATCH, (operation, small, large)
