@@ -21,7 +21,7 @@ from suricate import fallbacks
 from suricate.cuda import ingest
 from suricate.cuda.program import Program
 from suricate.operators.cuda import intersect
-from suricate.operators.cuda import programs as operators
+from suricate.operators.cuda import samples as operators
 from suricate.structures import component_forest, connect, edge_set_cuda, union_find
 from suricate.testing.nvrtc import compile_program, cursor_program, own_programs
 from suricate.types import StoreView

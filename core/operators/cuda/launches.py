@@ -9,7 +9,8 @@ import numpy as np
 
 from suricate.devices import Array, Device
 from suricate.operators import schemes
-from suricate.operators.cuda.programs import BLOCK, WARPS
+from suricate.operators.call import Start, stamps_of
+from suricate.operators.cuda.programs import BLOCK, HEAVY_BYTES, MERGE, WARPS
 from suricate.structures.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -67,15 +68,60 @@ def frontier_arguments(frontier: Frontier) -> tuple[Any, Any, np.uint32]:
 def heavy_arrays(graph: Graph) -> tuple[Array, Array]:
     """Return the arrays of a list of heavy vertices that has a place for every vertex."""
     workspace, size = graph.workspace, graph.num_vertices
+    workspace.state(WideArray).holds = None
     return workspace.array("operators.heavy", size, np.uint32), workspace.array("operators.heavy_base", size, np.int64)
 
 
-def short_heavy_list(graph: Graph) -> tuple[Array, Array, Array, np.uint32]:
-    """Return an empty list of at most ``MAX_SPLIT`` heavy vertices, as kernels take it."""
+def heavy_list(graph: Graph) -> tuple[Array, Array, np.uint32]:
+    """Return an empty list of at most ``MAX_SPLIT`` heavy vertices of a pull, as kernels take it."""
     workspace, (_, total), most = graph.workspace, graph.workspace.state(Counters).take(), schemes.MAX_SPLIT
-    entry = workspace.array("operators.split", most, np.uint32)
-    base = workspace.array("operators.split_base", most, np.int64)
-    return entry, base, total, np.uint32(most)
+    return workspace.array("operators.split", most * HEAVY_BYTES, np.uint8), total, np.uint32(most)
+
+
+class WideArray:
+    """What the scratch array of eight bytes per vertex is known to hold: see :func:`wide_array`."""
+
+    def __init__(self, device: Device) -> None:
+        self.holds: Any = None
+
+
+def wide_array(graph: Graph, content: Any, dtype: np.dtype, value: Any) -> Array:
+    """Return ``dtype[num_vertices]`` filled with ``value``, in the memory that pushes use for heavy vertices.
+
+    The caller promises to leave it so; then it is not filled again for the same ``content``.
+    """
+    size = graph.num_vertices
+    memory = graph.workspace.array("operators.heavy_base", size, np.int64)
+    array = memory.view(dtype)[:size]
+    known, state = graph.workspace.state(WideArray), (content, memory.data.ptr, size)
+    if known.holds != state:
+        array.fill(value)
+        known.holds = state
+    return array
+
+
+def merged(graph: Graph, start: Start) -> Frontier:
+    """Return the vertices of ``start`` without repeats, both ends of its arcs included."""
+    if start.single is not None:
+        return start.single
+    capacity = min(start.at_most + sum(arcs.size for arcs in start.arcs), graph.num_vertices)
+    queue, stamps = graph.device.xp.empty(capacity, np.uint32), stamps_of(graph)
+    (count, _), step = graph.workspace.state(Counters).take(), np.uint32(stamps.steps(1))
+    target = (stamps.array, step, queue, count)
+    for frontier in start.frontiers:
+        _merge(graph, frontier_arguments(frontier), (NULL, np.uint32(0)), frontier.at_most, target)
+    for arcs in start.arcs:
+        chosen = (NULL, np.uint32(0)) if arcs.status is None else (arcs.status, np.uint32(arcs.wanted))
+        for ids in (arcs.src, arcs.dst):
+            _merge(graph, (ids, NULL, np.uint32(arcs.size)), chosen, arcs.size, target)
+    return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
+
+
+def _merge(graph: Graph, ids: tuple[Any, ...], chosen: tuple[Any, ...], size: int, target: tuple[Any, ...]) -> None:
+    if size:
+        grid = (min(blocks(size, BLOCK), full_grid(graph.device)),)
+        arguments = (np.uint32(graph.num_vertices), *ids, *chosen, *target)
+        MERGE.kernel("merge_vertices")(grid, (BLOCK,), arguments)
 
 
 def nobody(graph: Graph) -> Frontier:

@@ -9,36 +9,67 @@ import numpy as np
 
 from suricate.devices import Array, Device
 from suricate.operators.call import Call, Start, Until
-from suricate.operators.cuda.launches import Counters, blocks, frontier_arguments, full_grid, nobody, not_yet
-from suricate.operators.cuda.programs import BLOCK, program_of
+from suricate.operators.cuda.launches import NULL, Counters, blocks, frontier_arguments, full_grid, merged
+from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, walk_of
 from suricate.structures.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
+EVERYWHERE = 1 << 30  #: more blocks than any device holds
+
 
 def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     """Return the vertices of ``start`` for which the function is true."""
-    not_yet(len(start.frontiers) != 1, "a union of frontiers")
-    not_yet(call.function.leading[0] == "i", "the parameter i")
-    frontier = start.frontiers[0]
-    if not frontier.distinct:
-        frontier = Frontier.from_vertices(graph, frontier.vertices)
+    takes_position = call.function.leading[0] == "i"
+    frontier = start.frontiers[0] if takes_position else merged(graph, start)
     size = frontier.at_most
-    if not size:
-        return nobody(graph)
     kept = graph.device.xp.empty(size, np.uint32)
     count, _ = graph.workspace.state(Counters).take()
-    grid = (min(blocks(size, BLOCK), full_grid(graph.device)),)
-    arguments = (np.uint32(graph.num_vertices), *frontier_arguments(frontier), kept, count, *call.values)
-    program = program_of("filter.cu", None, call, np.dtype(np.int32))
-    program.kernel("select_vertices")(grid, (BLOCK,), arguments)
-    return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices)
+    if size:
+        grid = (min(blocks(size, BLOCK), full_grid(graph.device)),)
+        program = program_of("vertex_map.cu", None, call, HAS_POSITION=int(takes_position))
+        arguments = (np.uint32(graph.num_vertices), *frontier_arguments(frontier), kept, count, *launch_values(call))
+        program.kernel("map_vertices")(grid, (BLOCK,), arguments)
+    return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=not takes_position)
 
 
 def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
-    """Call a function for its effects on every edge of ``start``."""
-    raise NotImplementedError("edge_map is not there yet on CUDA")
+    """Call a function for its effects on the arcs, and on every edge of the vertices, of ``start``."""
+    takes_position = call.function.leading[0] == "i"
+    walks = [walk_of(graph.view(one)) for one in (("out", "in") if over == "both" else (over,))]
+    macros: dict[str, Any] = {"OVER": f"OVER_{over.upper()}", "HAS_POSITION": int(takes_position)}
+    program, values = program_of("edge_map.cu", walks[0], call, **macros), launch_values(call)
+
+    def launch(kernel: str, grid: int, *arguments: Any) -> None:
+        grid = min(grid, full_grid(graph.device))
+        program.kernel(kernel)((grid,), (BLOCK,), (*arguments, *values))
+
+    for arcs in start.arcs:
+        if arcs.size:
+            weights, status = (NULL if part is None else part for part in (arcs.weight, arcs.status))
+            listed = (arcs.src, arcs.dst, weights, status, np.uint32(arcs.wanted), np.int64(arcs.size))
+            launch("map_arcs", blocks(arcs.size, BLOCK), walks[0].bound, *listed)
+    distinct = start.frontiers if takes_position or not start.frontiers else (merged(graph, Start(start.frontiers)),)
+    for frontier in distinct:
+        if frontier.at_most:
+            whole = frontier.is_all and frontier.capacity == graph.num_vertices
+            _map_edges(launch, walks, frontier, first, scan=whole and graph.view("out").can_scan)
+
+
+def _map_edges(
+    launch: Callable[..., None], walks: list[Walk], frontier: Frontier, first: tuple[int, int] | None, *, scan: bool
+) -> None:
+    """Launch the edges of the vertices of a frontier, or those at some places."""
+    bound, (ids, number, size) = walks[0].bound, frontier_arguments(frontier)
+    listed = (*(walk.packed for walk in walks), bound, ids, number, np.int64(size))
+    if first is not None:
+        launch("map_places", blocks(frontier.at_most, BLOCK), *listed, np.int64(first[0]), np.int64(first[1]))
+    elif not scan:
+        launch("map_edges", frontier.at_most, *listed)
+    else:
+        for other, walk in enumerate(walks):
+            launch("map_segments", EVERYWHERE, walk.packed, bound, np.int32(other))
 
 
 def iterate(

@@ -10,6 +10,7 @@
 // A tile is a group of LANES threads, a power of two up to 32, aligned in its warp; blocks are 1-D.
 #pragma once
 #include "accumulator.cuh"
+#include "lists.cuh"
 
 constexpr uint32_t ALL_LANES = 0xFFFFFFFFu;
 constexpr int FOLD = REDUCE == MIN ? FOLD_MIN : REDUCE == MAX ? FOLD_MAX : REDUCE == OR ? FOLD_OR : FOLD_SUM;
@@ -35,8 +36,6 @@ template <int LANES, class T> __device__ __forceinline__ T tile_reduce(T value) 
     }
     return value;
 }
-
-__device__ __forceinline__ uint32_t lanes_below() { return (1u << (threadIdx.x & 31)) - 1u; }
 
 // -- cursors ---------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """The CUDA programs of the operators: a kernel template, a backend's cursor and an edge function.
 
-Assembling a program needs no CuPy and no GPU (see :func:`programs`).
+Assembling a program needs no CuPy and no GPU: see ``samples``, which lists some of each.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ import threading
 import weakref
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct, enum, view_prelude, view_struct
-from suricate.edgefn import argument_of, compile_function
 from suricate.operators.call import REDUCTIONS, Call
 from suricate.types import StoreView
+
+if TYPE_CHECKING:
+    from suricate.edgefn import TypedFunction
 
 HERE = Path(__file__).parent
 
@@ -28,15 +30,24 @@ PROPAGATE_BLOCK = 512  #: one block per multiprocessor: a barrier gets dearer wi
 STATE_WORDS = 16  #: of 32 bits: the memory of a propagation's struct ``State``
 PROGRESS = Struct("Progress", {"arrived": "uint32_t", "level": "uint32_t"})  #: what ``State`` begins with
 
+COOPERATIVE = ("propagate.cu",)  #: templates of which all blocks must be resident
+
+#: of each entry in a list of heavy vertices of a pull
+HEAVY_BYTES = 40
+
 #: what the kernels and the launches agree on, in C++
 COMMON = "\n".join(
     [
         enum("", {name.upper(): number for number, name in enumerate(REDUCTIONS)}),
         enum("", {"BLOCK": BLOCK, "PROPAGATE_BLOCK": PROPAGATE_BLOCK, "PAIR_TILE": PAIR_TILE}),
-        enum("", {"STATE_WORDS": STATE_WORDS}),
+        enum("", {"STATE_WORDS": STATE_WORDS, "HEAVY_BYTES": HEAVY_BYTES}),
         PROGRESS.declaration,
+        "#define OVER_OUT 0\n#define OVER_IN 1\n#define OVER_BOTH 2",
     ]
 )
+
+#: puts the vertices that an operator starts from into one list without repeats
+MERGE = Program(HERE / "merge.cu", enum("", {"BLOCK": BLOCK}))
 
 
 class Walk:
@@ -76,9 +87,20 @@ def call_text(call: Call) -> str:
 
     The prelude of the view, if there is one, comes before it. What the macros are for: ``operators.cuh``.
     """
-    macros = {"REDUCE": call.reduce.upper(), **call.function.macros}
+    macros = {
+        "REDUCE": call.reduce.upper(),
+        "HAS_THEN": int(call.then is not None),
+        "HAS_COMMIT": int(call.commit is not None),
+        **call.function.macros,
+    }
     defines = [f"#define {name} {value}" for name, value in macros.items()]
-    return "\n".join([*defines, call.function.cuda_source("edge_fn")])
+    return "\n".join([*defines, *(function.cuda_source(name) for name, function in _functions(call).items())])
+
+
+def _functions(call: Call) -> dict[str, TypedFunction]:
+    """Return the functions of a call by their names in C++."""
+    named = {"edge_fn": call.function, "then_fn": call.then, "commit_fn": call.commit}
+    return {name: function for name, function in named.items() if function is not None}
 
 
 def launch_values(call: Call) -> tuple[Any, ...]:
@@ -90,68 +112,30 @@ _programs: dict[tuple, Program] = {}
 _lock = threading.Lock()  # of adding to _programs: one program is compiled once, whichever threads ask
 
 
-def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype, over: str = "out") -> Program:
-    """Return :func:`_program`, made once."""
-    key = (template, walk and walk.prelude, call.function.key, call.reduce, dtype, over)
+def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype | None = None, **macros: Any) -> Program:
+    """Return the program of a template over the cursor of ``walk`` (None: it walks nothing), made once.
+
+    Args:
+        template: name of a ``.cu`` file of this folder.
+        walk: whose cursor.
+        call: its functions and reduction.
+        dtype: the type ``out_t`` of what is reduced; None if there is none.
+        macros: further macros.
+    """
+    functions = tuple(function.key for function in _functions(call).values())
+    key = (template, walk and walk.prelude, functions, call.commit is None, call.reduce, dtype, *macros.items())
     program = _programs.get(key)
     if program is None:
         with _lock:
-            program = _programs.get(key) or _programs.setdefault(key, _program(template, walk, call, dtype, over))
+            program = _programs.get(key) or _programs.setdefault(key, _program(template, walk, call, dtype, macros))
     return program
 
 
-def _program(template: str, walk: Walk | None, call: Call, dtype: np.dtype, over: str = "out") -> Program:
-    """Return a template over the cursor of ``walk`` (None: it walks nothing), with an edge function and a reduction."""
-    lines = [COMMON, f"#define OVER_IN {int(over == 'in')}", f"typedef {c_type(dtype)} out_t;"]
+def _program(template: str, walk: Walk | None, call: Call, dtype: np.dtype | None, macros: dict[str, Any]) -> Program:
+    lines = [COMMON, *(f"#define {name} {value}" for name, value in macros.items())]
+    lines.append(f"typedef {c_type(np.dtype(np.int32) if dtype is None else dtype)} out_t;")
     if walk is not None:
         lines.append(walk.prelude)
     lines.append(call_text(call))
     include = (HERE,) if walk is None else (HERE, walk.header.parent)
-    return Program(HERE / template, "\n".join(lines), include=include, cooperative=template == "propagate.cu")
-
-
-def programs(view: StoreView) -> list[Program]:
-    """Return one program or more of every template over ``view``, to be compiled without a GPU."""
-    walk = Walk(view)
-    f32, f64, i32, u32, i64, u64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))
-
-    def sample(
-        template: str,
-        fn: Any,
-        reduce: str,
-        dtype: np.dtype,
-        over: str = "out",
-        leading: tuple[str, ...] = ("u", "v", "w"),
-    ) -> Program:
-        arguments = (argument_of(np.empty(0, dtype)), argument_of(1))
-        function = compile_function(fn, arguments, weight_dtype=view.weight_dtype, leading=leading)
-        return _program(template, walk if template != "filter.cu" else None, Call(function, (), reduce), dtype, over)
-
-    def scaled(u, v, w, x, factor):
-        return w * x[v] * factor
-
-    def plus(u, v, w, x, step):
-        return x[u] + step
-
-    def above(v, x, limit):
-        return x[v] > limit
-
-    floats = [
-        sample("neighbor_reduce.cu", scaled, "sum", f64),
-        sample("neighbor_reduce.cu", scaled, "max", f64, over="in"),
-    ]
-    if view.weight_dtype != f64:
-        floats.append(sample("neighbor_reduce.cu", scaled, "sum", f32 if view.weight_dtype in (None, f32) else f64))
-    return [
-        *floats,
-        *(
-            sample("neighbor_reduce.cu", plus, reduce, dtype)
-            for reduce, dtype in (("min", i32), ("sum", i64), ("max", u64))
-        ),
-        *(sample("advance.cu", plus, "min", dtype) for dtype in (f32, f64, i32, u32, i64, u64)),
-        *(sample("advance.cu", plus, reduce, dtype) for reduce, dtype in (("max", f32), ("max", f64), ("sum", f64))),
-        *(sample("advance.cu", plus, reduce, dtype) for reduce, dtype in (("sum", i64), ("or", i64), ("or", u32))),
-        *(sample("propagate.cu", plus, "min", dtype) for dtype in (i32, i64, f32)),
-        sample("propagate.cu", plus, "max", u64),
-        sample("filter.cu", above, "sum", i64, leading=("v",)),
-    ]
+    return Program(HERE / template, "\n".join(lines), include=include, cooperative=template in COOPERATIVE)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from suricate.cuda.program import Program
 from suricate.devices import Array
 from suricate.operators import schemes
 from suricate.operators.call import Call, Start, Until, identity_of
-from suricate.operators.cuda.launches import NULL, blocks, fair_share, full_grid, not_yet, short_heavy_list
-from suricate.operators.cuda.programs import BLOCK, program_of, walk_of
+from suricate.operators.cuda.launches import (
+    NULL,
+    Counters,
+    blocks,
+    fair_share,
+    frontier_arguments,
+    full_grid,
+    heavy_list,
+    merged,
+    not_yet,
+    wide_array,
+)
+from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, walk_of
 from suricate.operators.results import Layers, Propagated
 from suricate.structures.frontier import Frontier
 from suricate.types import EMPTY, StoreView
@@ -22,47 +34,141 @@ if TYPE_CHECKING:
 def neighbor_reduce(
     graph: Graph, call: Call, vertices: Array | Start | Layers | None, out: Any, over: str, scheme: str
 ) -> Frontier | None:
-    """Fill ``out`` (see ``suricate.operators.neighbor_reduce``)."""
-    not_yet(call.then is not None, "then")
-    not_yet(over == "both", "over='both'")
+    """Fill ``out``, or run the epilogue ``call.then`` (see ``suricate.operators.neighbor_reduce``)."""
     not_yet(call.reduce not in ("sum", "min", "max", "or"), f"reduce={call.reduce!r}")
-    if isinstance(vertices, Start | Layers):
-        raise NotImplementedError("layers are not there yet on CUDA")
-    _reduce(graph, call, vertices, out, over, scheme)
+    not_yet(isinstance(vertices, Layers), "layers")
+    pull = _Pull.of(graph, call, out, over)
+    if isinstance(vertices, Start) or call.then is not None:
+        assert vertices is None or isinstance(vertices, Start)
+        return _reduce_then(pull, vertices, scheme)
+    _reduce(pull, vertices, over, scheme)
     return None
 
 
-def _reduce(graph: Graph, call: Call, vertices: Array | None, out: Array, over: str, scheme: str) -> None:
-    """Launch a pull without further phases."""
-    view = graph.view(over)
+class _Pull(NamedTuple):
+    """One call: what all of its launches share."""
+
+    graph: Graph
+    program: Program
+    walks: tuple[Walk, ...]  #: of the views that are walked: one, or two over ``"both"``
+    view: StoreView  #: the first of them
+    reduce: str
+    dtype: np.dtype
+    out: Any  #: the array to fill, or None
+    values: tuple[Any, ...]  #: the arguments of the functions
+
+    @classmethod
+    def of(cls, graph: Graph, call: Call, out: Any, over: str, view: StoreView | None = None) -> _Pull:
+        """Return the pull of ``call`` over the edges ``over`` of ``graph``, or over ``view``."""
+        views = [graph.view(one) for one in (("in", "out") if over == "both" else (over,))] if view is None else [view]
+        walks = tuple(map(walk_of, views))
+        assert call.dtype is not None
+        program = program_of("neighbor_reduce.cu", walks[0], call, call.dtype, OVER=f"OVER_{over.upper()}")
+        return cls(graph, program, walks, views[0], call.reduce, call.dtype, out, launch_values(call))
+
+    @property
+    def packed(self) -> tuple[Any, ...]:
+        """The views, as kernels take them."""
+        return tuple(walk.packed for walk in self.walks)
+
+    def launch(self, kernel: str, grid: int, *arguments: Any, views: tuple[Any, ...] | None = None) -> None:
+        """Launch a kernel of the program with the views, its own arguments and those of the functions."""
+        given = (*(self.packed if views is None else views), *arguments, *self.values)
+        self.program.kernel(kernel)((grid,), (BLOCK,), given)
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None:
+    """Launch a pull that fills ``out``, with an entry per vertex, or per id in ``vertices``."""
     if scheme == "updated":
-        scheme, view = _updated_view(graph, over, view)
-    scheme = schemes.of_pull(scheme, view, everything=vertices is None)
+        scheme, pull = _updated(pull, over)
+    scheme = schemes.of_pull(scheme, pull.view, everything=vertices is None)
+    out, walk = pull.out, pull.walks[0]
     if not len(out):
         return
-    walk = walk_of(view)
-    program = program_of("neighbor_reduce.cu", walk, call, out.dtype, over)
-    bound, ids = walk.bound, NULL if vertices is None else vertices
+    ids, size = NULL if vertices is None else vertices, np.int64(len(out))
     if scheme in ("auto", "vertex"):
-        splits = scheme == "auto" and walk.num_vertices > schemes.HEAVY_DEGREE  # no degree exceeds that number
-        heavy = short_heavy_list(graph) if splits else (NULL, NULL, NULL, np.uint32(0))
-        share, limit = fair_share(graph.device, len(out)), schemes.HEAVY_DEGREE if splits else EMPTY
-        sizes = (np.int64(len(out)), np.uint32(share), np.uint32(limit))
-        arguments = (walk.packed, bound, ids, *sizes, out, *heavy, *call.values)
-        program.kernel("reduce_vertices")((blocks(len(out), share),), (BLOCK,), arguments)
-        if splits:
-            arguments = (walk.packed, ids, out, *heavy, *call.values)
-            program.kernel("reduce_heavy_buckets")((full_grid(graph.device),), (BLOCK,), arguments)
+        share = fair_share(pull.graph.device, len(out))
+        _by_vertex(pull, (ids, NULL, size), share, blocks(len(out), share), (NULL, NULL), split=scheme == "auto")
         return
-    out.fill(identity_of(call.reduce, out.dtype))
-    grid = (full_grid(graph.device),)
+    out.fill(identity_of(pull.reduce, out.dtype))
     if scheme in schemes.WHOLE_GRAPH:
-        kernel = program.kernel("reduce_updated" if scheme == "updated" else "reduce_segments")
-        kernel(grid, (BLOCK,), (walk.packed, bound, out, *call.values))
+        _scan(pull, "reduce_updated" if scheme == "updated" else "reduce_segments", out)
         return
-    count, parts = np.int64(len(out)), graph.device.xp.empty(len(out), np.int64)
-    program.kernel("count_buckets")(grid, (BLOCK,), (walk.packed, bound, ids, count, parts))
-    program.kernel("reduce_buckets")(grid, (BLOCK,), (walk.packed, ids, count, parts.cumsum(), out, *call.values))
+    grid, parts = full_grid(pull.graph.device), pull.graph.device.xp.empty(len(out), np.int64)
+    pull.program.kernel("count_buckets")((grid,), (BLOCK,), (*pull.packed, walk.bound, ids, size, parts))
+    pull.launch("reduce_buckets", grid, ids, size, parts.cumsum(), out)
+
+
+def _by_vertex(
+    pull: _Pull, listed: tuple[Any, ...], share: int, grid: int, queue: tuple[Any, Any], *, split: bool
+) -> None:
+    """Launch the vertices of a list, and then the buckets of those that are split."""
+    bound, out = pull.walks[0].bound, NULL if pull.out is None else pull.out
+    splits = split and sum(walk.num_vertices for walk in pull.walks) > schemes.HEAVY_DEGREE  # no degree exceeds that
+    heavy = heavy_list(pull.graph) if splits else (NULL, NULL, np.uint32(0))
+    limit = np.uint32(schemes.HEAVY_DEGREE if splits else EMPTY)
+    pull.launch("reduce_vertices", grid, bound, *listed, np.uint32(share), limit, out, *queue, *heavy)
+    if splits:
+        pull.launch("reduce_heavy_vertices", full_grid(pull.graph.device), bound, out, *queue, *heavy)
+
+
+def _scan(pull: _Pull, kernel: str, sums: Array) -> None:
+    """Launch a pass over the storage of each view that adds to ``sums``."""
+    for other, walk in enumerate(pull.walks):
+        views = (walk.packed,)
+        pull.launch(kernel, full_grid(pull.graph.device), walk.bound, sums, np.int32(other), views=views)
+
+
+def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
+    """Return the scheme and the pull that meets exactly the edges inserted since the mark."""
+    source = schemes.updated_source(pull.graph, over, pull.view)
+    if source == schemes.ITERATOR:
+        return "updated", pull
+    if source == schemes.LISTED:
+        inserted = schemes.inserted_view(pull.graph, over)
+        return "auto", pull._replace(walks=(Walk(inserted),), view=inserted)
+    return "auto", pull
+
+
+# -- epilogues ---------------------------------------------------------------------------------------------------------
+
+
+def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
+    """Launch a pull with an epilogue; return the vertices for which it said true."""
+    graph, device = pull.graph, pull.graph.device
+    bound = pull.walks[0].num_vertices
+    frontier = Frontier.all(graph) if vertices is None else merged(graph, vertices)
+    queue = device.xp.empty(min(frontier.at_most, bound), np.uint32)
+    count, _ = graph.workspace.state(Counters).take()
+    found = Frontier(device, queue, count, num_vertices=graph.num_vertices)
+    if not frontier.at_most:
+        return found
+    if schemes.of_pull(scheme, pull.view, everything=vertices is None) == "scan":
+        _scan_then(pull, (queue, count))
+        return found
+    ids, number, size = frontier_arguments(frontier)
+    known = frontier.known_count
+    share = 0 if known is None else fair_share(device, known)
+    grid = min(blocks(frontier.at_most, BLOCK // 32), full_grid(device)) if known is None else blocks(known, share)
+    _by_vertex(pull, (ids, number, np.int64(size)), share, grid, (queue, count), split=scheme != "vertex")
+    return found
+
+
+def _scan_then(pull: _Pull, queue: tuple[Array, Array]) -> None:
+    """Launch a pass over the storage, and then the epilogue for all vertices."""
+    graph, bound = pull.graph, pull.walks[0].bound
+    if pull.out is not None:
+        sums = pull.out
+        sums.fill(identity_of(pull.reduce, pull.dtype))
+    else:
+        sums = wide_array(graph, (pull.dtype, pull.reduce), pull.dtype, identity_of(pull.reduce, pull.dtype))
+    _scan(pull, "reduce_segments", sums)
+    grid = min(blocks(int(bound), BLOCK), full_grid(graph.device))
+    out = NULL if pull.out is None else pull.out
+    pull.launch("complete_vertices", grid, bound, sums, out, *queue, views=())
 
 
 def converge(
@@ -70,11 +176,3 @@ def converge(
 ) -> Propagated:
     """Pull in rounds over an active set (see ``suricate.operators.converge``)."""
     raise NotImplementedError("converge is not there yet on CUDA")
-
-
-def _updated_view(graph: Graph, over: str, view: StoreView) -> tuple[str, StoreView]:
-    """Return the scheme and the view by which a pull meets exactly the edges inserted since the mark."""
-    source = schemes.updated_source(graph, over, view)
-    if source == schemes.ITERATOR:
-        return "updated", view
-    return "auto", schemes.inserted_view(graph, over) if source == schemes.LISTED else view

@@ -15,7 +15,7 @@ import suricate as su
 from suricate.devices import CPU
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash")
-TEMPLATES = {"advance.cu", "filter.cu", "neighbor_reduce.cu", "propagate.cu"}
+TEMPLATES = {"advance.cu", "edge_map.cu", "merge.cu", "neighbor_reduce.cu", "propagate.cu", "vertex_map.cu"}
 
 SCRIPT = """
 import numpy as np
@@ -106,13 +106,13 @@ def test_functions_that_differ_only_in_a_number_do_not_mix():
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("weight_dtype", [None, "float32"])
 def test_cuda_sources_can_be_assembled_anywhere(backend, weight_dtype):
-    from suricate.operators.cuda import programs as cuda
+    from suricate.operators.cuda import samples as cuda
 
     view = su.Graph(4, backend=backend, device=CPU, weight_dtype=weight_dtype).view()
     programs = cuda.programs(view)
     assert {program.source.name for program in programs} == TEMPLATES
     for program in programs:
-        assert "edge_fn" in program.text
+        assert "edge_fn" in program.text or program is cuda.MERGE
         assert program.cooperative == (program.source.name == "propagate.cu")
 
 
@@ -130,7 +130,7 @@ def test_sources_of_intersect_can_be_assembled_anywhere(backend):
 
 def test_assembling_needs_no_cupy():
     code = (
-        "import sys, suricate as su\nfrom suricate.operators.cuda import programs as cuda\n"
+        "import sys, suricate as su\nfrom suricate.operators.cuda import samples as cuda\n"
         "cuda.programs(su.Graph(4, backend='csr_baseline', device='cpu').view())\nassert 'cupy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,122 @@
+"""Some programs of every operator over a view, to be compiled on a machine without a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from suricate.cuda.program import Program
+from suricate.edgefn import EdgeFunction, argument_of, compile_function
+from suricate.operators.call import Call
+from suricate.operators.cuda.programs import MERGE, Walk, program_of
+from suricate.types import StoreView
+
+F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))
+
+# -- functions; they take an array and a number ------------------------------------------------------------------------
+
+
+def scaled(u, v, w, x, factor):
+    """Return a float that depends on the weight."""
+    return w * x[v] * factor
+
+
+def plus(u, v, w, x, step):
+    """Return a value of the type of the array."""
+    return x[u] + step
+
+
+def above(v, x, limit):
+    """Return whether a value is above a limit."""
+    return x[v] > limit
+
+
+def at(i, v, x, limit):
+    """Return what depends on a position."""
+    return x[v] > i + limit
+
+
+def grew(v, value, x, factor):
+    """Store the reduced value."""
+    x[v] = value
+    return value > factor
+
+
+def adds(i, u, v, w, x, factor):
+    """Add to the value of a neighbour."""
+    x[v] += factor + i
+
+
+ADDS = EdgeFunction(cuda="atomicAdd(x + v, double(factor + i));", numba=adds)
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------
+
+
+def call_of(
+    fn: Callable[..., Any] | EdgeFunction,
+    dtype: np.dtype,
+    leading: tuple[str, ...],
+    weight_dtype: np.dtype | None,
+    *,
+    reduce: str = "sum",
+    then: Callable[..., Any] | None = None,
+    role: str = "edge",
+) -> Call:
+    """Return a call of ``fn`` with an array of ``dtype`` and a number."""
+    arguments = (argument_of(np.empty(0, dtype)), argument_of(1))
+    function = compile_function(fn, arguments, weight_dtype=weight_dtype, leading=leading, role=role)
+    epilogue = then and compile_function(
+        then, arguments, weight_dtype=weight_dtype, leading=("v", "value"), role="vertex", value_dtype=dtype
+    )
+    return Call(function, (), reduce, dtype, epilogue)
+
+
+def programs(view: StoreView) -> list[Program]:
+    """Return one program or more of every template over ``view``, to be compiled without a GPU."""
+    walk = Walk(view)
+    return [MERGE, *_maps(walk, view), *_pulls(walk, view), *_pushes(walk, view)]
+
+
+def _maps(walk: Walk, view: StoreView) -> list[Program]:
+    chosen = call_of(above, I64, ("v",), None)
+    placed = call_of(at, I64, ("i", "v"), None)
+    effect = call_of(ADDS, F64, ("i", "u", "v", "w"), view.weight_dtype, role="effect")
+    return [
+        program_of("vertex_map.cu", None, chosen, HAS_POSITION=0),
+        program_of("vertex_map.cu", None, placed, HAS_POSITION=1),
+        program_of("edge_map.cu", walk, effect, OVER="OVER_OUT", HAS_POSITION=1),
+        program_of("edge_map.cu", walk, effect, OVER="OVER_BOTH", HAS_POSITION=1),
+    ]
+
+
+def _pulls(walk: Walk, view: StoreView) -> list[Program]:
+    def pull(fn: Any, reduce: str, dtype: np.dtype, over: str = "out", then: Any = None) -> Program:
+        call = call_of(fn, dtype, ("u", "v", "w"), view.weight_dtype, reduce=reduce, then=then)
+        return program_of("neighbor_reduce.cu", walk, call, dtype, OVER=f"OVER_{over.upper()}")
+
+    return [
+        pull(scaled, "sum", F64),
+        pull(scaled, "max", F64, "in"),
+        pull(scaled, "sum", F64, "in", grew),
+        pull(plus, "or", U32, "both", grew),
+        *(pull(plus, reduce, dtype) for reduce, dtype in (("min", I32), ("sum", I64), ("max", U64))),
+        *([] if view.weight_dtype == F64 else [pull(scaled, "sum", F32)]),
+    ]
+
+
+def _pushes(walk: Walk, view: StoreView) -> list[Program]:
+    def push(template: str, reduce: str, dtype: np.dtype) -> Program:
+        return program_of(
+            template, walk, call_of(plus, dtype, ("u", "v", "w"), view.weight_dtype, reduce=reduce), dtype
+        )
+
+    return [
+        *(push("advance.cu", "min", dtype) for dtype in (F32, F64, I32, U32, I64, U64)),
+        *(push("advance.cu", reduce, dtype) for reduce, dtype in (("max", F32), ("max", F64), ("sum", F64))),
+        *(push("advance.cu", reduce, dtype) for reduce, dtype in (("sum", I64), ("or", I64), ("or", U32))),
+        *(push("propagate.cu", "min", dtype) for dtype in (I32, I64, F32)),
+        push("propagate.cu", "max", U64),
+    ]

@@ -1,0 +1,117 @@
+"""What pulls, maps and their unions launch on CUDA, without a GPU: every kernel gets the arguments that it declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from launches import array
+from operator_launches import FakeGraph, call_of, launched
+
+import suricate as su
+from suricate.operators import binding
+from suricate.operators.call import Start
+from suricate.operators.cuda import driver, samples
+from suricate.structures.frontier import Frontier
+from suricate.types import ArcList
+
+BACKENDS = ("csr_baseline", "hornet_like", "slabhash")
+
+
+def read(u, v, w, x):
+    return x[u] * w
+
+
+def keep(v, value, x):
+    x[v] = value
+    return value > 3
+
+
+def above(v, x):
+    return x[v] > 3
+
+
+def at(i, v, x):
+    return x[v] > i
+
+
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    return launched(monkeypatch)
+
+
+@pytest.fixture(params=BACKENDS)
+def graph(request: pytest.FixtureRequest) -> su.Graph:
+    return su.Graph(10_000, backend=request.param, device="cpu", in_edges=True, weight_dtype="float32")
+
+
+def ids(fake: Any, count: int, *, known: bool = True, distinct: bool = True) -> Frontier:
+    number = None if known else array(1, np.uint32)
+    return Frontier(fake.device, array(count, np.uint32), number, num_vertices=fake.num_vertices, distinct=distinct)
+
+
+@pytest.mark.parametrize("over", ["out", "in", "both"])
+@pytest.mark.parametrize("scheme", ["auto", "vertex", "bucket", "scan", "updated"])
+@pytest.mark.parametrize("size", [None, 3])
+def test_values(graph: su.Graph, kernels: list[str], over: str, scheme: str, size: int | None) -> None:
+    fake = FakeGraph(graph)
+    whole = scheme in ("scan", "updated")
+    if (whole and size) or (scheme == "updated" and over == "both") or (scheme == "scan" and not fake.view().can_scan):
+        return
+    call = call_of(fake, binding.bind_pull(graph, read, (np.zeros(10_000),), "sum", None, None, None))
+    out = array(size or 10_000, np.float64)
+    driver.neighbor_reduce(fake, call, None if size is None else array(size, np.uint32), out, over, scheme)
+    assert 1 <= len(kernels) <= 2
+
+
+@pytest.mark.parametrize("over", ["out", "in", "both"])
+@pytest.mark.parametrize("stored", [False, True])
+def test_epilogues(graph: su.Graph, kernels: list[str], over: str, stored: bool) -> None:
+    fake = FakeGraph(graph)
+    call = call_of(fake, binding.bind_pull(graph, read, (np.zeros(10_000),), "sum", None, None, keep))
+    out = array(10_000, np.float64) if stored else None
+    for vertices in (None, Start((ids(fake, 5, known=False),)), Start((ids(fake, 5),))):
+        kernels.clear()
+        frontier = driver.neighbor_reduce(fake, call, vertices, out, over, "auto")
+        assert frontier.known_count is None
+        assert len(kernels) <= (3 if over == "both" else 2)
+    driver.neighbor_reduce(fake, call, Start((ids(fake, 5), ids(fake, 7))), out, over, "auto")
+    assert kernels[-4:-2] == ["merge_vertices"] * 2
+
+
+def test_maps(graph: su.Graph, kernels: list[str]) -> None:
+    fake = FakeGraph(graph)
+    call = call_of(fake, binding.bind_map(graph, above, (np.zeros(10_000),)))
+    driver.vertex_map(fake, call, Start((ids(fake, 5, known=False),)))
+    driver.vertex_map(fake, call, Start((ids(fake, 5, distinct=False),)))
+    assert kernels == ["map_vertices", "merge_vertices", "map_vertices"]
+    call = call_of(fake, binding.bind_map(graph, at, (np.zeros(10_000),)))
+    driver.vertex_map(fake, call, Start((ids(fake, 5, distinct=False),)))
+    assert kernels[3:] == ["map_vertices"]
+
+
+def test_ends_of_arcs_are_merged(graph: su.Graph, kernels: list[str]) -> None:
+    from suricate.operators.cuda.launches import merged
+
+    fake = FakeGraph(graph)
+    arcs = ArcList(array(4, np.uint32), array(4, np.uint32), None, array(4, np.uint8), 1, 4)
+    frontier = merged(fake, Start((), (arcs, arcs._replace(status=None))))
+    assert frontier.capacity == 16
+    assert kernels == ["merge_vertices"] * 4
+
+
+@pytest.mark.parametrize("over", ["out", "in", "both"])
+def test_effects(graph: su.Graph, kernels: list[str], over: str) -> None:
+    fake = FakeGraph(graph)
+    call = call_of(fake, binding.bind_effect(graph, samples.ADDS, (np.zeros(10_000), 1)))
+    arcs = ArcList(array(4, np.uint32), array(4, np.uint32), None, array(4, np.uint8), 1, 4)
+    driver.edge_map(fake, call, Start((), (arcs, arcs._replace(status=None, weight=array(4, np.float32)))), over, None)
+    assert kernels == ["map_arcs"] * 2
+    everything = "map_segments" if fake.view().can_scan else "map_edges"
+    driver.edge_map(fake, call, Start((Frontier._of_all(fake.device, 10_000),)), over, None)
+    assert set(kernels[2:]) == {everything}
+    kernels.clear()
+    driver.edge_map(fake, call, Start((ids(fake, 5, known=False),)), over, None)
+    driver.edge_map(fake, call, Start((ids(fake, 5),)), over, (1, 3))
+    assert kernels == ["map_edges", "map_places"]
