@@ -70,7 +70,7 @@ def _module_text(template: str, view: StoreView | None, call: Call, dtype: np.dt
         parts.append(f"cast = np.{dtype.name}")
     if "identity" in wanted:
         parts.append(f"identity = {_literal(identity_of(call.reduce, dtype))}")
-    head = "\n\n".join([IMPORTS, *filter(None, parts)]) + "\n"
+    head = "\n\n".join([IMPORTS, call.function.numba_imports, *filter(None, parts)]) + "\n"
     start, end = found.span()
     body = body[:start] + head + body[end:]
     return re.sub(r",\s*\*args\b", "".join(f", {name}" for name in parameters), body)
