@@ -22,12 +22,12 @@ from suricate.cuda import ingest
 from suricate.cuda.program import Program
 from suricate.operators.cuda import intersect
 from suricate.operators.cuda import samples as operators
-from suricate.structures import component_forest, connect, edge_set_cuda, union_find
+from suricate.structures import component_forest, connect, core_numbers, edge_set_cuda, union_find
 from suricate.testing.nvrtc import compile_program, cursor_program, own_programs
 from suricate.types import StoreView
 
 ARCHES = ("sm_70", "sm_80", "sm_90")
-STRUCTURES = (component_forest, connect)  # those that walk a graph
+STRUCTURES = (component_forest, connect, core_numbers)  # those that walk a graph
 WEIGHTS = (None, "float32", "float64")
 
 

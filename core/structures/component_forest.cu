@@ -58,11 +58,12 @@ __device__ __forceinline__ void offer(Forest& f, uint32_t u, int64_t from, uint3
 
 __device__ __forceinline__ void spread(Forest& f, const View& g, const View& h, int both, Rounds& r,
                                        const uint32_t* list, uint32_t count, bool nearer) {
-    run_rounds(r, list, count, [&](uint32_t v, const Next& next) {
+    const auto offer_all = [&](uint32_t v, const Next& next) {
         const int64_t from = fresh(f.word[v]);
         if (from == UNREACHED) return;
         for_all_neighbors(g, h, both, v, [&](uint32_t w) { offer(f, v, from, w, nearer, next); });
-    });
+    };
+    run_rounds(r, list, count, by_warp(offer_all));
 }
 
 __device__ __forceinline__ Rounds begin(RoundState* state, uint32_t* stamp, uint32_t* queue0, uint32_t* queue1,
@@ -199,8 +200,10 @@ repair(View g, View h, int both, uint32_t n, Arcs deleted, Arcs inserted, int64_
             if (both) suspect(f, deleted.dst[i], deleted.src[i], next);
         }
         list = close_round(r, count);
-        run_rounds(r, list, count,
-                   [&](uint32_t v, const Next& later) { check(f, g, h, both, v, fallen, &state->listed[0], later); });
+        const auto check_one = [&](uint32_t v, const Next& later) {
+            check(f, g, h, both, v, fallen, &state->listed[0], later);
+        };
+        run_rounds(r, list, count, by_warp(check_one));
         cut = fresh(state->listed[0]);
         next = open_round(r);
         for (uint32_t i = thread_id() / 32; i < cut; i += thread_count() / 32) adopt(f, g, h, both, fallen[i], next);

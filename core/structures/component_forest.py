@@ -30,6 +30,7 @@ from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, enum
 from suricate.devices import Array, Device
 from suricate.structures import component_words as words
+from suricate.structures.arcs import ARCS, NO_ARCS, packed_arcs, plain_arcs
 from suricate.structures.walking import ROUND_WORDS, assembled, loops_over, packed, program_over, resident_blocks
 from suricate.types import ArcList, StoreView
 
@@ -41,17 +42,11 @@ BLOCK = 512  #: threads per block of the cooperative kernels
 PLAIN_BLOCK = 256
 LAST_EPOCH = 1 << 31  #: of the stamps, which are 32 bits, when a repair begins
 NULL = np.uint64(0)
-NONE = ArcList(np.empty(0, np.uint32), np.empty(0, np.uint32), None, None, 0, 0)
 
 LAYOUT = Struct(
     "Layout",
     {"root_shift": "int", "root_bits": "int", "length_mask": "long long", "last_rank": "long long",
      "unmix": "uint64_t", "limit": "uint64_t"},
-)  # fmt: skip
-ARCS = Struct(
-    "Arcs",
-    {"src": "const uint32_t*", "dst": "const uint32_t*", "status": "const uint8_t*", "size": "long long",
-     "wanted": "uint32_t", "unused": "uint32_t"},
 )  # fmt: skip
 PRELUDE = "\n".join(
     [
@@ -121,14 +116,14 @@ class ComponentForest:
             self._stamp, self._kept,
         )  # fmt: skip
 
-    def repair(self, graph: Graph, deleted: ArcList = NONE, inserted: ArcList = NONE) -> None:
+    def repair(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
         """Bring the forest up to date with arcs that were deleted and inserted; ``graph`` holds the change already.
 
         An undirected edge is two arcs, or a self-loop one. New vertices have been added by :meth:`grow`.
         """
         if self.device.is_cuda:
             fallen = graph.workspace.array("components.fallen", graph.num_vertices, np.uint32)
-            arguments = (_packed_arcs(deleted), _packed_arcs(inserted), self._word, self._parent, self._packed_layout)
+            arguments = (packed_arcs(deleted), packed_arcs(inserted), self._word, self._parent, self._packed_layout)
             self._launch(graph, "repair", (*arguments, fallen))
             return
         if self._kept[0] >= LAST_EPOCH:
@@ -140,8 +135,8 @@ class ComponentForest:
         if self._kept[1] > self._layout.limit:
             cut = loops.cut_all(self._word, self._parent, fallen, self._kept)
         else:
-            cut = loops.cut_off(*walk, *_plain_arcs(deleted), *state, fallen, *queues, self._stamp, self._kept)
-        loops.attach(*walk, *_plain_arcs(inserted), *state, fallen, cut, *queues, self._stamp, self._kept)
+            cut = loops.cut_off(*walk, *plain_arcs(deleted), *state, fallen, *queues, self._stamp, self._kept)
+        loops.attach(*walk, *plain_arcs(inserted), *state, fallen, cut, *queues, self._stamp, self._kept)
 
     def grow(self, num_vertices: int) -> None:
         """Add vertices, up to ``num_vertices``; edges that they have already are given to :meth:`repair` next."""
@@ -219,14 +214,3 @@ class ComponentForest:
 def _views(graph: Graph) -> tuple[StoreView, StoreView, bool]:
     """Return the views of out- and in-edges, and whether they differ."""
     return graph.view("out"), graph.view("in"), graph.directed
-
-
-def _packed_arcs(arcs: ArcList) -> Any:
-    status = 0 if arcs.status is None or not arcs.size else arcs.status.data.ptr
-    src, dst = (arcs.src.data.ptr, arcs.dst.data.ptr) if arcs.size else (0, 0)
-    return np.array((src, dst, status, arcs.size, arcs.wanted, 0), ARCS.dtype)[()]
-
-
-def _plain_arcs(arcs: ArcList) -> tuple[Any, ...]:
-    status = np.empty(0, np.uint8) if arcs.status is None else arcs.status
-    return arcs.src, arcs.dst, status, arcs.wanted, arcs.size

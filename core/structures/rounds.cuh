@@ -13,13 +13,16 @@ constexpr int SEARCH_LANES = SCAN_LANES > 0 ? SCAN_LANES : 32;
 
 template <class T> __device__ __forceinline__ T fresh(const T& shared_word) { return *(const volatile T*)&shared_word; }
 
-// Zero at launch. count rotates over three turns; epoch and side are what block 0 reached alone; listed: for the kernel's own lists.
+// Zero at launch. count rotates over three turns; epoch and side are what block 0 reached alone; the rest is for the kernel's own
+// lists.
 struct RoundState {
     uint32_t arrived;
     uint32_t count[3];
     uint32_t epoch;
     uint32_t side;
     uint32_t listed[4];
+    uint32_t remaining[3];
+    uint32_t least[3];
 };
 static_assert(sizeof(RoundState) <= 4 * ROUND_WORDS, "the host allocates the memory for it");
 
@@ -100,7 +103,7 @@ __device__ __forceinline__ const uint32_t* rounds_alone(Rounds& r, const uint32_
             if (threadIdx.x == 0) queued = 0;
             __syncthreads();
             const Next next = {r.stamp, ++r.epoch, r.queue[r.side], &queued};
-            for (uint32_t i = threadIdx.x / 32; i < now; i += blockDim.x / 32) serve(list[i], next);
+            serve(list, threadIdx.x / 32, blockDim.x / 32, now, next);
             __syncthreads();  // everything is queued
             list = r.queue[r.side];
             r.side ^= 1;
@@ -121,8 +124,9 @@ __device__ __forceinline__ const uint32_t* rounds_alone(Rounds& r, const uint32_
     return r.queue[r.side ^ 1];
 }
 
-// Serve the vertices of `list`, then those that were queued meanwhile, and so on until none is. A warp calls serve(v, next). All
-// threads of the grid call it with equal arguments; between two calls lies a barrier.
+// Serve the vertices of `list`, then those that were queued meanwhile, and so on until none is: serve(list, warp, warps, count,
+// next), by all threads of some blocks together. All threads of the grid call it with equal arguments; between two calls lies a
+// barrier.
 template <class Serve>
 __device__ __forceinline__ void run_rounds(Rounds& r, const uint32_t* list, uint32_t count, Serve&& serve) {
     while (count > 0) {
@@ -131,10 +135,19 @@ __device__ __forceinline__ void run_rounds(Rounds& r, const uint32_t* list, uint
             continue;
         }
         const Next next = open_round(r);
-        for (uint32_t i = thread_id() / 32; i < count; i += thread_count() / 32) serve(list[i], next);
+        serve(list, thread_id() / 32, thread_count() / 32, count, next);
         list = close_round(r, count);
     }
 }
+
+// Serves a list by warps: calls f(v, next).
+template <class F> struct ByWarp {
+    F f;
+    __device__ void operator()(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Next& next) {
+        for (uint32_t i = warp; i < count; i += warps) f(list[i], next);
+    }
+};
+template <class F> __device__ __forceinline__ ByWarp<F> by_warp(F f) { return {f}; }
 
 // Clear the stamps if the epochs may run out in this launch. All threads of the grid call it at the start.
 __device__ __forceinline__ void renew_epochs(Rounds& r, uint32_t num_vertices) {

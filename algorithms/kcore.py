@@ -1,0 +1,103 @@
+"""Core numbers kept current: the largest k for which a vertex is in the k-core, NetworkX's ``core_number``.
+
+The k-core is the largest set of vertices each of which has at least k neighbours in the set. From scratch a peel, after
+a batch a repair around it (``suricate.structures.core_numbers`` says how, and after which papers): deletions lower
+numbers from their ends on, insertions raise candidates; where those are too many it computes from scratch by itself.
+
+Complexity: from scratch O(n + m); an update, the edges of candidates and of what changes, once per level changed by.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
+from suricate.structures.core_numbers import CoreNumbers
+
+if TYPE_CHECKING:
+    from suricate.delta import Delta
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+
+class KCoreResult(NamedTuple):
+    """``core`` is uint32[n], the core numbers; ``degeneracy`` is the largest of them, an int."""
+
+    core: Array
+    degeneracy: int
+
+
+class KCore(Algorithm):
+    """Core numbers of an undirected graph; self-loops and weights do not count.
+
+    An update takes one launch and does not wait; reading the result waits for the largest number.
+    """
+
+    name = "kcore"
+    requires = Requirements(undirected=True)
+    update_kind = "dynamic"
+    suites = ("algorithms", "demo")
+
+    def __init__(self) -> None:
+        self._numbers: CoreNumbers = None  # type: ignore[assignment]
+
+    def compute(self, graph: Graph) -> None:
+        """Peel from scratch."""
+        if self._numbers is None or len(self._numbers.core) != graph.num_vertices:
+            self._numbers = CoreNumbers(graph.device)
+        self._numbers.compute(graph)
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Lower what deletions took support from, then raise what insertions gave it to."""
+        self._numbers.update(graph, delta.edges("deleted").arcs(), delta.edges("inserted").arcs())
+
+    @property
+    def result(self) -> KCoreResult:
+        """The core numbers, in a new array, and the largest of them."""
+        core = self._numbers.core.copy()
+        return KCoreResult(core, int(core.max()) if len(core) else 0)
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        **params: Any,
+    ) -> KCoreResult:
+        """Core numbers by definition: for every k, the vertices that are left when those with fewer neighbours go."""
+        src, dst = src[src != dst], dst[src != dst]
+        core = np.zeros(num_vertices, np.uint32)
+        k = 0
+        while len(src):
+            k += 1
+            few = np.bincount(src, minlength=num_vertices) < k
+            while (gone := few[src] | few[dst]).any():
+                src, dst = src[~gone], dst[~gone]
+                few = np.bincount(src, minlength=num_vertices) < k
+            core[src] = k
+        return KCoreResult(core, int(core.max(initial=0)))
+
+    @classmethod
+    def peer(cls, matrix: Any, **params: Any) -> Any:
+        """The same peel by NumPy: SciPy has none."""
+        rows = matrix.tocoo().coords
+        return cls.reference(rows[0], rows[1], None, matrix.shape[0], False)
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of all edges, and of a number read and written per edge and per vertex."""
+        edges = int(graph.degrees().sum(dtype=np.int64))
+        return edges * 2 * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + 2 * ID_BYTES)
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer core numbers."""
+    return [KCore]

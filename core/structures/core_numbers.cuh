@@ -1,0 +1,131 @@
+// Core numbers from scratch, by the blocks of one cooperative launch: level-synchronous peeling.
+#pragma once
+#include "rounds.cuh"
+
+constexpr uint32_t UNKNOWN = 0xFFFFFFFFu;  // a core number that is not known yet
+constexpr int TILE = 8;                    // lanes that serve a vertex of at most SMALL neighbours, else a warp does
+constexpr uint32_t SMALL = 64, HUB = 2048,
+                   HUBS = 64;  // vertices above HUB are served by a block, HUBS of them in a round
+
+// Serves a list: calls visit(v, w, next) for each neighbour w of each v, in one of the threads that share v.
+template <class F> struct ByNeighbor {
+    const View& g;
+    F visit;
+
+    __device__ void operator()(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Next& next) {
+        __shared__ uint32_t hubs[HUBS];
+        __shared__ uint32_t num_hubs;
+        constexpr uint32_t TILES = 32 / TILE;
+        const uint32_t lane = threadIdx.x & 31, tile = lane / TILE;
+        if (threadIdx.x == 0) num_hubs = 0;
+        __syncthreads();
+        for (uint32_t base = warp * TILES; base < count; base += warps * TILES) {
+            const uint32_t v = base + tile < count ? list[base + tile] : EMPTY;
+            const uint32_t neighbors = v == EMPTY ? 0 : degree(g, v);
+            const auto each = [&](uint32_t w, long long) { visit(v, w, next); };
+            if (neighbors > 0 && neighbors <= SMALL) for_neighbors<TILE>(g, v, lane % TILE, each);
+            uint32_t wide = __ballot_sync(WARP, neighbors > SMALL && lane % TILE == 0);
+            for (; wide; wide &= wide - 1) {
+                const uint32_t u = __shfl_sync(WARP, v, __ffs(wide) - 1);
+                if (degree(g, u) > HUB && listed_as_hub(u, hubs, &num_hubs)) continue;
+                for_neighbors<32>(g, u, lane, [&](uint32_t w, long long) { visit(u, w, next); });
+            }
+        }
+        __syncthreads();
+        const uint32_t found = min(num_hubs, HUBS), teams = blockDim.x / SEARCH_LANES;
+        for (uint32_t i = 0; i < found; ++i) {
+            const uint32_t u = hubs[i], parts = buckets(g, u);
+            for (uint32_t k = threadIdx.x / SEARCH_LANES; k < parts; k += teams) {
+                for_bucket<SEARCH_LANES>(g, u, k, threadIdx.x % SEARCH_LANES, [&](uint32_t w, long long) {
+                    visit(u, w, next);
+                });
+            }
+        }
+        __syncthreads();  // before `hubs` is used again
+    }
+
+    // Put u on the list of the block, if there is space; a warp calls it, and gets one answer.
+    __device__ static bool listed_as_hub(uint32_t u, uint32_t* hubs, uint32_t* num_hubs) {
+        uint32_t place = 0;
+        if ((threadIdx.x & 31) == 0) place = atomicAdd(num_hubs, 1u);
+        place = __shfl_sync(WARP, place, 0);
+        if (place < HUBS && (threadIdx.x & 31) == 0) hubs[place] = u;
+        return place < HUBS;
+    }
+};
+template <class F> __device__ __forceinline__ ByNeighbor<F> by_neighbor(const View& g, F f) { return {g, f}; }
+
+__device__ __forceinline__ uint32_t warp_sum(uint32_t mine) {
+    for (int step = 16; step > 0; step >>= 1) mine += __shfl_xor_sync(WARP, mine, step);
+    return mine;
+}
+
+// left[v] = the number of neighbours besides v itself. A thread per vertex asks for the self-loop, or a tile looks for it.
+__device__ __forceinline__ void count_neighbors(const View& g, uint32_t n, int* left) {
+#if FIND_IS_LINEAR
+    for (uint32_t base = thread_id() / 32 * 32; base < n; base += thread_count()) {  // the same in a warp
+        for (uint32_t v = base; v < min(base + 32, n); ++v) {
+            const bool loop = any_neighbor(g, v, [&](uint32_t w) { return w == v; });
+            if ((threadIdx.x & 31) == 0) left[v] = int(degree(g, v)) - loop;
+        }
+    }
+#else
+    for (uint32_t v = thread_id(); v < n; v += thread_count()) left[v] = int(degree(g, v)) - (find(g, v, v) >= 0);
+#endif
+}
+
+// core[v] for all v: for k = 0, 1, ... all vertices with at most k neighbours left are taken away, in rounds, until none is; k is
+// their core number. Those that remain are listed anew for each k, in `rest` and `spare` by turns. left int32[n]: neighbours
+// left, exact for what remains. All threads of the grid call it, once per launch.
+__device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* core, int* left, uint32_t* rest,
+                                         uint32_t* spare, Rounds& r) {
+    RoundState* state = r.state;
+    count_neighbors(g, n, left);
+    if (thread_id() < 3) state->least[thread_id()] = UNKNOWN;
+    grid_barrier(r);
+    for (uint32_t v = thread_id(); v < n; v += thread_count()) {
+        core[v] = left[v] > 0 ? UNKNOWN : 0;
+        if (left[v] > 0) append(rest, &state->remaining[0], v);
+    }
+    grid_barrier(r);
+    uint32_t remaining = fresh(state->remaining[0]), k = 1;
+    for (uint32_t turn = 1; remaining > 0; turn = turn == 2 ? 0 : turn + 1) {
+        if (thread_id() == 0) {  // read for the last time two passes ago
+            const uint32_t after = turn == 2 ? 0 : turn + 1;
+            state->remaining[after] = 0;
+            state->least[after] = UNKNOWN;
+        }
+        const Next next = open_round(r);
+        uint32_t least = UNKNOWN;
+        for (uint32_t i = thread_id(); i < remaining; i += thread_count()) {
+            const uint32_t v = rest[i];
+            if (core[v] != UNKNOWN) continue;
+            const uint32_t has = fresh(left[v]);
+            if (has <= k) {
+                core[v] = k;
+                append(next.queue, next.count, v);
+            } else {
+                append(spare, &state->remaining[turn], v);
+                least = min(least, has);
+            }
+        }
+        if (least < fresh(state->least[turn])) atomicMin(&state->least[turn], least);
+        uint32_t count;
+        const uint32_t* list = close_round(r, count);
+        remaining = fresh(state->remaining[turn]);
+        uint32_t* const done = rest;
+        rest = spare;
+        spare = done;
+        if (count == 0) {
+            k = fresh(state->least[turn]);  // nothing has changed since it was found
+            continue;
+        }
+        const auto take_away = [&](uint32_t, uint32_t w, const Next& later) {
+            if (fresh(left[w]) <= int(k) || atomicSub(&left[w], 1) != int(k) + 1) return;
+            core[w] = k;
+            append(later.queue, later.count, w);
+        };
+        run_rounds(r, list, count, by_neighbor(g, take_away));
+        ++k;
+    }
+}

@@ -1,0 +1,131 @@
+"""Core numbers of an undirected graph, kept current: the largest k such that a vertex is in the k-core.
+
+From scratch: on the CPU a linear-time peel by bins (Batagelj and Zaversnik, "An O(m) algorithm for cores decomposition
+of networks", 2003), on CUDA a level-synchronous one in one launch (as ParK, Dasari et al., 2014).
+
+Deletions: a vertex is lowered while fewer neighbours than its number says have at least that number; then its
+neighbours of at most its old number are asked again. This is the local definition of core numbers (Montresor et al.,
+2013): whatever the order, the numbers fall to the greatest that fit.
+
+Insertions, many levels at a time (after Sariyuce et al., "Streaming algorithms for k-core decomposition", 2013): from
+the lower end of every new edge, all vertices of the same number k that are reached through such, and have more than k
+neighbours of at least k, are candidates; those that cannot have more than k neighbours among candidates and higher
+vertices are dropped, until none is; what is left rises by one, and is where the next search begins. A set of vertices
+that can rise together contains a seed: else it could have risen before. If there are more candidates than an eighth of
+the vertices, all is computed from scratch; that is decided on the device.
+
+Work of an update: the arcs of candidates and of what changes, once per level that it changes by.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.cuda.structs import enum
+from suricate.devices import Array, Device
+from suricate.structures.arcs import ARCS, NO_ARCS, packed_arcs, plain_arcs
+from suricate.structures.walking import ROUND_WORDS, assembled, loops_over, packed, program_over, resident_blocks
+from suricate.types import ArcList, StoreView
+
+if TYPE_CHECKING:
+    from suricate.cuda.program import Program
+    from suricate.graph import Graph
+
+HERE = Path(__file__).parent
+BLOCK = 512  #: threads per block of the cooperative kernels
+LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an update begins
+FEW = 1 << 15  #: graphs of at most so many vertices are never computed from scratch for having many candidates
+SHARE = 8  #: larger graphs are if more than one in so many vertices is a candidate
+
+
+def prelude_of(view: StoreView) -> str:
+    """Return what the kernels need besides what the view says."""
+    linear = f"#define FIND_IS_LINEAR {int(view.find == 'linear')}"
+    return "\n".join([ARCS.declaration, enum("", {"CORE_BLOCK": BLOCK}), linear])
+
+
+def programs(view: StoreView) -> list[Program]:
+    """Return the CUDA programs, to be compiled without a GPU."""
+    return [assembled(view, HERE / "core_numbers.cu", prelude_of(view))]
+
+
+class CoreNumbers:
+    """The core numbers of one undirected graph. No method waits for the device.
+
+    Args:
+        device: that of the graph.
+
+    Attributes:
+        core: ``uint32[num_vertices]``, the numbers.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        xp = device.xp
+        self.core: Array = xp.empty(0, np.uint32)
+        self._stamp: Array = xp.empty(0, np.uint32)
+        self._mark: Array = xp.empty(0, np.uint32)
+        self._kept: Array = xp.zeros(2, np.int64)  # epoch of the stamps, number of searches
+
+    def compute(self, graph: Graph) -> None:
+        """Compute from scratch."""
+        self.grow(graph.num_vertices)
+        if not graph.num_vertices:
+            return
+        if self.device.is_cuda:
+            self._launch(graph, "peel", (self.core,))
+        else:
+            self._peel(graph)
+
+    def update(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
+        """Bring the numbers up to date with arcs that were deleted and inserted; ``graph`` holds the change already."""
+        n = graph.num_vertices
+        self.grow(n)
+        limit = n if n <= FEW else n // SHARE
+        if self.device.is_cuda:
+            arguments = (packed_arcs(deleted), packed_arcs(inserted), np.uint32(limit), self.core, self._mark)
+            self._launch(graph, "maintain", arguments)
+            return
+        if self._kept.max() >= LAST_EPOCH:
+            self._stamp[...] = self._mark[...] = self._kept[...] = 0
+        view, (queue, spare) = graph.view("out"), self._scratch(graph, "queue0", "queue1")
+        loops = loops_over(view, HERE / "core_numbers_cpu.py")
+        state, kept = (self.core, self._stamp, self._kept[0]), self._kept[1:]
+        self._kept[0] = loops.lower(view.data, *plain_arcs(deleted), *state, queue, spare)
+        left = graph.workspace.array("cores.left", n, np.int32)
+        search = (self.core, left, self._mark, kept, spare, limit, queue)
+        if not loops.raise_all(view.data, *plain_arcs(inserted), *search):
+            self._peel(graph)
+
+    def grow(self, num_vertices: int) -> None:
+        """Add vertices without edges, up to ``num_vertices``."""
+        before, xp = len(self.core), self.device.xp
+        if num_vertices <= before:
+            return
+        grown = [xp.zeros(num_vertices, np.uint32) for _ in range(3)]
+        for new, old in zip(grown, (self.core, self._stamp, self._mark), strict=True):
+            new[:before] = old
+        self.core, self._stamp, self._mark = grown
+
+    def _peel(self, graph: Graph) -> None:
+        view, n = graph.view("out"), graph.num_vertices
+        loops = loops_over(view, HERE / "core_numbers_cpu.py")
+        bins = graph.workspace.array("cores.bins", n + 1, np.int64)
+        loops.peel(view.data, self.core, *self._scratch(graph, "queue0", "queue1"), bins)
+
+    def _scratch(self, graph: Graph, *names: str) -> tuple[Array, ...]:
+        return tuple(graph.workspace.array(f"cores.{name}", graph.num_vertices, np.uint32) for name in names)
+
+    def _launch(self, graph: Graph, kernel: str, arguments: tuple[Any, ...]) -> None:
+        """Launch a cooperative kernel: the view, its own arguments, then what both need."""
+        view, workspace = graph.view("out"), graph.workspace
+        state = workspace.array("cores.state", ROUND_WORDS, np.uint32)
+        state.data.memset_async(0, state.nbytes)
+        lists = self._scratch(graph, "rest", "spare", "queue0", "queue1")
+        both = (workspace.array("cores.left", graph.num_vertices, np.int32), *lists, self._stamp, state, self._kept)
+        program = program_over(view, HERE / "core_numbers.cu", prelude_of(view))
+        blocks = resident_blocks(self.device.index)
+        program.kernel(kernel)((blocks,), (BLOCK,), (packed(view), np.uint32(graph.num_vertices), *arguments, *both))
