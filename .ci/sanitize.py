@@ -12,6 +12,7 @@ import sys
 import numpy as np
 
 import suricate as su
+from suricate import fallbacks
 
 DEVICE = os.environ.get("DEVICE", "cuda")
 VERTICES, BATCH, ROUNDS = 200, 600, 2
@@ -57,6 +58,7 @@ def tour(backend: str, weight_dtype: str | None, directed: bool, large: int, **o
         assert int(reach.result.level[0]) == 0
         graph.check()
     operators(graph)
+    edge_sets(graph)
     hub = xp.asarray(np.minimum(rng.integers(0, 2 * VERTICES, (2, large)), VERTICES - 1))
     graph.insert_edges(*hub, None if weight_dtype is None else 1)
     graph.check()
@@ -69,6 +71,25 @@ def tour(backend: str, weight_dtype: str | None, directed: bool, large: int, **o
     graph.compact()
     graph.check()
     assert graph.to("cpu").num_edges == sum(3 not in pair for pair in model)
+
+
+def edge_sets(graph: su.Graph) -> None:
+    """Delete all edges, insert most of them and some others, and walk the rows of what changed; then undo that."""
+    before, xp = graph.edges(), graph.device.xp
+    none = xp.empty(0, np.uint32)
+    for batch in (
+        su.Batch(delete=before[:2], insert=su.EdgeList(*(None if part is None else part[5:] for part in before))),
+        su.Batch(delete=(none, none), insert=before),
+    ):
+        delta = graph.apply(batch)
+        for kind in ("inserted", "deleted", "replaced"):
+            rows = fallbacks.edges_of(delta.edges(kind).view(), graph.device)[1]
+            listed = delta.edges(kind).edges()
+            found, expected = (
+                sorted(zip(part.src.tolist(), part.dst.tolist(), strict=True)) for part in (rows, listed)
+            )
+            assert found == expected
+    assert graph.num_edges == len(before.src)
 
 
 def pairs(src, dst, directed):

@@ -218,7 +218,7 @@ class Delta:
             with self._exclusive():
                 arcs, most = self._arc_list(kind)
                 count, directed = self.num_vertices_after, self._directed
-                made = EdgeSet.of_arcs(self._device, count, arcs, directed=directed, most=most)
+                made = EdgeSet.of_arcs(self._device, count, arcs, directed=directed, most=most, lock=self._lock)
                 made = self._edge_sets.setdefault(kind, made)
         return made
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -88,6 +89,7 @@ def geometry(slab_bytes: int, weight_dtype: np.dtype | None, *, warp: bool = Fal
     return Geometry(words, keys, weight_words, offset, lanes, 1 if warp else 4)
 
 
+@cache
 def macros(shape: Geometry) -> dict[str, int]:
     """Return a geometry as macros for CUDA sources."""
     return {

@@ -124,6 +124,7 @@ KERNELS = {
 }  # fmt: skip
 
 
+@cache
 def cursor_declarations() -> str:
     """Return what ``cursor.cuh`` needs of ``layout.py``."""
     return "\n".join([enum("", named(layout, *CURSOR_COUNTERS)), constants(named(layout, *CURSOR_LAYOUT))])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.arrays import as_array, as_ids, both_arcs, checked_ids, on_device, picked, range_message, same_length
-from suricate.devices import Array, Device
+from suricate.devices import Array, Device, resolve_device
 from suricate.edgefn.parameters import Argument
 from suricate.errors import (
     CapacityError,
@@ -22,6 +22,7 @@ from suricate.errors import (
     UnknownNameError,
     VertexRangeError,
 )
+from suricate.locks import Lock, graph_lock
 from suricate.types import REMOVED, ArcList, Change, EdgeList, StoreView
 
 if TYPE_CHECKING:
@@ -42,35 +43,55 @@ class EdgeSet:
         dst: ids, ``n``.
         values: ``n`` numbers of 32 or 64 bits, or None. Of an edge that is given more than once the last one counts.
 
+    ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent set on the same device.
+
     Raises:
         VertexRangeError: an id is negative or not below ``graph.num_vertices``.
         DTypeError, ShapeError, DeviceError: arrays that cannot be used.
     """
 
-    __slots__ = ("__weakref__", "_arcs", "_most", "_repeats", "_table", "_view", "device", "directed", "num_vertices")
+    __slots__ = (
+        "__weakref__",
+        "_arcs",
+        "_lock",
+        "_most",
+        "_repeats",
+        "_table",
+        "_view",
+        "device",
+        "directed",
+        "num_vertices",
+    )
 
     def __init__(self, graph: Graph, src: Any, dst: Any, values: Any = None) -> None:
         with graph.exclusive():
             edges = _edge_list(graph, src, dst, values)
             arcs = edges if graph.directed else both_arcs(graph.device.xp, edges)
-            self._assemble(graph.device, graph.num_vertices, _listed(arcs), graph.directed, len(edges.src))
+            self._assemble(
+                graph.device, graph.num_vertices, _listed(arcs), graph.directed, len(edges.src), graph.exclusive()
+            )
         self._repeats = True
 
     @classmethod
-    def of_arcs(cls, device: Device, num_vertices: int, arcs: ArcList, *, directed: bool, most: int) -> EdgeSet:
+    def of_arcs(
+        cls, device: Device, num_vertices: int, arcs: ArcList, *, directed: bool, most: int, lock: Lock | None = None
+    ) -> EdgeSet:
         """Return the set of valid arcs that lie on the device, each at most once; both arcs of an undirected edge.
 
-        ``most`` is the greatest number of edges that these may be.
+        ``most`` is the greatest number of edges that these may be; ``lock`` that of the graph, if there is one.
         """
         made = cls.__new__(cls)
-        made._assemble(device, num_vertices, arcs, directed, most)
+        made._assemble(device, num_vertices, arcs, directed, most, lock)
         return made
 
-    def _assemble(self, device: Device, num_vertices: int, arcs: ArcList, directed: bool, most: int) -> None:
+    def _assemble(
+        self, device: Device, num_vertices: int, arcs: ArcList, directed: bool, most: int, lock: Lock | None
+    ) -> None:
         if arcs.size > MOST_ARCS:
             raise CapacityError(f"an edge set of {arcs.size} arcs is too large: there may be {MOST_ARCS}")
         self.device, self.num_vertices, self.directed = device, num_vertices, directed
         self._arcs, self._most, self._repeats = arcs, most, False
+        self._lock = lock  # None: made when needed
         self._table: EdgeTable | None = None
         self._view: StoreView | None = None
 
@@ -107,7 +128,9 @@ class EdgeSet:
     def table(self) -> EdgeTable:
         """Return the hash table that functions ask (``suricate.structures.edge_table``); made once, in one launch."""
         if self._table is None:
-            self._table = self._filled_table()
+            with self._exclusive():
+                if self._table is None:  # no other thread has made it meanwhile
+                    self._table = self._filled_table()
         return self._table
 
     def _filled_table(self) -> EdgeTable:
@@ -118,12 +141,12 @@ class EdgeSet:
         words = kernels.all_bits_set(self.device, 3 * capacity)
         absent = src[:0].view(np.uint8) if value is None else value
         table = EdgeTable(words[: 2 * capacity].view(np.uint64), words[2 * capacity :], absent, int(self.directed))
-        mark = None
-        if self._repeats:
-            mark = kernels.ones(self.device, size)
-            self._arcs, self._repeats = ArcList(src, dst, value, mark, 1, size), False
+        mark = kernels.ones(self.device, size) if self._repeats else None
         if size:
             kernels.fill_table(self.device, table, src, dst, status, wanted, mark)
+        if mark is not None:
+            self._arcs = ArcList(src, dst, value, mark, 1, size)
+            self._repeats = False  # behind all else: another thread may look here
         return table
 
     def view(self, direction: str = "out") -> StoreView:
@@ -137,7 +160,9 @@ class EdgeSet:
         if direction == "in" and self.directed:
             raise RequirementError("an edge set has no rows by destination: make one of the reversed edges")
         if self._view is None:
-            self._view = self._rows_view()
+            with self._exclusive():
+                if self._view is None:
+                    self._view = self._rows_view()
         return self._view
 
     def _rows_view(self) -> StoreView:
@@ -158,9 +183,26 @@ class EdgeSet:
         )  # fmt: skip
         return rows_view(data, self.num_vertices, self.value_dtype)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        arcs = (None if part is None else self.device.to_numpy(part) for part in self.edges())
+        return _restored, (str(self.device), self.num_vertices, EdgeList(*arcs), self.directed)
+
+    def _exclusive(self) -> Lock:
+        if self._lock is None:
+            self._lock = graph_lock(self.device)
+        return self._lock
+
     def __repr__(self) -> str:
         values = "" if self.value_dtype is None else f", {self.value_dtype} values"
         return f"<EdgeSet: at most {self.size} arcs{values}, {self.device}>"
+
+
+def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -> EdgeSet:
+    """Return a copied or pickled set, on the same kind of device."""
+    place = resolve_device(device)
+    with place.current():
+        arcs = _listed(EdgeList(*(None if part is None else place.xp.array(part) for part in edges)))
+    return EdgeSet.of_arcs(place, num_vertices, arcs, directed=directed, most=arcs.size)
 
 
 def net_change(device: Device, removed: Change, added: Change) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from graph_model import as_dict, both
@@ -9,6 +13,7 @@ from graph_model import as_dict, both
 import suricate as su
 from suricate import fallbacks
 from suricate.errors import DTypeError, RequirementError, ShapeError, UnknownNameError, VertexRangeError
+from suricate.testing.syncs import count_syncs
 from suricate.types import EdgeList
 
 
@@ -199,3 +204,43 @@ def test_tables_and_rows_take_at_most_64_bytes_per_edge(device, directed):
     data = edges.view().data
     made = {name: getattr(data, name) for name in ("source", "row", "rows", "key", "entry")}
     assert sum(array.nbytes for array in made.values()) <= 64 * 50_000 + 1000
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda edges: pickle.loads(pickle.dumps(edges))])
+@pytest.mark.parametrize("directed", [True, False])
+def test_copies_have_the_same_edges(device, directed, copied):
+    graph, edges, expected = random_set(device, directed, "float64", 300)
+    other = copied(edges)
+    assert as_dict(graph, other.edges()) == expected
+    assert as_dict(graph, fallbacks.edges_of(other.view(), device)[1]) == expected
+    assert (other.num_vertices, other.value_dtype, other.directed) == (N, np.float64, directed)
+
+
+def test_threads_that_ask_at_once_get_one_table(device):
+    _, edges, expected = random_set(device, False, None, 2000)
+    with ThreadPoolExecutor(4) as pool:
+        tables = list(pool.map(lambda _: edges.table(), range(8)))
+        views = list(pool.map(lambda _: edges.view(), range(8)))
+    assert all(table is tables[0] for table in tables)
+    assert all(view is views[0] for view in views)
+    assert len(edges.edges().src) == len(expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("directed", [True, False])
+def test_what_a_batch_changed_is_made_without_a_wait(backend, directed):
+    xp = su.Graph(1, device="cuda").device.xp
+    rng = np.random.default_rng(2)
+    graph = su.Graph(N, backend=backend, device="cuda", directed=directed, checks="deferred", weight_dtype="float32")
+    insert = (*xp.asarray(rng.integers(0, N, (2, 500))), xp.asarray(rng.random(500)))
+    graph.insert_edges(*insert)
+
+    def change():
+        delta = graph.apply(su.Batch(insert=insert, delete=insert[:2]))
+        for kind in ("inserted", "deleted", "replaced", "replaced_old"):
+            delta.edges(kind).table()
+            delta.edges(kind).view()
+
+    change()
+    graph.synchronize()
+    assert not count_syncs(change).calls
