@@ -9,11 +9,12 @@ import numpy as np
 
 from suricate.devices import Array
 from suricate.edgefn import EDGE, Argument, EdgeFunction, TypedFunction, argument_of, compile_function
-from suricate.errors import DTypeError, EdgeFunctionError, ParameterError, RequirementError
+from suricate.errors import DeviceError, DTypeError, EdgeFunctionError, ParameterError, RequirementError
 from suricate.operators import checks
 from suricate.operators.call import OUT_DTYPES, Call, Start
 
 if TYPE_CHECKING:
+    from suricate.edgefn.layout import Layout
     from suricate.graph import Graph
 
 PUSHES = ("min", "max", "sum", "or", "argmin")  #: reductions of advance and propagate
@@ -26,7 +27,7 @@ def one(u: int, v: int, x: int) -> int:
 
 
 def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[Any, ...]]:
-    """Return what is known of each argument, and the values as they are passed; every argument is checked."""
+    """Return what is known of each argument, and the values; every argument is checked."""
     if not isinstance(args, tuple):
         raise ParameterError(f"args must be a tuple, not a {type(args).__name__}: write args=(x,)")
     arguments: list[Argument] = []
@@ -35,25 +36,19 @@ def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[A
         argument = argument_of(value)
         if argument.kind == "scalar":
             value = argument.packed(value)
-        elif argument.kind == "array" and not checks.lies_on(graph.device, value):
-            raise checks.misplaced(graph.device, value, f"args[{len(values)}]")
+        elif argument.kind == "array":
+            if not checks.lies_on(graph.device, value):
+                raise checks.misplaced(graph.device, value, f"args[{len(values)}]")
+        elif value.device != graph.device:
+            raise DeviceError(f"args[{len(values)}] is on {value.device}, the graph on {graph.device}")
         arguments.append(argument)
         values.append(value)
     return tuple(arguments), tuple(values)
 
 
-def typed(
-    graph: Graph,
-    fn: Any,
-    arguments: tuple[Argument, ...],
-    leading: tuple[str, ...] = EDGE,
-    role: str = "edge",
-    value_dtype: np.dtype | None = None,
-) -> TypedFunction:
+def typed(graph: Graph, fn: Any, arguments: tuple[Argument, ...], leading: tuple[str, ...], role: str) -> TypedFunction:
     """Return ``fn`` for the types of its arguments."""
-    return compile_function(
-        fn, arguments, weight_dtype=graph.weight_dtype, leading=leading, role=role, value_dtype=value_dtype
-    )
+    return compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=leading, role=role)
 
 
 def with_position(fn: Any, leading: tuple[str, ...]) -> tuple[str, ...]:
@@ -69,22 +64,35 @@ def with_position(fn: Any, leading: tuple[str, ...]) -> tuple[str, ...]:
 def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tuple[str, ...] = EDGE) -> Call:
     """Return the call of ``fn`` with ``args``, without further phases; it must return a value."""
     arguments, values = arguments_of(graph, args)
-    function = typed(graph, fn, arguments, leading)
+    function = typed(graph, fn, arguments, leading, "edge")
     if function.result is None:
         raise EdgeFunctionError(f"{getattr(fn, '__name__', fn)} returns no value: operators reduce what it returns")
     return Call(function, values, reduce)
 
 
+def _bind_words(graph: Graph, fn: Any, args: tuple[Any, ...], layout: Layout) -> Call:
+    """Return the call of ``fn``, which returns the fields of a word, reduced by ``"argmin"``."""
+    arguments, values = arguments_of(graph, args)
+    weight_dtype = graph.weight_dtype
+    function = compile_function(fn, arguments, weight_dtype=weight_dtype, leading=EDGE, result_layout=layout)
+    return Call(function, values, "argmin", layout=layout)
+
+
 def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, out: Any, then: Any) -> Call:
     """Return the call of a push into ``out``."""
     checks.name("reduce", reduce, PUSHES)
-    checks.vertex_array(graph, out, "out")
-    call = bind(graph, fn, (out,) if args is None else args, reduce)
-    reducible(call, out.dtype)
-    call = call._replace(dtype=out.dtype)
-    if then is not None:
-        call = call._replace(then=typed(graph, then, call.function.arguments, ("v", "step"), "vertex"))
-    return call
+    args = (out,) if args is None else args
+    if reduce == "argmin":
+        checks.vertex_words(graph, out, "out")
+        call = _bind_words(graph, fn, args, out.layout)
+    else:
+        checks.vertex_array(graph, out, "out")
+        call = bind(graph, fn, args, reduce)
+        reducible(call, out.dtype)
+        call = call._replace(dtype=out.dtype)
+    if then is None:
+        return call
+    return call._replace(then=typed(graph, then, call.function.arguments, ("v", "step"), "vertex"))
 
 
 def bind_pull(
@@ -92,18 +100,25 @@ def bind_pull(
 ) -> Call:
     """Return the call of a pull; ``dtype`` of its values is that of ``out``, or ``dtype``, or what ``fn`` returns."""
     checks.name("reduce", reduce, PULLS)
-    call = bind(graph, fn, args, reduce)
-    call = call._replace(dtype=value_dtype(call, out, dtype))
+    if reduce == "argmin":
+        call = _bind_words(graph, fn, args, checks.layout_of_values(graph, out, dtype))
+    else:
+        call = bind(graph, fn, args, reduce)
+        call = call._replace(dtype=value_dtype(call, out, dtype))
+    arguments, value, weight_dtype = call.function.arguments, call.layout or call.dtype, graph.weight_dtype
     if then is not None:
-        call = call._replace(then=typed(graph, then, call.function.arguments, ("v", "value"), "vertex", call.dtype))
-    if commit is not None:
-        call = call._replace(commit=typed(graph, commit, call.function.arguments, ("v",), "vertex"))
-    return call
+        leading = ("v", "value")
+        second = compile_function(
+            then, arguments, weight_dtype=weight_dtype, leading=leading, role="vertex", value_dtype=value
+        )
+        call = call._replace(then=second)
+    return call if commit is None else call._replace(commit=typed(graph, commit, arguments, ("v",), "vertex"))
 
 
 def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
     """Return the call of a function per vertex."""
-    return bind(graph, fn, args, "sum", with_position(fn, ("v",)))
+    arguments, values = arguments_of(graph, args)
+    return Call(typed(graph, fn, arguments, with_position(fn, ("v",)), "vertex"), values)
 
 
 def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:

@@ -86,6 +86,7 @@ class Call(NamedTuple):
         dtype: type of the values that are reduced; None where there is none (effects, ``"argmin"``).
         then: the second phase, with the same arguments, or None.
         commit: the third phase of ``converge``, or None.
+        layout: the fields of the values where ``"argmin"`` reduces words, else None.
     """
 
     function: TypedFunction
@@ -94,6 +95,7 @@ class Call(NamedTuple):
     dtype: np.dtype | None = None
     then: TypedFunction | None = None
     commit: TypedFunction | None = None
+    layout: Any = None
 
     @property
     def result(self) -> np.dtype:

@@ -22,8 +22,10 @@ from suricate.operators.call import MAX_STEPS, OUT_DTYPES, Call, Order, Until
 from suricate.operators.results import Layers
 from suricate.operators.schemes import WHOLE_GRAPH
 from suricate.parameters import integer
+from suricate.structures.words import Words
 
 if TYPE_CHECKING:
+    from suricate.edgefn.layout import Layout
     from suricate.graph import Graph
 
 DIRECTIONS = ("out", "in", "both")
@@ -189,7 +191,29 @@ def vertex_array(graph: Graph, array: Array, label: str) -> None:
     _target(graph, array, label, graph.num_vertices)
 
 
+def vertex_words(graph: Graph, given: Any, label: str) -> None:
+    """Raise unless ``given`` is a ``Words`` with one word per vertex of ``graph``."""
+    if not isinstance(given, Words):
+        raise DTypeError(f"reduce='argmin' takes a Words as {label}, not a {type(given).__name__}: make one by words()")
+    if given.device != graph.device:
+        raise DeviceError(f"{label} is on {given.device}, the graph on {graph.device}")
+    if len(given) != graph.num_vertices:
+        raise ShapeError(f"{label} has {len(given)} entries, but there are {graph.num_vertices} vertices")
+
+
+def layout_of_values(graph: Graph, out: Any, dtype: Any) -> Layout:
+    """Return the fields of the words that a pull reduces: those of ``out``, or of ``dtype``, which is a ``Words``."""
+    given, label = (dtype, "dtype") if out is None else (out, "out")
+    if not isinstance(given, Words):
+        raise DTypeError(f"reduce='argmin' takes a Words as out, or as dtype to say the fields, not {given!r:.40}")
+    if given.device != graph.device:
+        raise DeviceError(f"{label} is on {given.device}, the graph on {graph.device}")
+    return given.layout
+
+
 def _target(graph: Graph, array: Array, label: str, length: int, expected: str = "") -> None:
+    if isinstance(array, Words):
+        raise DTypeError(f"{label} is a Words: only reduce='argmin' takes one")
     if not lies_on(graph.device, array):
         raise misplaced(graph.device, array, label)
     if isinstance(array, np.ma.MaskedArray):
@@ -209,12 +233,24 @@ def result_array(graph: Graph, call: Call, out: Array | None, length: int, *, al
 
     ``aliased``: arguments may share its memory.
     """
+    if call.layout is not None:
+        return _result_words(call, out, length, aliased=aliased)
     if out is None:
         return graph.device.xp.empty(length, call.dtype)
     _target(graph, out, "out", length)
     for value in () if aliased else call.values:
         if isinstance(value, graph.device.xp.ndarray) and _share_memory(graph.device, value, out):
             raise ParameterError("out must not alias an argument: other vertices would read partial results")
+    return out
+
+
+def _result_words(call: Call, out: Any, length: int, *, aliased: bool) -> Words:
+    if out is None:
+        raise RequirementError("reduce='argmin' needs out, a Words, unless then takes the values")
+    if len(out) != length:
+        raise ShapeError(f"out has {len(out)} entries, but there are {length} vertices")
+    if not aliased and any(value is out for value in call.values):
+        raise ParameterError("out must not alias an argument: other vertices would read partial results")
     return out
 
 

@@ -84,7 +84,10 @@ class Propagated:
     @classmethod
     def of(cls, steps: int, touched: int, converged: bool, layers: Layers | None = None) -> Propagated:
         """Return an outcome that is known on the host."""
-        return cls(lambda: (int(steps), int(touched), bool(converged)), layers)
+        numbers = int(steps), int(touched), bool(converged)
+        made = cls(lambda: numbers, layers)
+        made._numbers = numbers
+        return made
 
     @property
     def steps(self) -> int:

@@ -28,6 +28,8 @@ def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
         return Start(tuple(whole[:1]) if whole else frontiers, arcs)
     if isinstance(given, EdgeList):
         return Start((), (arc_list(graph, given),))
+    if isinstance(given, ArcList):
+        return Start((), (given,))  # made by the library: its arrays are right
     if isinstance(given, EdgeSet):
         return Start((), (_of_edge_set(graph, given),))
     return Start((frontier(graph, given),))

@@ -1,89 +1,192 @@
-"""Instances of the CPU templates: a Numba module per combination of template, cursor, edge function and reduction.
+"""Instances of the CPU templates: a Numba module per combination of template, cursor, functions and reduction.
 
 An instance is the template in which the import of ``bindings`` is replaced by the imports of the backend's cursor, the
-edge function and the reduction. It is kept as a file (see ``suricate.generated``).
+functions of the call and the reduction, and the import of another template by its text. It is kept as a file (see
+``suricate.generated``).
 """
 
 from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
+from suricate.edgefn import TypedFunction
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, identity_of
 from suricate.types import StoreView
 
 TEMPLATES = Path(__file__).parent / "templates"
 
+#: what a reduction does to a running total
 COMBINE = {
     "sum": "old + new",
     "min": "new if new < old else old",
     "max": "new if new > old else old",
     "or": "old | new",
+    "argmin": "new if less_word(new, old) else old",
 }
 
-#: what edge functions, reductions and ``cursor_functions`` use
+_MONOTONE = """\
+@inner
+def store(out, v, value):
+    new = cast(value)
+    if new {sign} out[v]:
+        out[v] = new
+        return True
+    return False
+"""
+_OTHER = """\
+@inner
+def store(out, v, value):
+    old = out[v]
+    new = cast(combine(old, cast(value)))
+    if new != old:
+        out[v] = new
+        return True
+    return False
+"""
+_WORD = """\
+@inner
+def store(out, v, value):
+    old = load_word(out, v)
+    if less_word(value, old):
+        store_word(out, v, value)
+        return not same_keys(value, old)
+    return False
+"""
+
+#: what functions, reductions and ``cursor_functions`` use
 IMPORTS = "import math\n\nimport numpy as np\nfrom numba import njit\n\nfrom suricate.jit import inner"
 
 BINDINGS_IMPORT = re.compile(
     r"^from suricate\.operators\.cpu\.templates\.bindings import (\((?P<lines>[^)]+)\)|(?P<names>.+))$", re.MULTILINE
 )
+_IMPORT = re.compile(
+    r"^from suricate\.operators\.cpu\.templates\.(?P<module>\w+) import (\((?P<lines>[^)]+)\)|(?P<names>.+))\n",
+    re.MULTILINE,
+)
+_HEADER = re.compile(r'^""".*?"""\n\nfrom __future__ import annotations\n', re.DOTALL)
+#: bindings that no cursor gives
+_OWN = frozenset(
+    {
+        "arc_weight", "both", "cast", "combine", "commit", "edge", "has_commit", "has_then", "identity", "put", "store",
+        "then", "visit", "visit_vertex",
+    }
+)  # fmt: skip
 
 _instances: dict[tuple, ModuleType] = {}
 _lock = threading.Lock()  # of adding to _instances: one instance is made once, whichever threads ask
 
 
-def instance(template: str, view: StoreView | None, call: Call, dtype: np.dtype, over: str = "out") -> ModuleType:
-    """Return the module of ``template`` over the cursor of ``view``, with the edge function of ``call``."""
-    cursor, walk = None, None
-    if view is not None:
-        cursor, walk = view.cursor, (view.cursor, view.weight_dtype is not None, view.owner_per)
-    key = (template, walk, call.function.key, len(call.values), call.reduce, dtype, over)
+class Walk(NamedTuple):
+    """How a template walks: over one view or two, and whether functions get the neighbour as ``u``."""
+
+    view: StoreView | None
+    both: bool = False
+    swapped: bool = False
+
+
+def instance(template: str, walk: Walk, call: Call) -> ModuleType:
+    """Return the module of ``template`` over the cursor of a view, with the functions of ``call``."""
+    view = walk.view
+    cursor = None if view is None else (view.cursor, view.weight_dtype is not None, view.owner_per)
+    key = (template, cursor, walk[1:], call.function, call.reduce, call.dtype, call.then, call.commit)
     module = _instances.get(key)
     if module is None:
         with _lock:
             module = _instances.get(key)
             if module is None:
-                text = _module_text(template, view, call, dtype, over)
-                module = _instances[key] = load_module(template, text, cursor)
+                text = _module_text(template, walk, call)
+                module = _instances[key] = load_module(template, text, None if view is None else view.cursor)
     return module
 
 
-def _module_text(template: str, view: StoreView | None, call: Call, dtype: np.dtype, over: str) -> str:
-    """Return the source of an instance: what its template imports from ``bindings``, then the template."""
-    body = (TEMPLATES / f"{template}.py").read_text()
-    found = BINDINGS_IMPORT.search(body)
-    assert found is not None, f"{template}.py imports no bindings"
-    wanted = {name.strip() for name in (found["names"] or found["lines"]).split(",")} - {""}
-    parameters = [f"a{i}" for i in range(len(call.values))]
-    from_cursor = wanted - {"cast", "combine", "edge", "identity"}
-    parts = ["" if view is None else cursor_functions(view, from_cursor, absent_weight=1)]
-    parts.append(_edge_text(call, parameters, over))
-    if "combine" in wanted:
-        parts.append(f"@inner\ndef combine(old, new):\n    return {COMBINE[call.reduce]}")
-    if "cast" in wanted:
-        parts.append(f"cast = np.{dtype.name}")
-    if "identity" in wanted:
-        parts.append(f"identity = {_literal(identity_of(call.reduce, dtype))}")
-    head = "\n\n".join([IMPORTS, call.function.numba_imports, *filter(None, parts)]) + "\n"
-    start, end = found.span()
-    body = body[:start] + head + body[end:]
-    return re.sub(r",\s*\*args\b", "".join(f", {name}" for name in parameters), body)
+def _module_text(template: str, walk: Walk, call: Call) -> str:
+    """Return the source of an instance: what its templates import from ``bindings``, then the templates."""
+    wanted: set[str] = set()
+    body = _expanded(template, wanted)
+    parts = [*_imports(call)]
+    if walk.view is not None and wanted - _OWN:
+        parts.append(cursor_functions(walk.view, wanted - _OWN, absent_weight=1))
+    parts += _functions(walk, call, wanted)
+    parts += _reduction(call, wanted)
+    parameters = "".join(f", a{i}" for i in range(len(call.function.arguments)))
+    return re.sub(r",\s*\*args\b", parameters, "\n\n".join([*parts, body]))
 
 
-def _edge_text(call: Call, parameters: list[str], over: str) -> str:
-    decorator = "@njit" if call.function.by_hand else "@inner"
-    if over == "out":
-        return f"{decorator}\n{call.function.numba_source('edge')}"
-    arguments = ", ".join(("v", "u", "w", *parameters))
-    swapped = f"@inner\ndef edge(u, v, w{''.join(f', {name}' for name in parameters)}):"
-    stored = f"{decorator}\n{call.function.numba_source('stored_edge')}"
-    return f"{stored}\n\n{swapped}\n    return stored_edge({arguments})"
+def _imports(call: Call) -> list[str]:
+    functions = (call.function, call.then, call.commit)
+    lines = [getattr(function, "numba_imports", "") for function in functions if function is not None]
+    return [IMPORTS, *filter(None, dict.fromkeys(lines))]
+
+
+def _functions(walk: Walk, call: Call, wanted: set[str]) -> Iterator[str]:
+    """Yield the functions of the call, under the names that the templates give them."""
+    weighted = walk.view is not None and walk.view.weight_dtype is not None
+    constants = {"both": walk.both, "has_then": call.then is not None, "has_commit": call.commit is not None}
+    yield from (f"{name} = {value}" for name, value in constants.items() if name in wanted)
+    if "arc_weight" in wanted:
+        yield f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}"
+    if "edge" in wanted:
+        yield from _turned(call.function, ("u", "v", "w"), ("v", "u", "w") if walk.swapped else ("u", "v", "w"), "edge")
+    if "visit" in wanted:
+        yield from _turned(call.function, ("i", "u", "v", "w"), call.function.leading, "visit")
+    if "visit_vertex" in wanted:
+        yield from _turned(call.function, ("i", "v"), call.function.leading, "visit_vertex")
+    for name, function in (("then", call.then), ("commit", call.commit)):
+        if name in wanted:
+            absent = f"@inner\ndef {name}({'v, given' if name == 'then' else 'v'}, *args):\n    return True"
+            yield absent if function is None else _function_text(function, name)
+
+
+def _turned(function: TypedFunction, given: tuple[str, ...], taken: tuple[str, ...], name: str) -> Iterator[str]:
+    """Yield a function ``name`` that templates call with ``given``, and that calls the user's one with ``taken``."""
+    if given == taken:
+        yield _function_text(function, name)
+        return
+    yield _function_text(function, f"user_{name}")
+    yield f"@inner\ndef {name}({', '.join(given)}, *args):\n    return user_{name}({', '.join(taken)}, *args)"
+
+
+def _function_text(function: TypedFunction, name: str) -> str:
+    return f"{'@njit' if function.by_hand else '@inner'}\n{function.numba_source(name)}"
+
+
+def _reduction(call: Call, wanted: set[str]) -> Iterator[str]:
+    """Yield what the templates take of the reduction and of the type of its values."""
+    if not wanted & {"cast", "combine", "identity", "put", "store"}:
+        return
+    if call.layout is not None:
+        yield call.layout.numba_source
+        yield "identity = identity_word"
+        yield "@inner\ndef cast(word):\n    return word"
+        yield "@inner\ndef put(out, i, word):\n    store_word(out, i, word)"
+        yield _WORD
+    else:
+        assert call.dtype is not None
+        yield f"cast = np.{call.dtype.name}"
+        yield f"identity = {_literal(identity_of(call.reduce, call.dtype))}"
+        yield "@inner\ndef put(out, i, value):\n    out[i] = value"
+        sign = {"min": "<", "max": ">"}.get(call.reduce)
+        yield _OTHER if sign is None else _MONOTONE.format(sign=sign)
+    yield f"@inner\ndef combine(old, new):\n    return {COMBINE.get(call.reduce, 'new')}"
+
+
+def _expanded(template: str, wanted: set[str]) -> str:
+    """Return a template with those it imports from written out; add what it takes from ``bindings`` to ``wanted``."""
+    text = _HEADER.sub("", (TEMPLATES / f"{template}.py").read_text(), count=1)
+
+    def replacement(found: re.Match[str]) -> str:
+        if found["module"] != "bindings":
+            return _expanded(found["module"], wanted)
+        wanted.update({name.strip() for name in (found["names"] or found["lines"]).split(",")} - {""})
+        return ""
+
+    return _IMPORT.sub(replacement, text)
 
 
 def _literal(value: Any) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 import suricate as su
 from suricate.devices import CPU
+from suricate.operators.cpu import instances
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash")
 TEMPLATES = {"advance.cu", "edge_map.cu", "merge.cu", "neighbor_reduce.cu", "propagate.cu", "vertex_map.cu"}
@@ -73,27 +74,23 @@ def test_a_folder_that_cannot_be_written_is_replaced(tmp_path):
     assert not Path(found[1]).exists()
 
 
-@pytest.mark.parametrize(
-    "template",
-    ["neighbor_reduce", "advance", "filter", "intersect", "intersect_oriented", "reduce_updated", "advance_updated"],
-)
+@pytest.mark.parametrize("template", sorted(file.stem for file in instances.TEMPLATES.glob("[a-z]*.py")))
 def test_templates_are_modules(template):
-    """Each template runs as it stands, over a contiguous view and the edge function of ``bindings``."""
+    """Each template can be imported; some run as they stand, over a contiguous view and the functions of bindings."""
     module = importlib.import_module(f"suricate.operators.cpu.templates.{template}")
     graph = su.Graph(3, backend="csr_baseline", device="cpu", weight_dtype="float64")
     graph.insert_edges([0, 0, 1], [1, 2, 2], [1.0, 2.0, 4.0])
-    data, out = graph.view().data, np.zeros(3)
+    data, out, ids = graph.view().data, np.zeros(3), np.empty(3, np.uint32)
     assert module.__doc__
     if template == "neighbor_reduce":
-        module.neighbor_reduce(data, 3, np.empty(0, np.uint32), True, out)
+        module.neighbor_reduce(data, data, 3, ids, True, 3, out, 1, ids, 0)
         assert out.tolist() == [3, 4, 0]
     if template == "reduce_updated":
         module.neighbor_reduce(data, 3, out)
         assert out.tolist() == [3, 4, 0]
     if template == "advance_updated":
-        changed = np.empty(3, np.uint32)
-        assert module.advance(data, 3, out, np.zeros(3, np.uint32), 1, changed) == 2
-        assert (out.tolist(), changed[:2].tolist()) == ([0, 1, 6], [1, 2])
+        assert module.advance(data, 3, out, np.zeros(3, np.uint32), 1, ids) == 2
+        assert (out.tolist(), ids[:2].tolist()) == ([0, 1, 6], [1, 2])
 
 
 def test_functions_that_differ_only_in_a_number_do_not_mix():

@@ -1,86 +1,43 @@
-"""CPU template of ``advance`` and ``propagate``: push along out-edges, reduce into ``out``, queue what changed.
+"""CPU template of ``advance``: the two phases of one step, and the first step of a propagation from arcs or a union.
 
-A vertex is queued once per step: ``stamp[v]`` holds the number of the step that queued it last, so that nothing has to
-be cleared between steps. ``fn`` reads ``out`` while it changes: it may see values of the same step.
-
-The reduction into ``out`` is written out in each loop, in ``advance_updated`` too.
+``queue`` is ``uint32[num_vertices]``, of which ``queued`` entries are in use. ``fn`` reads ``out`` while it changes: it
+may see values of the same step.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from suricate.jit import kernel
-from suricate.operators.cpu.templates.bindings import (
-    begin,
-    buckets,
-    cast,
-    combine,
-    edge,
-    end,
-    first,
-    following,
-    key,
-    weight,
-)
-from suricate.types import TOMBSTONE
+from suricate.operators.cpu.templates.bindings import arc_weight, edge, store, then
+from suricate.operators.cpu.templates.pushing import push_list
 
 
 @kernel
-def advance(g, num_vertices, frontier, everything, count, out, stamp, step, changed, *args):
-    """Push along the out-edges of ``count`` vertices; return how many vertices were written to ``changed``."""
-    queued = 0
-    for i in range(count):
-        u = np.uint32(i) if everything else frontier[i]
-        if u >= num_vertices:
-            continue
-        for k in range(buckets(g, u)):
-            c = first(g, u, k)
-            while c >= 0:
-                for slot in range(begin(g, c), end(g, c)):
-                    v = key(g, slot)
-                    if v < TOMBSTONE:
-                        old = out[v]
-                        new = combine(old, cast(edge(u, v, weight(g, slot), *args)))
-                        if new != old:
-                            out[v] = new
-                            if stamp[v] != step:
-                                stamp[v] = step
-                                changed[queued] = v
-                                queued += 1
-                c = following(g, c)
-    return queued
+def push(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args):
+    """First phase: offer along the edges of ``count`` vertices; return the length of the queue."""
+    return push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args)
 
 
 @kernel
-def advance_edges(num_vertices, src, dst, weights, out, stamp, step, changed, *args):
-    """Apply the edge function to the given edges; return how many vertices were written to ``changed``."""
-    queued = 0
-    for i in range(len(src)):
+def push_arcs(num_vertices, src, dst, weights, status, wanted, size, out, stamp, step, queue, queued, *args):
+    """First phase: offer along the given arcs, those of the wanted status; return the length of the queue."""
+    for i in range(size):
         u, v = src[i], dst[i]
-        if u >= num_vertices or v >= num_vertices:
+        if u >= num_vertices or v >= num_vertices or (len(status) and status[i] != wanted):
             continue
-        old = out[v]
-        new = combine(old, cast(edge(u, v, weights[i], *args)))
-        if new != old:
-            out[v] = new
-            if stamp[v] != step:
-                stamp[v] = step
-                changed[queued] = v
-                queued += 1
+        if store(out, v, edge(u, v, arc_weight(weights, i), *args)) and stamp[v] != step:
+            stamp[v] = step
+            queue[queued] = v
+            queued += 1
     return queued
 
 
 @kernel
-def propagate(g, num_vertices, frontier, everything, count, out, stamp, step, max_steps, queue, spare, *args):
-    """Repeat :func:`advance` until nothing changes; return the number of steps.
-
-    The ``i``-th step stamps with ``step + i``. ``queue`` and ``spare`` are ``uint32[num_vertices]``.
-    """
-    steps = 0
-    while count > 0 and steps < max_steps:
-        count = advance(g, num_vertices, frontier, everything, count, out, stamp, step + steps, queue, *args)
-        frontier, queue, spare = queue, spare, queue
-        everything = False
-        steps += 1
-    return steps
+def second_phase(queue, queued, number, *args):
+    """Second phase of step ``number``: keep the vertices for which ``then`` says true; return how many there are."""
+    kept = 0
+    for i in range(queued):
+        v = queue[i]
+        if then(v, number, *args):
+            queue[kept] = v
+            kept += 1
+    return kept

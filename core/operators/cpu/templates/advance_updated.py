@@ -7,13 +7,12 @@ import numpy as np
 from suricate.jit import kernel
 from suricate.operators.cpu.templates.bindings import (
     begin,
-    cast,
-    combine,
     edge,
     end,
     is_fresh,
     key,
     owner,
+    store,
     updated_count,
     updated_segment,
     weight,
@@ -36,12 +35,8 @@ def advance(g, num_vertices, out, stamp, step, changed, *args):
                 u = np.uint32(owner(g, c, slot))
                 if u >= num_vertices:
                     continue  # the segment is free
-                old = out[v]
-                new = combine(old, cast(edge(u, v, weight(g, slot), *args)))
-                if new != old:
-                    out[v] = new
-                    if stamp[v] != step:
-                        stamp[v] = step
-                        changed[queued] = v
-                        queued += 1
+                if store(out, v, edge(u, v, weight(g, slot), *args)) and stamp[v] != step:
+                    stamp[v] = step
+                    changed[queued] = v
+                    queued += 1
     return queued

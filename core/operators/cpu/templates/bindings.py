@@ -1,8 +1,8 @@
 """The names that a CPU template takes from its surroundings.
 
 A template of this folder is an ordinary module: it imports these names and its functions run as they stand, over a
-contiguous view and the edge function below. For any other combination ``instances`` writes a module in
-which the import of this file is replaced by the cursor of a backend, the user's edge function and a reduction.
+contiguous view and the functions below. For any other combination ``instances`` writes a module in which the import of
+this file is replaced by the cursor of a backend, the functions of the call and a reduction.
 """
 
 from __future__ import annotations
@@ -35,20 +35,26 @@ from suricate.cursors.bindings import key as right_key
 from suricate.jit import inner
 
 __all__ = [
+    "arc_weight",
     "begin",
+    "both",
     "buckets",
     "cast",
     "combine",
+    "commit",
     "degree",
     "edge",
     "end",
     "find",
     "first",
     "following",
+    "has_commit",
+    "has_then",
     "identity",
     "is_fresh",
     "key",
     "owner",
+    "put",
     "right_begin",
     "right_buckets",
     "right_degree",
@@ -57,20 +63,49 @@ __all__ = [
     "right_first",
     "right_following",
     "right_key",
+    "store",
+    "then",
     "updated_count",
     "updated_segment",
     "value",
+    "visit",
+    "visit_vertex",
     "weight",
 ]
 
 identity = 0.0  #: what a reduction starts from
-cast = np.float64  #: the type of the values that are reduced
+cast = np.float64  #: makes a value of an edge function one that is reduced
+both = False  #: whether the second view is walked too
+has_then = False  #: whether there is a second phase
+has_commit = False  #: whether there is a third one
 
 
 @inner
 def edge(u, v, w, *args):
-    """Return the value of edge ``(u, v)``: the user's edge function (predicates take ``v`` alone)."""
+    """Return the value of the edge from ``u``, the owner, to ``v``: the user's edge function."""
     return w
+
+
+@inner
+def visit(i, u, v, w, *args):
+    """Call the user's function of an edge, whose position is ``i``."""
+
+
+@inner
+def visit_vertex(i, v, *args):
+    """Call the user's function of a vertex, whose position is ``i``."""
+    return True
+
+
+@inner
+def then(v, given, *args):
+    """Second phase: ``given`` is the step of a push, the value of a pull."""
+    return True
+
+
+@inner
+def commit(v, *args):
+    """Third phase."""
 
 
 @inner
@@ -83,3 +118,24 @@ def combine(old, new):
 def value(i, u, v, x, *args):
     """Return the value of ``x``, a common neighbour of ``u`` and ``v``, the pair at position ``i``."""
     return 1
+
+
+@inner
+def store(out, v, value):
+    """Reduce ``value`` into ``out[v]``; return whether that altered it (of words: their keys)."""
+    old = out[v]
+    new = combine(old, cast(value))
+    out[v] = new
+    return new != old
+
+
+@inner
+def put(out, i, value):
+    """Write a reduced value."""
+    out[i] = value
+
+
+@inner
+def arc_weight(weights, i):
+    """Return the weight of an arc of a list."""
+    return weights[i]

@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.jit import kernel
-from suricate.operators.cpu.templates.bindings import (
-    begin,
-    buckets,
-    cast,
-    combine,
-    edge,
-    end,
-    first,
-    following,
-    identity,
-    key,
-    weight,
-)
-from suricate.types import TOMBSTONE
+from suricate.jit import inner, kernel
+from suricate.operators.cpu.templates.bindings import has_then, put, then
+from suricate.operators.cpu.templates.pulling import reduce_vertex
+
+
+@inner
+def reduce_list(g, h, num_vertices, vertices, everything, first, last, out, place, kept, queued, *args):
+    """Reduce over the edges of ``vertices[first:last]``; return the length of the queue ``kept``."""
+    for i in range(first, last):
+        u = np.uint32(i) if everything else vertices[i]
+        total = reduce_vertex(g, h, num_vertices, u, *args)
+        if place == 1:
+            put(out, i, total)
+        elif place == 2 and u < num_vertices:
+            put(out, u, total)
+        if has_then and u < num_vertices and then(u, total, *args):
+            kept[queued] = u
+            queued += 1
+    return queued
 
 
 @kernel
-def neighbor_reduce(g, num_vertices, vertices, everything, out, *args):
-    """Write to ``out[i]`` the reduction over the neighbours of ``vertices[i]`` (of vertex ``i`` if ``everything``).
+def neighbor_reduce(g, h, num_vertices, vertices, everything, count, out, place, kept, queued, *args):
+    """Reduce over the edges of ``count`` vertices; return the length of the queue ``kept`` of those that join.
 
-    An id that is not below ``num_vertices`` has no neighbours.
+    The values go to ``out`` by position (``place`` 1), by vertex (2), or nowhere (0).
     """
-    for i in range(len(out)):
-        u = np.uint32(i) if everything else vertices[i]
-        total = cast(identity)
-        for k in range(buckets(g, u) if u < num_vertices else 0):
-            c = first(g, u, k)
-            while c >= 0:
-                for slot in range(begin(g, c), end(g, c)):
-                    v = key(g, slot)
-                    if v < TOMBSTONE:
-                        total = combine(total, cast(edge(u, v, weight(g, slot), *args)))
-                c = following(g, c)
-        out[i] = total
+    return reduce_list(g, h, num_vertices, vertices, everything, 0, count, out, place, kept, queued, *args)
+
+
+@kernel
+def reduce_layers(g, h, num_vertices, vertices, ends, count, backwards, out, place, kept, queued, *args):
+    """Reduce over the edges of the vertices of ``count`` layers, one layer after the other."""
+    for i in range(count):
+        layer = count - 1 - i if backwards else i
+        first, last = ends[layer], ends[layer + 1]
+        queued = reduce_list(g, h, num_vertices, vertices, False, first, last, out, place, kept, queued, *args)
+    return queued

@@ -1,0 +1,134 @@
+"""Pulls on the CPU: ``neighbor_reduce`` and ``converge``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.operators import schemes
+from suricate.operators.call import Call, Start, Until, stamps_of
+from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.sources import NO_VERTICES, Listed, frontier_of, numba_values, union_of, walk_over
+from suricate.operators.results import Layers, Propagated
+from suricate.structures.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+NOWHERE, BY_POSITION, BY_VERTEX = 0, 1, 2  #: where the values of a pull go
+
+
+def neighbor_reduce(
+    graph: Graph, call: Call, vertices: np.ndarray | Start | Layers | None, out: Any, over: str, scheme: str
+) -> Frontier | None:
+    """Fill ``out`` and run the second phase (see ``suricate.operators.neighbor_reduce``).
+
+    There are two loops: over the edges inserted since the mark, and one for all other schemes.
+    """
+    view = None
+    if scheme == "updated":
+        source = schemes.updated_source(graph, over, graph.view(over))
+        if source == schemes.ITERATOR:
+            view = graph.view(over)
+            module = instance("reduce_updated", Walk(view, swapped=over != "out"), call)
+            module.neighbor_reduce(view.data, view.num_vertices, out, *numba_values(call))
+            return None
+        if source == schemes.LISTED:
+            view = schemes.inserted_view(graph, over)
+    queue = _queue(graph, "operators.queue") if call.then is not None else NO_VERTICES
+    place = NOWHERE if out is None else BY_POSITION
+    if isinstance(vertices, Start | Layers):
+        place = NOWHERE if out is None else BY_VERTEX
+    pull = _Pull(graph, call, over, view, out, place, queue)
+    count = 0
+    if isinstance(vertices, Layers):
+        count = pull.run_layers(vertices)
+    elif isinstance(vertices, Start):
+        count = pull.run(union_of(graph, vertices, stamps_of(graph), _queue(graph, "operators.spare")), 0)
+    elif vertices is None:
+        count = pull.run(Listed(NO_VERTICES, True, graph.num_vertices), 0)
+    else:
+        count = pull.run(Listed(vertices, False, len(vertices)), 0)
+    return None if call.then is None else frontier_of(graph, queue, count)
+
+
+class _Pull:
+    """A pull that is run for one list of vertices or several."""
+
+    def __init__(self, graph: Graph, call: Call, over: str, view: Any, out: Any, place: int, queue: np.ndarray) -> None:
+        walk, g, h = walk_over(graph, over, swapped=over != "out")
+        if view is not None:
+            walk, g, h = walk._replace(view=view), view.data, view.data
+        self._graph = graph
+        self._is_mode = call.reduce == "mode"
+        self._module = instance("neighbor_mode" if self._is_mode else "neighbor_reduce", walk, call)
+        self._views = (g, h, graph.num_vertices)
+        self._target = (_data(call, out), place, queue)
+        self._values = numba_values(call)
+
+    def run(self, vertices: Listed, count: int) -> int:
+        """Pull for ``vertices``; return the length of the queue of those that join, ``count`` so far."""
+        tables = self._tables(vertices) if self._is_mode else ()
+        return self._module.neighbor_reduce(*self._views, *vertices, *self._target, count, *tables, *self._values)
+
+    def run_layers(self, layers: Layers) -> int:
+        """Pull for the vertices of all layers, one layer after the other."""
+        if not self._is_mode:
+            ends = (layers.vertices, layers.offsets, len(layers), layers.backwards)
+            return self._module.reduce_layers(*self._views, *ends, *self._target, 0, *self._values)
+        count = 0
+        for i in range(len(layers)):
+            layer = layers[i]
+            count = self.run(Listed(layer, False, len(layer)), count)
+        return count
+
+    def _tables(self, vertices: Listed) -> tuple[np.ndarray, np.ndarray]:
+        """Return the hash table of values and counts for the largest degree."""
+        most = self._module.largest_degree(*self._views, *vertices)
+        size, array = 1 << max(0, 2 * most - 1).bit_length(), self._graph.workspace.array
+        dtype = self._module.cast
+        return array("operators.values", size, np.dtype(dtype)), array("operators.counts", size, np.uint32)
+
+
+def _data(call: Call, out: Any) -> np.ndarray:
+    """Return the array that values go to; where there is none, one of its form without entries."""
+    if out is not None:
+        return out if call.layout is None else out.data
+    if call.layout is None:
+        return np.empty(0, call.dtype)
+    return np.empty(0 if call.layout.bits == 64 else (0, 2), np.uint64)
+
+
+def _queue(graph: Graph, name: str) -> np.ndarray:
+    return graph.workspace.array(name, graph.num_vertices, np.uint32)
+
+
+def converge(
+    graph: Graph, call: Call, start: Start, over: str, wake: str, max_steps: int, until: Until | None
+) -> Propagated:
+    """Pull in rounds over an active set; where a number says when to stop, each round is one call of the loop."""
+    walk, g, h = walk_over(graph, over, swapped=over != "out")
+    _, waking, also_waking = walk_over(graph, wake)
+    module, stamps = instance("converge", walk, call), stamps_of(graph)
+    queue, spare = _queue(graph, "operators.queue"), _queue(graph, "operators.spare")
+    vertices = union_of(graph, start, stamps, spare, ends=True)
+    at_once = max_steps if not _has_accumulators(call) else 1
+    rounds, touched, stopped = 0, 0, False
+    while vertices.size and rounds < max_steps and not stopped:
+        first = stamps.steps(at_once)
+        made, more, left = module.converge(
+            g, h, waking, also_waking, wake == "both", graph.num_vertices, *vertices, stamps.array, first, at_once,
+            queue, spare, *numba_values(call),
+        )  # fmt: skip
+        stamps.give_back(first + made)
+        rounds, touched = rounds + made, touched + more
+        if made % 2:
+            queue, spare = spare, queue
+        vertices = Listed(spare, False, left)
+        stopped = until is not None and until.scalar.read() <= until.bound
+    return Propagated.of(rounds, touched, vertices.size == 0)
+
+
+def _has_accumulators(call: Call) -> bool:
+    return any(argument.kind == "accumulator" for argument in call.function.arguments)

@@ -1,0 +1,76 @@
+"""What calls on the CPU start from, in the form that loops take: views, lists of vertices, arcs, arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.operators.call import Call, Stamps, Start
+from suricate.operators.cpu import loops
+from suricate.operators.cpu.instances import Walk
+from suricate.structures.frontier import Frontier
+from suricate.types import ArcList
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+NO_VERTICES = np.empty(0, np.uint32)
+NO_STATUS = np.empty(0, np.uint8)
+
+
+def numba_values(call: Call) -> tuple[Any, ...]:
+    """Return what loops are passed for the arguments of a call; to be called once per operator."""
+    return tuple([argument.numba_value(value) for argument, value in zip(call.function.arguments, call.values)])  # noqa: B905
+
+
+def walk_over(graph: Graph, over: str, *, swapped: bool = False) -> tuple[Walk, Any, Any]:
+    """Return how to walk over a direction, and the data of the view, of both views for ``"both"`` (else twice one)."""
+    view = graph.view("out" if over == "out" else "in")
+    other = graph.view("out") if over == "both" else view
+    return Walk(view, over == "both", swapped), view.data, other.data
+
+
+class Listed(NamedTuple):
+    """Vertices as loops take them: ``size`` ids, or all below ``size`` if ``everything``."""
+
+    ids: np.ndarray
+    everything: bool
+    size: int
+
+
+def listed(frontier: Frontier) -> Listed:
+    """Return the vertices of one frontier."""
+    if frontier.is_all:
+        return Listed(NO_VERTICES, True, len(frontier))
+    return Listed(frontier.buffer, False, len(frontier))
+
+
+def union_of(graph: Graph, start: Start, stamps: Stamps, queue: np.ndarray, *, ends: bool = False) -> Listed:
+    """Return the vertices of ``start``, each once; ``queue`` holds them if there is more than one frontier.
+
+    With ``ends`` both ends of its arcs belong to it.
+    """
+    if len(start.frontiers) == 1 and start.frontiers[0].distinct and not (ends and start.arcs):
+        return listed(start.frontiers[0])
+    step, count, n = stamps.steps(1), 0, graph.num_vertices
+    for frontier in start.frontiers:
+        if frontier.is_all:
+            count = loops.collect_below(n, len(frontier), stamps.array, step, queue, count)
+        else:
+            count = loops.collect(n, frontier.buffer, len(frontier), stamps.array, step, queue, count)
+    for arcs in start.arcs if ends else ():
+        src, dst, _, status, wanted, size = arcs_of(arcs)
+        count = loops.collect_ends(n, src, dst, status, wanted, size, stamps.array, step, queue, count)
+    return Listed(queue, False, count)
+
+
+def arcs_of(arcs: ArcList) -> tuple[Any, ...]:
+    """Return the arrays and numbers of a list of arcs, with stand-ins for what it lacks."""
+    src, dst, weight, status, wanted, size = arcs
+    return src, dst, src if weight is None else weight, NO_STATUS if status is None else status, wanted, size
+
+
+def frontier_of(graph: Graph, vertices: np.ndarray, count: int) -> Frontier:
+    """Return the first ``count`` of ``vertices``, copied, as a frontier."""
+    return Frontier(graph.device, vertices[:count].copy(), num_vertices=graph.num_vertices)

@@ -1,0 +1,77 @@
+"""CPU template of ``converge``: rounds of pulls over an active set.
+
+A vertex is made active for the next round once: its stamp is then the number of that round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.jit import inner, kernel
+from suricate.operators.cpu.templates.bindings import (
+    begin,
+    buckets,
+    commit,
+    end,
+    first,
+    following,
+    has_commit,
+    key,
+    then,
+)
+from suricate.operators.cpu.templates.pulling import reduce_vertex
+from suricate.types import TOMBSTONE
+
+
+@inner
+def wake_row(g, u, stamp, step, queue, queued):
+    """Append the neighbours of ``u`` in one view to the queue; return its length."""
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v < TOMBSTONE and stamp[v] != step:
+                    stamp[v] = step
+                    queue[queued] = v
+                    queued += 1
+            c = following(g, c)
+    return queued
+
+
+@kernel
+def converge(
+    g, h, waking, also_waking, twice, num_vertices, active, everything, count, stamp, step, max_steps, queue, spare,
+    *args,
+):  # fmt: skip
+    """Compute rounds until the active set is empty; return their number, of vertices computed, of those active.
+
+    Vertices wake others over the view ``waking``, if ``twice`` over ``also_waking`` too. Round ``i`` stamps with
+    ``step + i``. ``queue`` and ``spare`` are ``uint32[num_vertices]``; the active set is perhaps in ``spare``.
+    """
+    rounds, touched = 0, 0
+    while count > 0 and rounds < max_steps:
+        queued = 0
+        for i in range(count):
+            v = np.uint32(i) if everything else active[i]
+            if v >= num_vertices:
+                continue
+            says = np.int64(then(v, reduce_vertex(g, h, num_vertices, v, *args), *args))
+            if says & 1 and stamp[v] != step + rounds:
+                stamp[v] = step + rounds
+                queue[queued] = v
+                queued += 1
+            if says & 2:
+                queued = wake_row(waking, v, stamp, step + rounds, queue, queued)
+                if twice:
+                    queued = wake_row(also_waking, v, stamp, step + rounds, queue, queued)
+        if has_commit:
+            for i in range(count):
+                v = np.uint32(i) if everything else active[i]
+                if v < num_vertices:
+                    commit(v, *args)
+        rounds += 1
+        touched += count
+        active, queue, spare = queue, spare, queue
+        everything, count = False, queued
+    return rounds, touched, count

@@ -1,0 +1,59 @@
+"""CPU template of ``edge_map``: a function per edge, for its effects. Over both directions ``h`` is a second view."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.jit import inner, kernel
+from suricate.operators.cpu.templates.bindings import (
+    arc_weight,
+    begin,
+    both,
+    buckets,
+    end,
+    first,
+    following,
+    key,
+    visit,
+    weight,
+)
+from suricate.types import TOMBSTONE
+
+
+@inner
+def map_row(g, i, u, without_loop, place, low, high, *args):
+    """Visit the edges of ``u`` in one view at places ``low`` to ``high``; ``place`` is that of the first of them."""
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v >= TOMBSTONE or (without_loop and v == u):
+                    continue
+                if place >= high:
+                    return place
+                if place >= low:
+                    visit(i, u, v, weight(g, slot), *args)
+                place += 1
+            c = following(g, c)
+    return place
+
+
+@kernel
+def edge_map(g, h, num_vertices, vertices, everything, count, low, high, *args):
+    """Visit the edges of ``count`` vertices, of each those at places ``low`` to ``high`` in storage order."""
+    for i in range(count):
+        u = np.uint32(i) if everything else vertices[i]
+        if u < num_vertices:
+            place = map_row(g, i, u, False, 0, low, high, *args)
+            if both:
+                map_row(h, i, u, True, place, low, high, *args)
+
+
+@kernel
+def map_arcs(num_vertices, src, dst, weights, status, wanted, size, *args):
+    """Visit the given arcs, those of the wanted status."""
+    for i in range(size):
+        u, v = src[i], dst[i]
+        if u < num_vertices and v < num_vertices and not (len(status) and status[i] != wanted):
+            visit(i, u, v, arc_weight(weights, i), *args)

@@ -1,0 +1,108 @@
+"""CPU template of ``neighbor_reduce`` by ``"mode"``: the most frequent value of the edges of a vertex.
+
+A hash table counts the values of one vertex; ``values`` and ``counts`` have a power of two of places, at least twice
+the largest degree. Of several most frequent values the smallest counts; a NaN does not count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.jit import inner, kernel
+from suricate.operators.cpu.templates.bindings import (
+    begin,
+    both,
+    buckets,
+    cast,
+    degree,
+    edge,
+    end,
+    first,
+    following,
+    has_then,
+    identity,
+    key,
+    put,
+    then,
+    weight,
+)
+from suricate.types import TOMBSTONE
+
+
+@kernel
+def largest_degree(g, h, num_vertices, vertices, everything, count):
+    """Return the largest number of edges of ``count`` vertices, both views counted."""
+    most = np.int64(0)
+    for i in range(count):
+        u = np.uint32(i) if everything else vertices[i]
+        if u < num_vertices:
+            edges = np.int64(degree(g, u))
+            if both:
+                edges += np.int64(degree(h, u))
+                most = edges if edges > most else most
+    return most
+
+
+@inner
+def table_size(edges):
+    """Return the number of places that a vertex with so many edges uses: a power of two, at least twice as many."""
+    size = 1
+    while size < 2 * edges:
+        size *= 2
+    return size
+
+
+@inner
+def place_of(value, values, counts, mask):
+    """Return the place of ``value`` in the table, or the free one where it belongs."""
+    at = np.int64(np.uint64(np.float64(value).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & mask
+    while counts[at] and values[at] != value:
+        at = (at + 1) & mask
+    return at
+
+
+@inner
+def count_row(g, u, without_loop, values, counts, mask, best, most, *args):
+    """Count the values of the edges of ``u`` in one view; return the best value and how often it is there."""
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v >= TOMBSTONE or (without_loop and v == u):
+                    continue
+                value = cast(edge(u, v, weight(g, slot), *args))
+                if value != value:
+                    continue
+                at = place_of(value, values, counts, mask)
+                values[at] = value
+                counts[at] += 1
+                if counts[at] > most or (counts[at] == most and value < best):
+                    best, most = value, counts[at]
+            c = following(g, c)
+    return best, most
+
+
+@kernel
+def neighbor_reduce(g, h, num_vertices, vertices, everything, count, out, place, kept, queued, values, counts, *args):
+    """Find the mode of ``count`` vertices; the parameters are those of ``neighbor_reduce.py``."""
+    for i in range(count):
+        u = np.uint32(i) if everything else vertices[i]
+        best, most = cast(identity), np.uint32(0)
+        if u < num_vertices:
+            edges = np.int64(degree(g, u))
+            if both:
+                edges += np.int64(degree(h, u))
+            size = table_size(edges)
+            counts[:size] = 0
+            best, most = count_row(g, u, False, values, counts, size - 1, best, most, *args)
+            if both:
+                best, most = count_row(h, u, True, values, counts, size - 1, best, most, *args)
+        if place == 1:
+            put(out, i, best)
+        elif place == 2 and u < num_vertices:
+            put(out, u, best)
+        if has_then and u < num_vertices and then(u, best, *args):
+            kept[queued] = u
+            queued += 1
+    return queued

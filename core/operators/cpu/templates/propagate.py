@@ -1,0 +1,25 @@
+"""CPU template of ``propagate`` where steps need no phases: vertices may see values of the same step."""
+
+from __future__ import annotations
+
+from suricate.jit import kernel
+from suricate.operators.cpu.templates.pushing import push_list
+
+
+@kernel
+def propagate(
+    g, h, num_vertices, frontier, everything, count, out, stamp, step, number, max_steps, queue, spare, *args
+):
+    """Push until nothing changes; return the number of the last step, of vertices that pushed, of those left.
+
+    Step ``i``, of which the first is ``number + 1``, stamps with ``step + i``. ``queue`` and ``spare`` are
+    ``uint32[num_vertices]``; the frontier is perhaps in ``spare``.
+    """
+    touched = 0
+    while count > 0 and number < max_steps:
+        number += 1
+        touched += count
+        count = push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step + number, queue, 0, *args)
+        frontier, queue, spare = queue, spare, queue
+        everything = False
+    return number, touched, count

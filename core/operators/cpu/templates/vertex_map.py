@@ -1,0 +1,20 @@
+"""CPU template of ``vertex_map``: a function per vertex, in the order given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.jit import kernel
+from suricate.operators.cpu.templates.bindings import visit_vertex
+
+
+@kernel
+def vertex_map(num_vertices, vertices, everything, count, kept, *args):
+    """Write the vertices for which the function is true to ``kept``; return how many there are."""
+    passed = 0
+    for i in range(count):
+        v = np.uint32(i) if everything else vertices[i]
+        if v < num_vertices and visit_vertex(i, v, *args):
+            kept[passed] = v
+            passed += 1
+    return passed
