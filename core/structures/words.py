@@ -214,7 +214,7 @@ class Words:
             limits = np.iinfo(field.dtype)
             if int(array.min()) < limits.min or int(array.max()) > limits.max:
                 raise DTypeError(f"{field.name} has dtype {field.dtype}, which a value does not fit")
-        return _encoded_bits(xp, xp.asarray(array).astype(field.dtype))
+        return _encoded_bits(xp, xp.asarray(array.astype(field.dtype, copy=False)))
 
     def _put(self, at: Any, encoded: list[tuple[Field, Any]]) -> None:
         for field, bits in encoded:
@@ -256,17 +256,22 @@ def _restored(layout: Layout, device: Device, data: np.ndarray) -> Words:
 
 
 def _encoded_bits(xp: Any, values: Array) -> Array:
-    """Return the bits of numbers in the order of the numbers, as ``uint64``."""
+    """Return the bits of numbers in the order of the numbers, as ``uint64``.
+
+    Floats are looked at by their bits only: CuPy's arithmetic takes subnormal numbers for zero.
+    """
     dtype = values.dtype
     unsigned = np.dtype(f"u{dtype.itemsize}")
     top = unsigned.type(1 << (8 * dtype.itemsize - 1))
+    raw = values.view(unsigned)
     if dtype.kind == "f":
-        values = xp.where(values == 0, dtype.type(0), values)  # -0 too
-        raw = values.view(unsigned)
+        infinity = np.array(np.inf, dtype).view(unsigned)[()]
+        magnitude = raw & unsigned.type(~top)
         raw = xp.where(raw & top, ~raw, raw | top)
-        raw = xp.where(values != values, unsigned.type(2 ** (8 * dtype.itemsize) - 1), raw)
-    else:
-        raw = values.view(unsigned) ^ top if dtype.kind == "i" else values
+        raw = xp.where(magnitude == 0, top, raw)  # of both signs
+        raw = xp.where(magnitude > infinity, unsigned.type(2 ** (8 * dtype.itemsize) - 1), raw)
+    elif dtype.kind == "i":
+        raw = raw ^ top
     return raw.astype(np.uint64)
 
 
