@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 RIGHT = "right_"  #: prefix of the functions of the second cursor
+SEARCH = {"hash": 8, "sorted": 20}  #: neighbours that are marked in the time that one is looked up
 NO_STATUS = np.empty(0, np.uint8)
 
 
@@ -40,12 +41,18 @@ def intersect(
     status = NO_STATUS if pairs.status is None else pairs.status
     values = _values(call)
     once = oriented is not None
-    if method == "hash" or (method == "auto" and not _wants_marks(graph, left, right, len(u))):
-        module.probe_pairs(left.data, right.data, u, v, status, pairs.wanted, once, total, out, *values)
+    given = (left.data, right.data, u, v, status, pairs.wanted, once)
+    if method == "hash":
+        module.probe_pairs(*given, total, out, *values)
         return
-    side, same = np.empty(len(u), np.uint64), left is right
-    module.larger_sides(left.data, right.data, u, v, status, pairs.wanted, once, same, side)
+    same, side, length = left is right, np.empty(len(u), np.uint64), np.empty(len(u), np.int64)
+    smaller = module.larger_sides(*given, same, side, length)
     order = np.argsort(side, kind="stable")
+    if method == "auto" and "linear" not in (left.find, right.find):
+        firsts = order[np.flatnonzero(np.diff(side[order], prepend=~side[order[:1]]))]
+        if length[firsts].sum() > SEARCH["sorted" if "sorted" in (left.find, right.find) else "hash"] * smaller:
+            module.probe_pairs(*given, total, out, *values)
+            return
     marks = graph.workspace.state(Marks)
     marks.array = graph.workspace.array("intersect.marks", graph.num_vertices, np.uint32)
     step = marks.steps(len(u) + 1)
@@ -54,11 +61,6 @@ def intersect(
 
 class Marks(Stamps):
     """Per graph: the number of the adjacency that each vertex was last seen in."""
-
-
-def _wants_marks(graph: Graph, left: StoreView, right: StoreView, count: int) -> bool:
-    """Return whether marking adjacencies is faster than looking neighbours up: many pairs share their larger sides."""
-    return "linear" in (left.find, right.find) or count >= graph.num_vertices
 
 
 def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None, *, by_degree: bool) -> None:
@@ -74,8 +76,8 @@ def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None
     if len(out) == 1:
         module.sum_triangles(order, starts, lengths, rows, marked, out, *_values(call))
     else:
-        out.fill(0)
-        module.sum_corners(order, starts, lengths, rows, marked, out, *_values(call))
+        sums = workspace.array("intersect.sums", n, call.dtype)
+        module.sum_corners(order, starts, lengths, rows, marked, sums, out, *_values(call))
 
 
 # -- instances ---------------------------------------------------------------------------------------------------------

@@ -77,19 +77,24 @@ def probe_pairs(g, h, u, v, status, wanted, once, total, out, *args):
 
 
 @kernel
-def larger_sides(g, h, u, v, status, wanted, once, same, side):
+def larger_sides(g, h, u, v, status, wanted, once, same, side, length):
     """Write to ``side[i]`` which adjacency of pair ``i`` is the larger one: ``2 * vertex``, plus 1 for that of ``h``.
 
-    ``same``: ``g`` and ``h`` are one view, so that a vertex has one adjacency.
+    ``same``: ``g`` and ``h`` are one view, so that a vertex has one adjacency. ``length[i]`` becomes the length of the
+    larger one. Returns the sum of the lengths of the smaller ones.
     """
+    smaller = np.int64(0)
     for i in range(len(u)):
-        side[i] = NOTHING
+        side[i], length[i] = NOTHING, 0
         if counts(i, u, v, status, wanted, once):
             left, right = degree(g, u[i]), right_degree(h, v[i])
             if left > 0 and right > 0:
                 is_left = left > right
                 vertex = np.uint64(u[i] if is_left else v[i])
                 side[i] = vertex * np.uint64(2) + np.uint64(0 if is_left or same else 1)
+                length[i] = max(left, right)
+                smaller += min(left, right)
+    return smaller
 
 
 @kernel

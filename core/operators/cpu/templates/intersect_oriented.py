@@ -93,8 +93,9 @@ def sum_triangles(order, starts, lengths, rows, marked, out, *args):
 
 
 @kernel
-def sum_corners(order, starts, lengths, rows, marked, out, *args):
-    """Add the value of every triangle to ``out`` at its three vertices; ``out`` is zero before."""
+def sum_corners(order, starts, lengths, rows, marked, sums, out, *args):
+    """Write to ``out`` the sum over the triangles at each vertex; ``sums`` is of its type and length, by rank."""
+    sums[:] = cast(0)
     for r in range(len(order)):
         low, high = np.uint64(starts[r]), np.uint64(starts[r] + lengths[r])
         if high - low < 2:
@@ -103,16 +104,17 @@ def sum_corners(order, starts, lengths, rows, marked, out, *args):
             marked[np.uint64(rows[j])] = 1
         lowest = cast(0)
         for j in range(low, high):
-            s = rows[j]
+            s = np.uint64(rows[j])
             middle = cast(0)
             for i in range(np.uint64(starts[s]), np.uint64(starts[s] + lengths[s])):
                 t = np.uint64(rows[i])
-                if marked[t]:
-                    one = cast(value(0, order[r], order[s], order[t], *args))
-                    middle += one
-                    out[order[t]] += one
-            out[order[s]] += middle
+                one = cast(value(0, order[r], order[s], order[t], *args)) if marked[t] else cast(0)
+                middle += one
+                sums[t] += one  # of 0 as well: a branch that is hard to predict costs more
+            sums[s] += middle
             lowest += middle
-        out[order[r]] += lowest
+        sums[r] += lowest
         for j in range(low, high):
             marked[np.uint64(rows[j])] = 0
+    for r in range(len(order)):
+        out[order[r]] = sums[r]
