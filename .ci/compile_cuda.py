@@ -24,7 +24,6 @@ from suricate.operators.cuda import intersect
 from suricate.operators.cuda import samples as operators
 from suricate.structures import component_forest, connect, core_numbers, edge_set_cuda, union_find
 from suricate.testing.nvrtc import compile_program, cursor_program, own_programs
-from suricate.types import StoreView
 
 ARCHES = ("sm_70", "sm_80", "sm_90")
 STRUCTURES = (component_forest, connect, core_numbers)  # those that walk a graph
@@ -41,22 +40,22 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program]]:
     """Yield (label, program): the core's, each backend's own, and all that is compiled over each backend's cursor."""
     yield from (("core", program) for program in (union_find.PROGRAM, *edge_set_cuda.programs(), *ingest.programs()))
     for values in (None, *map(np.dtype, ("float32", "uint64"))):
-        yield f"edge set of {values}", cursor_program(edge_set_view(values))
+        yield f"edge set of {values}", cursor_program(edge_set(values).view())
     for name, weight in product(backends, WEIGHTS):
         for options in sample_options(name):
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
             view = store.view()
             generic = cursor_program(view), fallbacks.program(view), *operators.programs(view)
             structures = (program for module in STRUCTURES for program in module.programs(view))
-            pairs = intersect.programs(view, edge_set_view(None))
+            pairs = intersect.programs(view, edge_set(None))
             for program in (*own_programs(store), *generic, *structures, *pairs):
                 yield f"{name} {options or ''} weight={weight}", program
 
 
-def edge_set_view(values: np.dtype | None) -> StoreView:
-    """Return the view of an edge set with values of this dtype."""
+def edge_set(values: np.dtype | None) -> su.EdgeSet:
+    """Return an edge set with values of this dtype."""
     graph = su.Graph(2, device="cpu")
-    return su.EdgeSet(graph, [0], [1], None if values is None else np.ones(1, values)).view()
+    return su.EdgeSet(graph, [0], [1], None if values is None else np.ones(1, values))
 
 
 def all_sources() -> set[Path]:

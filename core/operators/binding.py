@@ -133,7 +133,8 @@ def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everythin
     leading = with_position(fn, ("u", "v", "x"))
     if everything and leading[0] == "i":
         raise RequirementError("i is the position in u and v: pass them, or take the parameter i away")
-    return bind(graph, fn, args, "sum", leading)
+    arguments, values = arguments_of(graph, args)
+    return Call(typed(graph, fn, arguments, leading, "effect"), values)
 
 
 def position_of(call: Call, start: Start) -> None:

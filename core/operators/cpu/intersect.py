@@ -12,12 +12,15 @@ import numpy as np
 from suricate import fallbacks
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, Stamps
-from suricate.operators.cpu.instances import BINDINGS_IMPORT, IMPORTS, TEMPLATES
+from suricate.operators.cpu.instances import IMPORTS, TEMPLATES
 from suricate.types import ArcList, StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
+BINDINGS_IMPORT = re.compile(
+    r"^from suricate\.operators\.cpu\.templates\.bindings import (\((?P<lines>[^)]+)\)|(?P<names>.+))$", re.MULTILINE
+)
 RIGHT = "right_"  #: prefix of the functions of the second cursor
 SEARCH = {"hash": 8, "sorted": 20}  #: neighbours that are marked in the time that one is looked up
 NO_STATUS = np.empty(0, np.uint8)
@@ -36,7 +39,7 @@ def intersect(
         _, edges = fallbacks.edges_of(left, graph.device)
         pairs = ArcList(edges.src, edges.dst, None, None, 0, len(edges.src))
     out = np.empty(1, call.dtype) if out is None else out
-    module = _instance("intersect", left, right, call)
+    module = _instance("intersect", graph, left, right, call)
     u, v = pairs.src[: pairs.size], pairs.dst[: pairs.size]
     status = NO_STATUS if pairs.status is None else pairs.status
     values = _values(call)
@@ -66,7 +69,7 @@ class Marks(Stamps):
 def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None, *, by_degree: bool) -> None:
     n, workspace = view.num_vertices, graph.workspace
     out = np.empty(1, call.dtype) if out is None else out
-    module = _instance("intersect_oriented", view, view, call)
+    module = _instance("intersect_oriented", graph, view, view, call)
     rank, order = (workspace.array(f"intersect.{name}", n, np.uint32) for name in ("rank", "order"))
     starts, lengths = (workspace.array(f"intersect.{name}", n, np.int64) for name in ("starts", "lengths"))
     module.rank_vertices(view.data, by_degree, workspace.array("intersect.counts", n + 2, np.int64), rank, order)
@@ -92,33 +95,41 @@ def _values(call: Call) -> tuple[Any, ...]:
     )
 
 
-def _instance(template: str, left: StoreView, right: StoreView, call: Call) -> ModuleType:
+def _instance(template: str, graph: Graph, left: StoreView, right: StoreView, call: Call) -> ModuleType:
     """Return the module of ``template`` over the cursors of two views, with the function of ``call``."""
+    walks_right = left is not right and right is graph.view("out")
     walks = tuple((view.cursor, view.weight_dtype is not None, view.owner_per) for view in (left, right))
-    key = (template, walks, call.function.key, call.dtype)
+    key = (template, walks, walks_right, call.function.key, call.dtype)
     module = _instances.get(key)
     if module is None:
         with _lock:
             module = _instances.get(key)
             if module is None:
-                text = _module_text(template, left, right, call)
+                text = _module_text(template, left, right, call, walks_right=walks_right)
                 module = _instances[key] = load_module(template, text, left.cursor)
     return module
 
 
-def _module_text(template: str, left: StoreView, right: StoreView, call: Call) -> str:
-    """Return the source of an instance: what the template imports from ``bindings``, then the template."""
+def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *, walks_right: bool) -> str:
+    """Return the source of an instance: what the template imports from ``bindings``, then the template.
+
+    ``walks_right``: the graph that the function may ask is the right operand.
+    """
     body = (TEMPLATES / f"{template}.py").read_text()
     found = BINDINGS_IMPORT.search(body)
     assert found is not None, f"{template}.py imports no bindings"
     wanted = {name.strip() for name in (found["names"] or found["lines"]).split(",")} - {"", "cast", "value"}
     second = {name for name in wanted if name.startswith(RIGHT)}
-    parts = [cursor_functions(left, wanted - second, absent_weight=1)]
+    asked = call.function.cursor_names
+    parts = [cursor_functions(left, (wanted - second) | asked, absent_weight=1)]
     if second:
         renamed = (f"{name.removeprefix(RIGHT)} as {name}" for name in sorted(second))
         parts.append(f"from {right.cursor} import {', '.join(renamed)}")
     assert call.dtype is not None
-    parts += [_function_text(call), f"cast = np.{call.dtype.name}"]
+    function = _function_text(call)
+    if asked and walks_right:
+        function = re.sub(rf"\b({'|'.join(sorted(asked))})\(", rf"{RIGHT}\1(", function)
+    parts += [function, f"cast = np.{call.dtype.name}"]
     start, end = found.span()
     body = body[:start] + "\n\n".join([IMPORTS, call.function.numba_imports, *parts]) + "\n" + body[end:]
     parameters = "".join(f", a{i}" for i in range(len(call.values)))

@@ -12,14 +12,17 @@ from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct
 from suricate.devices import Array
 from suricate.edgefn import argument_of, compile_function
+from suricate.effects import atomic
 from suricate.operators.binding import one
 from suricate.operators.call import Call
 from suricate.operators.cuda.launches import NULL, Counters, blocks, full_grid
 from suricate.operators.cuda.programs import BLOCK, COMMON, PAIR_TILE, WARPS, Walk, call_text, launch_values, walk_of
+from suricate.structures.scalar import Scalar
 from suricate.types import EMPTY, ArcList, StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+    from suricate.structures.edge_set import EdgeSet
 
 HERE = Path(__file__).parent
 
@@ -50,6 +53,9 @@ def intersect(
     oriented: str | None, method: str,
 ) -> None:  # fmt: skip
     """Fill ``out`` with one sum per pair, with the total, or with sums per vertex."""
+    if not left.num_vertices or (pairs is not None and not pairs.size):
+        _nothing(call, out)
+        return
     if out is None:
         out = graph.workspace.array("intersect.total", 1, call.dtype)
     if pairs is None and oriented is not None:
@@ -87,6 +93,15 @@ def _pairs(
         grid = (min(blocks(end - begin, served), full_grid(graph.device)),)
         program.kernel(f"{name}_pairs")(grid, (BLOCK,), arguments)
         program.kernel(f"{name}_parts")((full_grid(graph.device),), (BLOCK,), arguments)
+
+
+def _nothing(call: Call, out: Array | None) -> None:
+    """Leave the answer of a call that launches nothing."""
+    if out is not None:
+        out.fill(0)
+    for value in call.values:
+        if isinstance(value, Scalar):
+            value.skip()
 
 
 def _pair_list(graph: Graph, capacity: int) -> np.void:
@@ -146,9 +161,6 @@ def _most_arcs(view: StoreView) -> int:
 
 def _every_arc(graph: Graph, view: StoreView) -> ArcList:
     """Return all arcs of ``view`` as pairs; places that hold none have a source out of range."""
-    if not view.num_vertices:
-        nobody = graph.device.xp.empty(0, np.uint32)
-        return ArcList(nobody, nobody, None, None, 0, 0)
     _, ids, sources = _rows(graph, view, rank=None, sources=True)
     return ArcList(sources, ids, None, None, 0, len(ids))
 
@@ -156,8 +168,6 @@ def _every_arc(graph: Graph, view: StoreView) -> ArcList:
 def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_degree: bool) -> None:
     n, workspace = view.num_vertices, graph.workspace
     out.fill(0)
-    if not n:
-        return
     rank = workspace.array("intersect.rank", n if by_degree else 0, np.uint32)
     rows, ids, _ = _rows(graph, view, rank=rank, sources=False)
     large = workspace.array("intersect.large", n, np.uint32)
@@ -244,9 +254,9 @@ def rows_program(walk: Walk) -> Program:
     return program
 
 
-def programs(view: StoreView, other: StoreView) -> list[Program]:
-    """Return one program or more of every template over ``view``, and over it and ``other``, to be compiled."""
-    walk, second = Walk(view), Walk(other)
+def programs(view: StoreView, edges: EdgeSet) -> list[Program]:
+    """Return one program or more of every template over ``view``, and over it and ``edges``, to be compiled."""
+    walk, second = Walk(view), Walk(edges.view())
 
     def value(i, u, v, x, values, offset):
         return values[x] + offset + i
@@ -254,18 +264,28 @@ def programs(view: StoreView, other: StoreView) -> list[Program]:
     def plain(u, v, x, values, offset):
         return values[x] * offset
 
+    def effect(u, v, x, counts, total, batch):
+        if (u, x) not in batch:
+            atomic.add(counts, x, 1)
+            total.add(1)
+
     def call(fn: Any, dtype: str, leading: tuple[str, ...], *arguments: Any) -> Call:
         types = tuple(map(argument_of, arguments))
-        function = compile_function(fn, types, weight_dtype=view.weight_dtype, leading=leading)
+        function = compile_function(fn, types, weight_dtype=view.weight_dtype, leading=leading, role="effect")
         return Call(function, (), dtype=np.dtype(dtype))
 
     vertices, some = ("u", "v", "x"), np.empty(0, np.float64)
     count, floats = call(one, "int64", vertices), call(plain, "float64", vertices, some, 1.0)
     placed = call(value, "float64", ("i", *vertices), some, 1)
+    effects = call(effect, "int64", vertices, np.empty(0, np.int64), Scalar("sum", "int64"), edges)
     made = [rows_program(walk)]
     made += [_program("oriented.cu", (walk, walk), 0, count, corners) for corners in (0, 1)]
     made += [_program("oriented.cu", (walk, walk), 0, floats, corners) for corners in (0, 2)]
+    made.append(_program("oriented.cu", (walk, walk), 0, effects, 0))
     for template in ("intersect.cu", "intersect_stream.cu"):
         made += [_program(template, (walk, walk), 0, count, 0), _program(template, (walk, second), 0, placed, 0)]
         made.append(_program(template, (second, walk), 1, floats, 0))
+        made += [
+            _program(template, walks, main, effects, 0) for walks, main in (((walk, walk), 0), ((second, walk), 1))
+        ]
     return made

@@ -118,7 +118,7 @@ def test_sources_of_intersect_can_be_assembled_anywhere(backend):
     from suricate.operators.cuda import intersect
 
     graph = su.Graph(4, backend=backend, device=CPU)
-    programs = intersect.programs(graph.view(), su.EdgeSet(graph, [0], [1]).view())
+    programs = intersect.programs(graph.view(), su.EdgeSet(graph, [0], [1]))
     templates = {"intersect.cu", "intersect_stream.cu", "orient.cu", "oriented.cu"}
     assert {program.source.name for program in programs} == templates
     for program in programs:
