@@ -4,6 +4,13 @@
 
 constexpr uint32_t ALL_LANES = 0xFFFFFFFFu;
 
+// A load that goes to L2 and stays where it is in the program: unlike __ldcg() the compiler moves it across no barrier.
+__device__ __forceinline__ uint32_t load_word(const uint32_t* p) {
+    uint32_t word;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(p) : "memory");
+    return word;
+}
+
 // The slot of source u, which is put into the table if it is not there.
 __device__ __forceinline__ uint32_t slot_of_source(const Rows& a, uint32_t u) {
     uint32_t at = __umulhi(u * uint32_t(SOURCE_FACTOR), a.slots);
@@ -15,13 +22,13 @@ __device__ __forceinline__ uint32_t slot_of_source(const Rows& a, uint32_t u) {
 }
 
 // Grid-wide barrier: all blocks are resident. The counter begins with all bits set, and is never reset. What blocks wrote
-// before it is visible behind it to loads that go to L2.
+// before it is visible behind it to load_word().
 __device__ __forceinline__ void grid_barrier(uint32_t* arrived, uint32_t phase) {
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence();
         atomicAdd(arrived, 1u);
-        while (int(__ldcg(arrived) + 1u - phase * gridDim.x) < 0) {}
+        while (int(load_word(arrived) + 1u - phase * gridDim.x) < 0) {}
         __threadfence();
     }
     __syncthreads();
@@ -50,8 +57,9 @@ extern "C" __global__ void __launch_bounds__(256) fill_rows(const __grid_constan
         if (!a.status || a.status[i] == a.wanted) atomicAdd(a.row + slot_of_source(a, a.src[i]), 1u);
     grid_barrier(a.counters, 1);
     for (long long s = first; s - (threadIdx.x & 31) < a.slots; s += step) {
-        const bool used = s < a.slots && __ldcg(a.source + s) != EMPTY;
-        const uint32_t begin = take_words(a.counters + 1, used ? __ldcg(a.row + s) + 2u : 0u);  // the length, and one
+        const bool used = s < a.slots && load_word(a.source + s) != EMPTY;
+        const uint32_t begin =
+            take_words(a.counters + 1, used ? load_word(a.row + s) + 2u : 0u);  // the length, and one
         if (!used) continue;
         a.rows[begin] = 0;
         a.row[s] = begin;
@@ -59,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(256) fill_rows(const __grid_constan
     grid_barrier(a.counters, 2);
     for (long long i = first; i < a.size; i += step) {
         if (a.status && a.status[i] != a.wanted) continue;
-        const uint32_t begin = __ldcg(a.row + slot_of_source(a, a.src[i]));
+        const uint32_t begin = load_word(a.row + slot_of_source(a, a.src[i]));
         a.rows[begin + 1u + atomicAdd(a.rows + begin, 1u)] = uint32_t(i);
     }
 }
