@@ -1,16 +1,14 @@
 """Breadth-first search kept current: levels and parents from one source, incremental and decremental.
 
-Follows Meerkat (Concessao et al.): every vertex holds one 64-bit word, ``level << 32 | parent``, and one atomic minimum
-keeps it. The words form the dependence tree; of several possible parents the smallest id wins, so that the answer
-does not depend on the order of events. A deleted tree edge invalidates the subtree below it; what is still valid then
-offers levels to the invalid part, and the search goes on from there. An inserted edge is a first frontier of its own.
-
-Levels count edges: weights are not used.
+Follows Meerkat (Concessao et al.): every vertex holds one 64-bit word of level and parent, and one atomic minimum keeps
+it. The words form a dependence forest (``suricate.structures.forest``); of several possible parents the smallest id
+wins, so that the answer does not depend on the order of events. A deletion is repaired around the tree edges that it
+took, an inserted edge is a first frontier of its own. Levels count edges: weights are not used.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,16 +16,17 @@ from suricate import hookimpl
 from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.arrays import range_message
 from suricate.errors import VertexRangeError
-from suricate.operators import advance, neighbor_reduce, propagate
 from suricate.parameters import integer, shown
+from suricate.structures.forest import Forest
+from suricate.structures.frontier import Frontier
+from suricate.structures.words import words
+from suricate.types import EMPTY
 
 if TYPE_CHECKING:
     from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
 
-UNREACHED = 0x7FFFFFFFFFFFFFFF
-PARENT = 0xFFFFFFFF
 LEVEL_BYTES = 4
 
 
@@ -38,22 +37,24 @@ class BFSResult(NamedTuple):
     parent: Array
 
 
-def one_further(u, v, w, state):
-    """Offer ``v`` the word "one level below u, by u"."""
-    if state[u] == UNREACHED:
-        return UNREACHED
-    return (((state[u] >> 32) + 1) << 32) | u
+def one_further(u, v, w, words, source):
+    """Offer ``v`` the level below that of ``u``, with ``u`` as parent."""
+    return words.level[u] + 1, u
 
 
-def is_child(u, v, w, state):
-    """Return 1 if ``u`` is the parent of ``v`` in the dependence tree."""
-    return 1 if (state[v] & PARENT) == u and state[v] != UNREACHED and (state[v] >> 32) > 0 else 0
+def unreached(v, words, source):
+    """Start with level 0 at the source, unreached elsewhere."""
+    if v == source:
+        return 0, v
+    return EMPTY, EMPTY
 
 
 class BFS(Algorithm):
     """Levels and parents of all vertices reachable from ``source`` along out-edges (all edges if undirected).
 
-    With in-edges a deletion is repaired from the invalidated vertices alone; without, by one pass over all edges.
+    The parent of a vertex is the smallest of its in-neighbours one level above it. From scratch: O(n + m). An update
+    costs the degrees of the vertices that change, and of those below deleted tree edges that find another parent;
+    without in-edges a deletion takes one pass over all edges.
 
     Args:
         source: id of a vertex.
@@ -65,75 +66,41 @@ class BFS(Algorithm):
 
     name = "bfs"
     suites = ("algorithms", "demo")
-    update_kind = "dynamic"
+    update_kind: ClassVar[str] = "dynamic"
 
     def __init__(self, source: int = 0) -> None:
         self.source = integer("bfs: source", source)
         if self.source < 0:
             raise VertexRangeError(f"bfs: source is {shown(self.source)}: ids are not negative")
-        self._state: Array = None
-        self._xp: Any = np
+        self._forest: Forest | None = None
+        self._roots: Frontier | None = None
 
     def compute(self, graph: Graph) -> None:
         """Search from scratch."""
         if self.source >= graph.num_vertices:
             raise VertexRangeError(range_message("bfs: source", None, self.source, graph.num_vertices))
-        self._xp = graph.device.xp
-        self._state = self._xp.full(graph.num_vertices, UNREACHED, np.int64)
-        self._state[self.source] = self.source
-        self._search(graph, [self.source])
+        if self._forest is None or self._roots is None or self._forest.words.device != graph.device:
+            tree = words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
+            self._forest = Forest(tree, one_further, unreached, args=(self.source,))
+            self._roots = Frontier(graph.device, graph.device.xp.array([self.source], np.uint32))
+        self._forest.words.resize(graph.num_vertices)
+        self._forest.compute(graph, self._roots)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Repair what the deletions broke, then search on from what the insertions brought nearer."""
-        self._grow(graph)
-        invalid = self._invalidate(graph, delta)
-        if len(invalid):
-            self._search(graph, self._offer(graph, invalid))
-        inserted = delta.arcs("inserted")
-        if len(inserted.src):
-            self._search(graph, advance(graph, inserted, one_further, self._state))
+        """Repair what the deletions broke, and search on from what the insertions brought nearer."""
+        forest = self._forest
+        assert forest is not None
+        forest.words.resize(graph.num_vertices)
+        forest.repair(graph, delta.edges("deleted"), delta.edges("inserted"))
 
     @property
     def result(self) -> BFSResult:
         """The current levels and parents, in new arrays."""
-        state, xp = self._state, self._xp
-        reached = state != UNREACHED
-        level = xp.where(reached, state >> 32, -1).astype(np.int32)
-        return BFSResult(level, xp.where(reached, state & PARENT, -1))
-
-    def _search(self, graph: Graph, frontier: Array | None) -> None:
-        propagate(graph, frontier, one_further, self._state, reduce="min")
-
-    def _grow(self, graph: Graph) -> None:
-        missing = graph.num_vertices - len(self._state)
-        if missing:
-            self._state = self._xp.concatenate([self._state, self._xp.full(missing, UNREACHED, np.int64)])
-
-    def _invalidate(self, graph: Graph, delta: Delta) -> Array:
-        """Reset the subtrees below deleted tree edges; return their vertices."""
-        xp, state = graph.device.xp, self._state
-        src, dst, _ = delta.arcs("deleted")
-        word = state[dst]
-        roots = dst[((word & PARENT) == src) & (word != UNREACHED) & ((word >> 32) > 0)]
-        if not len(roots):
-            return roots
-        invalid = xp.zeros(graph.num_vertices, np.uint32)
-        invalid[roots] = 1
-        propagate(graph, roots, is_child, invalid, args=(state,), reduce="max")
-        vertices = xp.flatnonzero(invalid).astype(np.uint32)
-        state[vertices] = UNREACHED
-        return vertices
-
-    def _offer(self, graph: Graph, invalid: Array) -> Array | None:
-        """Offer the valid neighbours' levels to the ``invalid`` vertices.
-
-        Returns the vertices to search on from: those that took an offer, or None for all if there are no in-edges.
-        """
-        if not graph.has_in_edges:
-            return None
-        offers = neighbor_reduce(graph, one_further, args=(self._state,), reduce="min", over="in", vertices=invalid)
-        self._state[invalid] = offers
-        return invalid[offers != UNREACHED]
+        assert self._forest is not None
+        tree = self._forest.words
+        level, parent, xp = tree.level, tree.parent, tree.device.xp
+        reached = parent != EMPTY
+        return BFSResult(xp.where(reached, level.view(np.int32), -1), xp.where(reached, parent.astype(np.int64), -1))
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
@@ -173,7 +140,7 @@ class BFS(Algorithm):
 
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of the out-edges of what is reached, and of a level read and written per vertex of it."""
-        reached = self._state != UNREACHED
+        reached = self.result.level >= 0
         edges = int(graph.degrees()[reached].sum(dtype=np.int64))
         return edges * ID_BYTES + int(reached.sum()) * (OFFSET_BYTES + 2 * LEVEL_BYTES)
 

@@ -21,8 +21,18 @@ breaks this is dropped and noted (:attr:`Forest.violated`), so that no loop runs
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from suricate.edgefn import EDGE, argument_of, compile_function
+from suricate.errors import ParameterError
+from suricate.operators.call import Call
+from suricate.operators.results import Propagated
+from suricate.structures.frontier import Frontier
+from suricate.types import ArcList, EdgeList
 
 if TYPE_CHECKING:
     from suricate.devices import Array
@@ -37,8 +47,8 @@ class Forest:
             offer was taken, the vertex itself for a root, ``EMPTY`` where nothing reaches, which offers nothing.
         offer: edge function ``(u, v, w, words, *args) -> tuple``: what ``u`` offers ``v``: all fields of a word in
             order, the parent being ``u``.
-        restart: function ``(v, words, *args) -> tuple``: the word that an invalid vertex starts anew with:
-            unreached (parent ``EMPTY``), or a root of its own (parent ``v``).
+        restart: function ``(v, words, *args) -> tuple``: the word that a vertex starts with, and starts anew with when
+            it is invalid: a root (parent ``v``), or unreached (parent ``EMPTY``, keys that no offer exceeds).
         args: further arguments of both.
 
     No method waits for the device.
@@ -52,21 +62,60 @@ class Forest:
         *,
         args: tuple[Any, ...] = (),
     ) -> None:
+        last = words.layout.fields[-1]
+        if (last.name, last.dtype.name) != ("parent", "uint32") or words.layout.num_keys == len(words.layout.fields):
+            raise ParameterError("the words of a forest end with the payload 'parent' of uint32")
         self.words, self.offer, self.restart, self.args = words, offer, restart, args
+        with words.device.current():
+            #: ``uint32[1]`` on the device: not 0 if an offer's keys were not above those of the vertex that made it
+            self.violated: Array = words.device.xp.zeros(1, "uint32")
 
-    def compute(self, graph: Graph, roots: Any) -> None:
-        """Propagate from ``roots`` (ids, a frontier, None for all), whose words are set, until nothing changes."""
-        raise NotImplementedError
+    def compute(self, graph: Graph, roots: Frontier, order: tuple[float, float] | None = None) -> Propagated:
+        """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
 
-    def repair(self, graph: Graph, deleted: Any = None, inserted: Any = None, replaced: Any = None) -> None:
+        ``order=(bound, delta)``: vertices whose first key is above the bound wait until the others are done; then the
+        bound rises to the next multiple of ``delta`` (near-far, on CUDA). The words are the same without it.
+        """
+        return self._run(graph, roots, (None, None, None), order)
+
+    def repair(self, graph: Graph, deleted: Any = None, inserted: Any = None, replaced: Any = None) -> Propagated:
         """Bring the words up to date with arcs that were deleted, inserted, or got a new weight.
 
-        ``graph`` already holds the change. Each is an ``EdgeSet``, an ``EdgeList`` (both arcs of an undirected edge) or
-        None; no arc is in two of them. ``replaced`` has the new weights.
+        ``graph`` already holds the change, and the words have one entry per vertex. Each is an ``EdgeSet``, an
+        ``ArcList`` or None; no arc is in two of them, and both arcs of an undirected edge are there. ``replaced`` has
+        the new weights.
         """
-        raise NotImplementedError
+        return self._run(graph, None, (_arcs(deleted), _arcs(replaced), _arcs(inserted)), None)
 
-    @property
-    def violated(self) -> Array:
-        """``uint32[1]`` on the device: not 0 if an offer's keys were not above those of the vertex that made it."""
-        raise NotImplementedError
+    def _run(
+        self,
+        graph: Graph,
+        roots: Frontier | None,
+        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
+        order: tuple[float, float] | None,
+    ) -> Propagated:
+        values = (self.words, *self.args)
+        arguments = tuple(map(argument_of, values))
+        layout = self.words.layout
+        offer = compile_function(
+            self.offer, arguments, weight_dtype=graph.weight_dtype, leading=EDGE, result_layout=layout
+        )
+        restart = compile_function(
+            self.restart, arguments, weight_dtype=graph.weight_dtype, leading=("v",), result_layout=layout
+        )
+        call = Call(offer, values, "argmin", None, None, restart, layout)
+        return _loops(graph.device.kind).repair(graph, call, self.words, roots, changes, self.violated, order)
+
+
+@cache
+def _loops(kind: str) -> ModuleType:
+    return importlib.import_module(f"suricate.operators.{kind}.forest")
+
+
+def _arcs(given: Any) -> ArcList | None:
+    if given is None or isinstance(given, ArcList):
+        return given
+    if isinstance(given, EdgeList):
+        return ArcList(*given, None, 0, len(given.src))
+    arcs: ArcList = given.arcs()
+    return arcs

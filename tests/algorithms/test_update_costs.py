@@ -18,7 +18,7 @@ BATCH = 1000
 SCALES = {"cuda": (18, 20), "cpu": (12, 14)}
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {  # name -> algorithm, parameters, graph
     "bfs": ("bfs", {}, {"in_edges": True}),
-    "sssp": ("sssp", {}, {"in_edges": True, "weight_dtype": "float32"}),
+    "sssp": ("sssp", {"source": 3}, {"in_edges": True, "weight_dtype": "float32"}),
     "wcc": ("wcc", {}, {"directed": False}),
     "triangles": ("triangles", {}, {"directed": False}),
     "kcore": ("kcore", {}, {"directed": False}),

@@ -86,6 +86,8 @@ def parameters(program: Program, kernel: str) -> list[str]:
     both = "#define OVER OVER_BOTH" in text
     arguments = re.search(r"#define PARAMS(.*)", text)
     declared = re.sub(r"\bVIEWS\b", "View g, View h" if both else "View g", found[1])
+    order = re.search(r"#define ORDER_T (.*)", text)
+    declared = re.sub(r"\border_t\b", order[1] if order else "int", declared)
     declared = re.sub(r"\bPARAMS\b", arguments[1] if arguments else "", declared)
     return [" ".join(part.split()[:-1]).replace("const ", "") for part in declared.split(",")]
 

@@ -1,7 +1,8 @@
 // advance: one step of pushing. All kernels reduce into out (out_t[num_vertices]) by atomics, and write every vertex that
 // changed to `queue` (uint32[num_vertices]) once, in any order; *count is 0 before and their number afterwards. stamp is
 // uint32[num_vertices] without the value `step` in it. Ids that are not below num_vertices are skipped.
-#include "push.cuh"
+// SECOND_VIEW is 1 in the second of two passes of a push over both directions: self-loops are left out then.
+#include "start.cuh"
 #include "segments.cuh"
 
 // Scheme "vertex": the vertices of a frontier, frontier[0 .. *device_count), or `size` of them if device_count is null; frontier
@@ -9,16 +10,19 @@
 // neighbours on.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 push_vertices(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size,
-              out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count, uint32_t* heavy_vertex,
+              value_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count, uint32_t* heavy_vertex,
               long long* heavy_base, unsigned long long* heavy_total, uint32_t few PARAMS) {
+    LOCALS
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
-    const Changed changed = {stamp, step, queue, count};
+    const Changed changed = {stamp, step, queue, count, nullptr};
     const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, HEAVY_SHIFT};
     const uint32_t vertices = device_count ? *device_count : size;
-    push_frontier(g, num_vertices, frontier, vertices, vertices <= few ? SMALL : WIDE, blockIdx.x, gridDim.x, out,
-                  heavy, changed, shared ARGS);
+    const auto everybody = [](uint32_t, unsigned long long) { return true; };
+    push_frontier<SECOND_VIEW>(g, num_vertices, frontier, vertices, vertices <= few ? SMALL : WIDE, blockIdx.x,
+                               gridDim.x, out, heavy, changed, shared, everybody ARGS);
+    FINISH
 }
 
 // Scheme "bucket", first half: all vertices of a frontier (as above) that have storage are listed, with one atomic for the
@@ -62,62 +66,65 @@ list_buckets(View g, uint32_t num_vertices, const uint32_t* frontier, const uint
 
 // The buckets of the listed vertices, listed by list_buckets if `listed` is not 0, else by push_vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-push_heavy_buckets(View g, uint32_t num_vertices, out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue,
+push_heavy_buckets(View g, uint32_t num_vertices, value_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue,
                    uint32_t* count, uint32_t* heavy_vertex, long long* heavy_base, unsigned long long* heavy_total,
                    int listed PARAMS) {
+    LOCALS
     __shared__ Shared shared;
     const unsigned long long packed = *heavy_total;
     if (packed == 0) return;  // the same for the whole grid
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
-    const Changed changed = {stamp, step, queue, count};
+    const Changed changed = {stamp, step, queue, count, nullptr};
     const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, listed ? BUCKET_SHIFT : HEAVY_SHIFT};
-    push_heavy(g, packed, out, heavy, changed, shared ARGS);
+    push_heavy<SECOND_VIEW>(g, packed, out, heavy, changed, shared ARGS);
+    FINISH
 }
 
-// Exactly these edges, a thread each: src, dst uint32[size], weights weight_t[size] (null on unweighted graphs).
-extern "C" __global__ void __launch_bounds__(BLOCK)
-push_edges(uint32_t num_vertices, const uint32_t* src, const uint32_t* dst, const weight_t* weights, long long size,
-           out_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count PARAMS) {
+// Exactly these arcs, a thread each.
+extern "C" __global__ void __launch_bounds__(BLOCK) push_edges(uint32_t num_vertices, Arcs arcs, value_t* out,
+                                                               uint32_t* stamp, uint32_t step, uint32_t* queue,
+                                                               uint32_t* count PARAMS) {
+    LOCALS
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
-    const Changed changed = {stamp, step, queue, count};
-    for (long long i = thread_id(); i < size; i += thread_count()) {
-        const uint32_t u = src[i], v = dst[i];
-        if (u >= num_vertices || v >= num_vertices) continue;
-        const weight_t w = WEIGHTED ? weights[i] : weight_t(1);
-        push_value(out, v, out_t(edge_fn(u, v, w ARGS)), changed, shared);
-    }
+    const Changed changed = {stamp, step, queue, count, nullptr};
+    push_arcs(arcs, num_vertices, out, changed, shared ARGS);
     flush(changed, shared);
+    FINISH
 }
 
 #if SCAN_LANES > 0
 template <class Segments>
 __device__
-__forceinline__ void push_all(const View& g, uint32_t num_vertices, out_t* out, const Changed& changed PARAMS) {
+__forceinline__ void push_all(const View& g, uint32_t num_vertices, value_t* out, const Changed& changed FORMALS) {
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
     for_segment_edges<Segments>(g, num_vertices, [&](uint32_t u, uint32_t v, long long slot) {
-        push_value(out, v, out_t(edge_fn(u, v, WEIGHT(g, slot) ARGS)), changed, shared);
+        if (!SECOND_VIEW || u != v) push_edge(u, v, WEIGHT(g, slot), out, changed, shared ARGS);
     });
     flush(changed, shared);
 }
 
 // Scheme "scan": all edges.
-extern "C" __global__ void __launch_bounds__(BLOCK) push_segments(View g, uint32_t num_vertices, out_t* out,
+extern "C" __global__ void __launch_bounds__(BLOCK) push_segments(View g, uint32_t num_vertices, value_t* out,
                                                                   uint32_t* stamp, uint32_t step, uint32_t* queue,
                                                                   uint32_t* count PARAMS) {
-    push_all<AllSegments>(g, num_vertices, out, {stamp, step, queue, count} ARGS);
+    LOCALS
+    push_all<AllSegments>(g, num_vertices, out, {stamp, step, queue, count, nullptr} ARGS);
+    FINISH
 }
 
 #if HAS_UPDATED
 // Scheme "updated": the edges inserted since the mark.
-extern "C" __global__ void __launch_bounds__(BLOCK) push_updated(View g, uint32_t num_vertices, out_t* out,
+extern "C" __global__ void __launch_bounds__(BLOCK) push_updated(View g, uint32_t num_vertices, value_t* out,
                                                                  uint32_t* stamp, uint32_t step, uint32_t* queue,
                                                                  uint32_t* count PARAMS) {
-    push_all<UpdatedSegments>(g, num_vertices, out, {stamp, step, queue, count} ARGS);
+    LOCALS
+    push_all<UpdatedSegments>(g, num_vertices, out, {stamp, step, queue, count, nullptr} ARGS);
+    FINISH
 }
 #endif
 #endif

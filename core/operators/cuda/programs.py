@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.cuda.program import Program, c_type
-from suricate.cuda.structs import Struct, enum, view_prelude, view_struct
+from suricate.cuda.structs import enum, view_prelude, view_struct
 from suricate.operators.call import REDUCTIONS, Call
+from suricate.operators.cuda import push_structs
 from suricate.types import StoreView
 
 if TYPE_CHECKING:
@@ -23,14 +24,10 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 
-BLOCK = 256  #: threads per block, in all kernels but propagate
+BLOCK = 256  #: threads per block, in all kernels but loops
 WARPS = BLOCK // 32
 PAIR_TILE = 8  #: threads per pair in intersect_pairs
-PROPAGATE_BLOCK = 512  #: one block per multiprocessor: a barrier gets dearer with every block
-STATE_WORDS = 16  #: of 32 bits: the memory of a propagation's struct ``State``
-PROGRESS = Struct("Progress", {"arrived": "uint32_t", "level": "uint32_t"})  #: what ``State`` begins with
-
-COOPERATIVE = ("propagate.cu",)  #: templates of which all blocks must be resident
+COOPERATIVE = ("propagate.cu", "forest.cu")  #: templates of which all blocks must be resident
 
 #: of each entry in a list of heavy vertices of a pull
 HEAVY_BYTES = 40
@@ -39,9 +36,8 @@ HEAVY_BYTES = 40
 COMMON = "\n".join(
     [
         enum("", {name.upper(): number for number, name in enumerate(REDUCTIONS)}),
-        enum("", {"BLOCK": BLOCK, "PROPAGATE_BLOCK": PROPAGATE_BLOCK, "PAIR_TILE": PAIR_TILE}),
-        enum("", {"STATE_WORDS": STATE_WORDS, "HEAVY_BYTES": HEAVY_BYTES}),
-        PROGRESS.declaration,
+        enum("", {"BLOCK": BLOCK, "PAIR_TILE": PAIR_TILE, "HEAVY_BYTES": HEAVY_BYTES}),
+        push_structs.DECLARATIONS,
         "#define OVER_OUT 0\n#define OVER_IN 1\n#define OVER_BOTH 2",
     ]
 )
@@ -123,7 +119,16 @@ def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype | N
         macros: further macros.
     """
     functions = tuple(function.key for function in _functions(call).values())
-    key = (template, walk and walk.prelude, functions, call.commit is None, call.reduce, dtype, *macros.items())
+    key = (
+        template,
+        walk and walk.prelude,
+        functions,
+        call.commit is None,
+        call.reduce,
+        dtype,
+        call.layout,
+        *macros.items(),
+    )
     program = _programs.get(key)
     if program is None:
         with _lock:
@@ -136,6 +141,8 @@ def _program(template: str, walk: Walk | None, call: Call, dtype: np.dtype | Non
     lines.append(f"typedef {c_type(np.dtype(np.int32) if dtype is None else dtype)} out_t;")
     if walk is not None:
         lines.append(walk.prelude)
+    if call.layout is not None:
+        lines += ["#define HAS_WORDS 1", call.layout.cuda_source]
     lines.append(call_text(call))
     include = (HERE,) if walk is None else (HERE, walk.header.parent)
     return Program(HERE / template, "\n".join(lines), include=include, cooperative=template in COOPERATIVE)

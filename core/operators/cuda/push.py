@@ -1,7 +1,4 @@
-"""Pushes on CUDA: what ``advance`` and ``propagate`` launch.
-
-Nothing here waits for the device, except ``propagate``, which reads the number of steps at its end.
-"""
+"""Pushes on CUDA: what ``advance`` and ``propagate`` launch. Nothing here waits for the device."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.cuda.program import Program
+from suricate.cuda.program import Program, c_type
 from suricate.devices import Array
 from suricate.operators import schemes
 from suricate.operators.call import Call, Order, Start, stamps_of
@@ -19,100 +16,119 @@ from suricate.operators.cuda.launches import (
     blocks,
     frontier_arguments,
     full_grid,
-    has_cooperative_launch,
     heavy_arrays,
-    multiprocessors,
+    merged,
     nobody,
-    not_yet,
 )
-from suricate.operators.cuda.programs import (
-    BLOCK,
-    PROGRESS,
-    PROPAGATE_BLOCK,
-    STATE_WORDS,
-    WARPS,
-    program_of,
-    walk_of,
+from suricate.operators.cuda.loops import (
+    NO_ARCS,
+    LoopMemory,
+    Outcomes,
+    loop_grid,
+    packed_arcs,
+    packed_vertices,
+    propagated,
 )
-from suricate.operators.results import Propagated
+from suricate.operators.cuda.programs import BLOCK, WARPS, Walk, program_of, walk_of
+from suricate.operators.cuda.programs import launch_values as values_of
+from suricate.operators.results import Layers, Propagated, empty_layers
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
-LEVEL = PROGRESS.dtype.fields["level"][1] // 4  # type: ignore[index]  # where a propagation keeps its steps, in words
+VIEWS = {"out": ("out",), "in": ("in",), "both": ("out", "in")}  #: whose edges a push walks
+ARC_LISTS = 3  #: of one launch of a loop
+
+
+# -- one step ----------------------------------------------------------------------------------------------------------
 
 
 def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
     """Push once from ``start``; return what changed."""
-    not_yet(call.then is not None, "then")
-    not_yet(over != "out", f"over={over!r}")
-    not_yet(call.reduce == "argmin", "reduce='argmin'")
-    if len(start.arcs) == 1 and not start.frontiers:
-        return advance_edges(graph, call, start.arcs[0], out)
-    frontier = _only_frontier(graph, start)
-    view = graph.view("out")
+    if call.then is not None:
+        return _advance_in_two_phases(graph, call, start, out, over)
+    frontier = _frontier_of(graph, start)
+    arcs = [one for one in start.arcs if one.size]
     if scheme == "updated":
-        source = schemes.updated_source(graph, "out", view)
-        if source == schemes.LISTED:
-            edges = graph.store("out").updated()
-            return advance_edges(graph, call, ArcList(*edges, None, 0, len(edges.src)), out)
-        scheme = "updated" if source == schemes.ITERATOR else "auto"
-    scheme = schemes.of_push(scheme, view, frontier)
-    if not frontier.at_most:
+        scheme, frontier, arcs = _updated(graph, over, frontier, arcs)
+    if not arcs and (frontier is None or not frontier.at_most):
         return nobody(graph)
-    walk = walk_of(view)
-    program, stamps = program_of("advance.cu", walk, call, out.dtype), stamps_of(graph)
-    count, heavy_total = graph.workspace.state(Counters).take()
-    queue = graph.device.xp.empty(walk.num_vertices, np.uint32)
-    whole = (walk.packed, walk.bound)
-    target = (out, stamps.array, np.uint32(stamps.steps(1)), queue, count)
-    if scheme in schemes.WHOLE_GRAPH:
-        kernel = program.kernel("push_updated" if scheme == "updated" else "push_segments")
-        kernel((full_grid(graph.device),), (BLOCK,), (*whole, *target, *call.values))
-    else:
-        _push_from(graph, program, call, frontier, scheme, whole, target, (*heavy_arrays(graph), heavy_total))
+    push = _Push(graph, call, out)
+    for one in arcs:
+        push.arcs(one)
+    if frontier is not None and frontier.at_most:
+        for second, direction in enumerate(VIEWS[over]):
+            push.vertices(direction, frontier, scheme, bool(second))
+    return Frontier(graph.device, push.queue, push.count, num_vertices=graph.num_vertices)
+
+
+class _Push:
+    """The launches of one step: they share the values of the call, the stamps' number and the queue."""
+
+    def __init__(self, graph: Graph, call: Call, out: Any) -> None:
+        self.graph, self.call, self.values = graph, call, values_of(call)
+        stamps = stamps_of(graph)
+        self.count, _ = graph.workspace.state(Counters).take()
+        self.queue = graph.device.xp.empty(graph.num_vertices, np.uint32)
+        self.target = (_array_of(out), stamps.array, np.uint32(stamps.steps(1)), self.queue, self.count)
+
+    def program(self, walk: Walk, second: bool) -> Program:
+        """Return the program over the cursor of a view; ``second``: without self-loops."""
+        return program_of("advance.cu", walk, self.call, self.call.dtype, SECOND_VIEW=int(second))
+
+    def arcs(self, arcs: ArcList) -> None:
+        """Push along exactly these arcs."""
+        walk = walk_of(self.graph.view("out"))
+        grid = (min(blocks(arcs.size, BLOCK), full_grid(self.graph.device)),)
+        arguments = (walk.bound, packed_arcs(arcs), *self.target, *self.values)
+        self.program(walk, False).kernel("push_edges")(grid, (BLOCK,), arguments)
+
+    def vertices(self, direction: str, frontier: Frontier, scheme: str, second: bool) -> None:
+        """Push from a frontier without repeats."""
+        graph, view = self.graph, self.graph.view(direction)
+        walk = walk_of(view)
+        program, whole = self.program(walk, second), (walk.packed, walk.bound)
+        if scheme != "updated":
+            scheme = schemes.of_push(scheme, view, frontier)
+        if scheme in schemes.WHOLE_GRAPH:
+            kernel = program.kernel("push_updated" if scheme == "updated" else "push_segments")
+            kernel((full_grid(graph.device),), (BLOCK,), (*whole, *self.target, *self.values))
+            return
+        _, heavy_total = graph.workspace.state(Counters).take()
+        heavy = (*heavy_arrays(graph), heavy_total)
+        size, fill, start = frontier.at_most, full_grid(graph.device), frontier_arguments(frontier)
+        if scheme == "bucket":
+            program.kernel("list_buckets")((min(blocks(size, BLOCK), fill),), (BLOCK,), (*whole, *start, *heavy))
+        else:
+            few = np.uint32(schemes.FEW_VERTICES if scheme == "auto" else 0)
+            arguments = (*whole, *start, *self.target, *heavy, few, *self.values)
+            program.kernel("push_vertices")((min(blocks(size, WARPS), fill),), (BLOCK,), arguments)
+        arguments = (*whole, *self.target, *heavy, np.int32(scheme == "bucket"), *self.values)
+        program.kernel("push_heavy_buckets")((fill,), (BLOCK,), arguments)
+
+
+def _updated(
+    graph: Graph, over: str, frontier: Frontier | None, arcs: list[ArcList]
+) -> tuple[str, Frontier | None, list[ArcList]]:
+    """Return scheme, frontier and arcs by which a push meets exactly the edges inserted since the mark."""
+    direction = VIEWS[over][0]
+    source = schemes.updated_source(graph, direction, graph.view(direction))
+    if source != schemes.LISTED:
+        return ("updated" if source == schemes.ITERATOR else "auto"), frontier, arcs
+    edges = graph.store(direction).updated()
+    return "auto", None, [*arcs, ArcList(*edges, None, 0, len(edges.src))]
+
+
+def _advance_in_two_phases(graph: Graph, call: Call, start: Start, out: Any, over: str) -> Frontier:
+    queue, count = graph.device.xp.empty(graph.num_vertices, np.uint32), graph.workspace.state(Counters).take()[0]
+    memory = graph.workspace.state(LoopMemory).with_frontier(graph, queue)
+    _loop(graph, call, start, out, over, memory, 1, None, None, count)
     return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
 
 
-def _push_from(
-    graph: Graph,
-    program: Program,
-    call: Call,
-    frontier: Frontier,
-    scheme: str,
-    whole: tuple,
-    target: tuple,
-    heavy: tuple,
-) -> None:
-    """Launch the two halves of a push from some vertices: the vertices, then the buckets of those that are split."""
-    size, fill, start = frontier.at_most, full_grid(graph.device), frontier_arguments(frontier)
-    if scheme == "bucket":
-        program.kernel("list_buckets")((min(blocks(size, BLOCK), fill),), (BLOCK,), (*whole, *start, *heavy))
-    else:
-        few = np.uint32(schemes.FEW_VERTICES if scheme == "auto" else 0)
-        arguments = (*whole, *start, *target, *heavy, few, *call.values)
-        program.kernel("push_vertices")((min(blocks(size, WARPS), fill),), (BLOCK,), arguments)
-    arguments = (*whole, *target, *heavy, np.int32(scheme == "bucket"), *call.values)
-    program.kernel("push_heavy_buckets")((fill,), (BLOCK,), arguments)
-
-
-def advance_edges(graph: Graph, call: Call, arcs: ArcList, out: Array) -> Frontier:
-    """Apply the edge function to exactly ``arcs``; return what changed."""
-    not_yet(arcs.status is not None, "arcs with a status")
-    if not arcs.size:
-        return nobody(graph)
-    walk, stamps = walk_of(graph.view("out")), stamps_of(graph)
-    count, _ = graph.workspace.state(Counters).take()
-    queue = graph.device.xp.empty(min(walk.num_vertices, arcs.size), np.uint32)
-    arguments = (
-        walk.bound, arcs.src, arcs.dst, NULL if arcs.weight is None else arcs.weight,
-        np.int64(arcs.size), out, stamps.array, np.uint32(stamps.steps(1)), queue, count, *call.values,
-    )  # fmt: skip
-    grid = (min(blocks(arcs.size, BLOCK), full_grid(graph.device)),)
-    program_of("advance.cu", walk, call, out.dtype).kernel("push_edges")(grid, (BLOCK,), arguments)
-    return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
+# -- to a fixed point --------------------------------------------------------------------------------------------------
 
 
 def propagate(
@@ -127,43 +143,81 @@ def propagate(
     once: str,
 ) -> Propagated:
     """Push until nothing changes."""
-    not_yet(call.then is not None, "then")
-    not_yet(over != "out", f"over={over!r}")
-    not_yet(call.reduce not in ("min", "max", "or"), f"reduce={call.reduce!r}")
-    not_yet(order is not None, "order")
-    not_yet(layers, "layers")
-    frontier = _only_frontier(graph, start)
-    if not frontier.at_most or max_steps == 0:
-        return Propagated.of(0, 0, not frontier.at_most)
-    if not has_cooperative_launch(graph.device.index):
-        return _propagate_by_host(graph, call, frontier, out, max_steps)
-    walk, stamps, workspace = walk_of(graph.view("out")), stamps_of(graph), graph.workspace
-    kernel = program_of("propagate.cu", walk, call, out.dtype).kernel("propagate")
-    first = stamps.steps(max_steps)
-    queues = [workspace.array(f"operators.queue{i}", walk.num_vertices, np.uint32) for i in range(2)]
-    state = workspace.array("operators.state", STATE_WORDS, np.uint32)
-    state.data.memset_async(0, state.nbytes)
-    arguments = (
-        walk.packed, walk.bound, *frontier_arguments(frontier), out, stamps.array, np.uint32(first),
-        np.uint32(max_steps), *queues, *heavy_arrays(graph), state, *call.values,
+    if not start.at_most or max_steps == 0:
+        return Propagated.of(
+            0, 0, not start.at_most, empty_layers(graph.device, graph.num_vertices, 0) if layers else None
+        )
+    kept = empty_layers(graph.device, graph.num_vertices, graph.num_vertices) if layers else None
+    memory = graph.workspace.state(LoopMemory).of(graph)
+    outcome = _loop(graph, call, start, out, over, memory, max_steps, order, kept, None)
+    return propagated(graph.device, outcome, kept)
+
+
+def _loop(
+    graph: Graph,
+    call: Call,
+    start: Start,
+    out: Any,
+    over: str,
+    memory: np.void,
+    max_steps: int,
+    order: Order | None,
+    layers: Layers | None,
+    left_count: Array | None,
+) -> Array:
+    """Launch the steps; return their outcome, on the device."""
+    frontier, arcs = _frontier_of(graph, start), [one for one in start.arcs if one.size]
+    views = [walk_of(graph.view(direction)) for direction in VIEWS[over]]
+    order_dtype = np.dtype(np.int32) if order is None else order.array.dtype
+    program = program_of(
+        "propagate.cu", views[0], call, call.dtype,
+        OVER_BOTH_VIEWS=int(over == "both"), HAS_ORDER=int(order is not None), HAS_LAYERS=int(layers is not None),
+        ORDER_T=c_type(order_dtype),
     )  # fmt: skip
-    kernel((multiprocessors(graph.device.index),), (PROPAGATE_BLOCK,), arguments)
-    steps = int(graph.device.to_numpy(state)[LEVEL])
-    stamps.give_back(first + steps)
-    return Propagated.of(steps, 0, steps < max_steps)
+    lists = [packed_arcs(one) for one in _few(graph, arcs)]
+    lists += [NO_ARCS] * (ARC_LISTS - len(lists))
+    by_order = (
+        (NULL, NULL, order_dtype.type(0))
+        if order is None
+        else (order.array, order.bound, order_dtype.type(order.delta))
+    )
+    by_layer = (NULL, NULL, np.int64(0), NULL)
+    if layers is not None:
+        by_layer = (layers.vertices, layers.offsets, np.int64(len(layers.vertices)), layers.count)
+    outcome = graph.workspace.state(Outcomes).take()
+    arguments = (
+        views[0].packed, views[-1].packed, views[0].bound, packed_vertices(frontier), *lists, _array_of(out), memory,
+        np.uint32(max_steps), *by_order, *by_layer, outcome, NULL if left_count is None else left_count,
+        *values_of(call),
+    )  # fmt: skip
+    program.kernel("propagate")(*loop_grid(graph.device), arguments)
+    return outcome
 
 
-def _propagate_by_host(graph: Graph, call: Call, frontier: Frontier, out: Array, max_steps: int) -> Propagated:
-    """Propagate with one host read per step, where cooperative launches are not supported."""
-    steps = 0
-    while steps < max_steps and len(frontier):
-        frontier = advance(graph, call, Start((frontier,)), out, "out", "vertex")
-        steps += 1
-    return Propagated.of(steps, 0, not len(frontier))
+def _frontier_of(graph: Graph, start: Start) -> Frontier | None:
+    """Return the vertices of ``start`` without repeats."""
+    return merged(graph, Start(start.frontiers)) if start.frontiers else None
 
 
-def _only_frontier(graph: Graph, start: Start) -> Frontier:
-    """Return ``start`` as one frontier without repeats; a single array of ids is sorted for that."""
-    not_yet(len(start.frontiers) != 1 or bool(start.arcs), "a union of frontiers and edges")
-    frontier = start.frontiers[0]
-    return frontier if frontier.distinct else Frontier.from_vertices(graph, frontier.vertices)
+def _few(graph: Graph, arcs: list[ArcList]) -> list[ArcList]:
+    """Return at most ``ARC_LISTS`` lists of arcs; the last ones are joined."""
+    rest = arcs[ARC_LISTS - 1 :]
+    if len(rest) < 2:
+        return arcs
+    xp = graph.device.xp
+    src = xp.concatenate([one.src[: one.size] for one in rest])
+    dst = xp.concatenate([one.dst[: one.size] for one in rest])
+    weights = [one.weight[: one.size] for one in rest if one.weight is not None]
+    counts = [
+        xp.ones(one.size, bool) if one.status is None else one.status[: one.size] == np.uint8(one.wanted)
+        for one in rest
+    ]
+    joined = ArcList(
+        src, dst, xp.concatenate(weights) if weights else None, xp.concatenate(counts).view(np.uint8), 1, len(src)
+    )
+    return [*arcs[: ARC_LISTS - 1], joined]
+
+
+def _array_of(out: Any) -> Array:
+    """Return the array of what is reduced into."""
+    return getattr(out, "data", out) if hasattr(out, "layout") else out

@@ -10,6 +10,7 @@ import numpy as np
 from suricate.cuda.program import Program
 from suricate.edgefn import EdgeFunction, argument_of, compile_function
 from suricate.operators.call import Call
+from suricate.operators.cuda import push_samples
 from suricate.operators.cuda.programs import MERGE, Walk, program_of
 from suricate.types import StoreView
 
@@ -77,7 +78,7 @@ def call_of(
 def programs(view: StoreView) -> list[Program]:
     """Return one program or more of every template over ``view``, to be compiled without a GPU."""
     walk = Walk(view)
-    return [MERGE, *_maps(walk, view), *_pulls(walk, view), *_pushes(walk, view)]
+    return [MERGE, *_maps(walk, view), *_pulls(walk, view), *push_samples.programs(walk, view)]
 
 
 def _maps(walk: Walk, view: StoreView) -> list[Program]:
@@ -104,19 +105,4 @@ def _pulls(walk: Walk, view: StoreView) -> list[Program]:
         pull(plus, "or", U32, "both", grew),
         *(pull(plus, reduce, dtype) for reduce, dtype in (("min", I32), ("sum", I64), ("max", U64))),
         *([] if view.weight_dtype == F64 else [pull(scaled, "sum", F32)]),
-    ]
-
-
-def _pushes(walk: Walk, view: StoreView) -> list[Program]:
-    def push(template: str, reduce: str, dtype: np.dtype) -> Program:
-        return program_of(
-            template, walk, call_of(plus, dtype, ("u", "v", "w"), view.weight_dtype, reduce=reduce), dtype
-        )
-
-    return [
-        *(push("advance.cu", "min", dtype) for dtype in (F32, F64, I32, U32, I64, U64)),
-        *(push("advance.cu", reduce, dtype) for reduce, dtype in (("max", F32), ("max", F64), ("sum", F64))),
-        *(push("advance.cu", reduce, dtype) for reduce, dtype in (("sum", I64), ("or", I64), ("or", U32))),
-        *(push("propagate.cu", "min", dtype) for dtype in (I32, I64, F32)),
-        push("propagate.cu", "max", U64),
     ]

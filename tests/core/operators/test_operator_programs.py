@@ -16,7 +16,15 @@ from suricate.devices import CPU
 from suricate.operators.cpu import instances
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash")
-TEMPLATES = {"advance.cu", "edge_map.cu", "merge.cu", "neighbor_reduce.cu", "propagate.cu", "vertex_map.cu"}
+TEMPLATES = {
+    "advance.cu",
+    "forest.cu",
+    "edge_map.cu",
+    "merge.cu",
+    "neighbor_reduce.cu",
+    "propagate.cu",
+    "vertex_map.cu",
+}
 
 SCRIPT = """
 import numpy as np
@@ -110,7 +118,7 @@ def test_cuda_sources_can_be_assembled_anywhere(backend, weight_dtype):
     assert {program.source.name for program in programs} == TEMPLATES
     for program in programs:
         assert "edge_fn" in program.text or program is cuda.MERGE
-        assert program.cooperative == (program.source.name == "propagate.cu")
+        assert program.cooperative == (program.source.name in ("forest.cu", "propagate.cu"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

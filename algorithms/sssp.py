@@ -1,0 +1,290 @@
+"""Single-source shortest paths kept current: distances and parents in one pass, incremental and decremental.
+
+Follows Meerkat (Concessao et al.): every vertex holds one word of distance and parent, and one atomic minimum keeps it.
+The words form a dependence forest (``suricate.structures.forest``): deletions and heavier weights are repaired around
+the tree edges that they concern (Ramalingam and Reps), insertions and lighter weights are a first frontier. From
+scratch vertices are taken near ones first (delta-stepping, Meyer and Sanders 2003).
+
+Zero weights. Keys must grow along edges, or parents could form cycles. Words of 64 bits (distance, parent) serve while
+every step raises the distance. When one does not (a zero weight, a float that absorbs a small one, an integer beyond 32
+bits) the forest notes it, and everything is computed anew with words of 128 bits, whose keys are (distance, hops): hops
+counts the steps since the distance last grew. Both kinds of words give the same distances and parents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.arrays import range_message
+from suricate.errors import VertexRangeError, WeightError
+from suricate.operators import neighbor_reduce
+from suricate.parameters import integer, real, shown
+from suricate.structures.forest import Forest
+from suricate.structures.frontier import Frontier
+from suricate.structures.words import words
+from suricate.types import EMPTY
+
+if TYPE_CHECKING:
+    from suricate.delta import Delta
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+WORD_BYTES = 8
+FARTHEST = 2**32 - 1  #: as a distance in 32 bits: unreached
+AMBIGUOUS = -2  #: in ``reference()``: several parents are equally good up to rounding
+
+
+class SSSPResult(NamedTuple):
+    """Shortest paths from the source.
+
+    ``distance``: int64[n], -1 where unreached, if the weights are integers or there are none; else of the dtype of the
+    weights, infinite where unreached. ``parent``: int64[n], the vertex before it on a shortest path, -1 where
+    unreached, the source's is itself.
+    """
+
+    distance: Array
+    parent: Array
+
+
+def nearer(u, v, w, words, source):
+    """Offer ``v`` the distance over ``u``."""
+    return words.distance[u] + w, u
+
+
+def nearer_in_32_bits(u, v, w, words, source):
+    """Offer ``v`` the distance over ``u``; 0, which is not above that of ``u``, where it does not fit."""
+    distance = words.distance[u] + w
+    return distance if 0 < distance < FARTHEST else 0, u
+
+
+def nearer_by_hops(u, v, w, words, source):
+    """Offer ``v`` the distance over ``u``; the hops begin anew where the distance grows."""
+    distance = words.distance[u] + w
+    return distance, 0 if distance > words.distance[u] else words.hops[u] + 1, u
+
+
+def restart_with(farthest: float, *, wide: bool) -> Callable[..., Any]:
+    """Return the function of what a vertex starts with: distance 0 at the source, ``farthest`` elsewhere."""
+
+    def unreached(v, words, source):
+        if v == source:
+            return 0, v
+        return farthest, EMPTY
+
+    def unreached_by_hops(v, words, source):
+        if v == source:
+            return 0, 0, v
+        return farthest, EMPTY, EMPTY
+
+    return unreached_by_hops if wide else unreached
+
+
+def weight_of(u, v, w):
+    """Return the weight."""
+    return float(w)
+
+
+class SSSP(Algorithm):
+    """Distances and parents of all vertices reachable from ``source`` along out-edges (all edges if undirected).
+
+    Weights must not be negative; without weights every edge counts 1. Of the in-neighbours that offer the shortest
+    distance the smallest is the parent (where weights are zero, the smallest of those with the fewest steps since the
+    distance grew). From scratch: O(n + m) steps of work per bucket of ``delta``. An update costs the degrees of the
+    vertices that change, and of those below lost tree edges that find another parent; without in-edges a deletion takes
+    one pass over all edges.
+
+    Args:
+        source: id of a vertex.
+        delta: width of the buckets in which vertices are taken from scratch; default: the mean weight of an edge.
+
+    Raises:
+        ParameterError: ``source`` is no integer, ``delta`` is not a positive number.
+        VertexRangeError: ``source`` is no vertex of the graph.
+        WeightError: there is an edge with a negative weight; on CUDA an update tells when the result is read.
+    """
+
+    name = "sssp"
+    update_kind: ClassVar[str] = "dynamic"
+
+    def __init__(self, source: int = 0, delta: float | None = None) -> None:
+        self.source = integer("sssp: source", source)
+        if self.source < 0:
+            raise VertexRangeError(f"sssp: source is {shown(self.source)}: ids are not negative")
+        self._delta = None if delta is None else real("sssp: delta", delta, low=0, include_low=False)
+        self._forest: Forest | None = None
+        self._roots: Frontier | None = None
+        self._graph: Graph | None = None
+
+    def compute(self, graph: Graph) -> None:
+        """Search from scratch; waits for the device."""
+        if self.source >= graph.num_vertices:
+            raise VertexRangeError(range_message("sssp: source", None, self.source, graph.num_vertices))
+        if self._roots is None or self._graph is not graph:
+            self._graph, self._forest = graph, None
+            self._roots = Frontier(graph.device, graph.device.xp.array([self.source], np.uint32))
+        dtype = graph.weight_dtype
+        if dtype is not None and self._delta is None:
+            self._delta = _mean_weight(graph)
+        wide = dtype is not None and dtype.itemsize == 8
+        if self._search(graph, wide=wide) or (not wide and self._search(graph, wide=True)):
+            return
+        self._forest = None
+        raise WeightError("sssp: an edge has a negative weight: shortest paths need weights of at least 0")
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Repair what deletions and heavier weights broke, and search on from what came nearer."""
+        forest = self._forest
+        if forest is None:
+            self.compute(graph)
+            return
+        forest.words.resize(graph.num_vertices)
+        forest.repair(graph, delta.edges("deleted"), delta.edges("inserted"), delta.edges("replaced"))
+        if not graph.device.is_cuda:
+            self._ensure_valid()
+
+    @property
+    def result(self) -> SSSPResult:
+        """The current distances and parents, in new arrays; waits for the device."""
+        self._ensure_valid()
+        assert self._forest is not None
+        tree = self._forest.words
+        distance, parent, xp = tree.distance, tree.parent, tree.device.xp
+        reached = parent != EMPTY
+        if distance.dtype.kind != "f":
+            distance = xp.where(reached, distance.astype(np.int64), -1)
+        return SSSPResult(distance, xp.where(reached, parent.astype(np.int64), -1))
+
+    def _search(self, graph: Graph, *, wide: bool) -> bool:
+        """Compute with narrow or wide words; return whether every step raised the keys."""
+        forest = self._forest
+        if forest is None or wide != (forest.words.layout.num_keys == 2):
+            forest = self._forest = _forest(graph, self.source, wide)
+        forest.words.resize(graph.num_vertices)
+        forest.violated.fill(0)
+        assert self._roots is not None
+        order = None
+        if self._delta is not None:
+            width = self._delta if forest.words.layout.fields[0].dtype.kind == "f" else max(1, round(self._delta))
+            order = width, width
+        forest.compute(graph, self._roots, order)
+        return not forest.violated[0]
+
+    def _ensure_valid(self) -> None:
+        """Compute anew, with wider words if need be, if an update met a step that did not raise the keys."""
+        assert self._graph is not None
+        if self._forest is None or self._forest.violated[0]:
+            self.compute(self._graph)
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        **params: Any,
+    ) -> SSSPResult:
+        """Distances by SciPy's Dijkstra; parents among the edges that explain them, -2 where rounding decides."""
+        from scipy import sparse
+        from scipy.sparse import csgraph
+
+        source, dtype = params.get("source", 0), np.dtype(np.int64) if weight is None else weight.dtype
+        w = np.ones(len(src)) if weight is None else weight.astype(np.float64)
+        matrix = sparse.csr_array((w, (src, dst)), shape=(num_vertices, num_vertices))
+        d = csgraph.dijkstra(matrix, indices=source)
+        return _with_parents(src.astype(np.int64), dst.astype(np.int64), w, d, source, dtype.kind == "f", dtype)
+
+    @classmethod
+    def mismatch(cls, result: SSSPResult, reference: SSSPResult, **params: Any) -> str | None:
+        """Compare as usual, but for parents that rounding decides."""
+        parent = np.where(reference.parent == AMBIGUOUS, result.parent, reference.parent)
+        return super().mismatch(result, reference._replace(parent=parent), **params)
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Search from the centre."""
+        return {"source": centre}
+
+    @classmethod
+    def peer(cls, matrix: Any, **params: Any) -> Any:
+        """SciPy's Dijkstra."""
+        from scipy.sparse import csgraph
+
+        return csgraph.dijkstra(matrix, indices=params.get("source", 0), return_predecessors=True)
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of the out-edges of what is reached, and of a word read and written per vertex of it."""
+        reached = self.result.parent >= 0
+        edges = int(graph.degrees()[reached].sum(dtype=np.int64))
+        weight_bytes = 0 if graph.weight_dtype is None else graph.weight_dtype.itemsize
+        return edges * (ID_BYTES + weight_bytes) + int(reached.sum()) * (OFFSET_BYTES + 2 * WORD_BYTES)
+
+
+def _forest(graph: Graph, source: int, wide: bool) -> Forest:
+    """Return the forest for the weights of ``graph``."""
+    dtype = graph.weight_dtype
+    if dtype is not None and dtype.kind == "f":
+        name, farthest = dtype.name, math.inf
+    else:
+        name = "int64" if wide else "uint32"
+        farthest = int(np.iinfo(name).max)
+    keys = {"distance": name, "hops": "uint32"} if wide else {"distance": name}
+    tree = words(graph, keys=keys, payload={"parent": "uint32"})
+    offer = nearer_by_hops if wide else nearer_in_32_bits if name == "uint32" else nearer
+    return Forest(tree, offer, restart_with(farthest, wide=wide), args=(source,))
+
+
+def _mean_weight(graph: Graph) -> float:
+    """Return the mean weight of an edge, 1 if there are none or it is not positive; waits for the device."""
+    total = float(neighbor_reduce(graph, weight_of, reduce="sum", dtype=np.float64).sum())
+    mean = total / max(1, graph.num_edges)
+    return mean if 0 < mean < math.inf else 1.0
+
+
+def _with_parents(
+    src: np.ndarray, dst: np.ndarray, w: np.ndarray, d: np.ndarray, source: int, is_float: bool, dtype: np.dtype
+) -> SSSPResult:
+    """Return the result for distances ``d``: of the edges that explain them those from the fewest hops, then ids."""
+    reached = np.isfinite(d[src])
+    src, dst, w = src[reached], dst[reached], w[reached]
+    rises = (w > 0) & (dst != source)
+    tight = np.isclose(d[src] + w, d[dst], rtol=1e-6, atol=0) if is_float else d[src] + w == d[dst]
+    parent = smallest(len(d), src[tight & rises], dst[tight & rises])
+    if is_float:
+        parent[repeated(len(d), dst[tight & rises])] = AMBIGUOUS
+    parent[source] = source
+    flat, frontier = tight & ~rises & (src != dst), parent != -1
+    while frontier.any():  # over edges of weight 0, one hop at a time
+        step = flat & frontier[src] & (parent[dst] == -1)
+        found = smallest(len(d), src[step], dst[step])
+        frontier = found != -1
+        parent[frontier] = found[frontier]
+    distance = d.astype(dtype) if is_float else np.where(np.isfinite(d), d, -1).astype(np.int64)
+    return SSSPResult(distance, parent)
+
+
+def smallest(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+    """Return the smallest source per destination, -1 where there is none."""
+    found = np.full(num_vertices, num_vertices, np.int64)
+    np.minimum.at(found, dst, src)
+    return np.where(found == num_vertices, -1, found)
+
+
+def repeated(num_vertices: int, ids: np.ndarray) -> np.ndarray:
+    """Return which ids occur more than once (a mask)."""
+    return np.bincount(ids, minlength=num_vertices) > 1
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer shortest paths."""
+    return [SSSP]

@@ -1,0 +1,67 @@
+"""The names that the template ``forest`` takes from its surroundings.
+
+With this module it runs over contiguous views and words of 64 bits, whose lower half is the parent. For any other
+combination ``suricate.operators.cpu.forest`` puts the cursor and the functions of words and of the call in its place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cursors.bindings import begin, buckets, end, first, following, key, weight
+from suricate.jit import inner
+
+__all__ = [
+    "arc_weight", "begin", "buckets", "commit", "edge", "end", "first", "following", "identity_word", "key",
+    "less_word", "load_word", "parent_of", "same_keys", "store_word", "weight",
+]  # fmt: skip
+
+identity_word = np.uint64(2**64 - 1)  #: the word that every other one replaces
+
+
+@inner
+def load_word(array, i):
+    """Return word ``i``."""
+    return array[i]
+
+
+@inner
+def store_word(array, i, word):
+    """Write word ``i``."""
+    array[i] = word
+
+
+@inner
+def less_word(a, b):
+    """Return whether ``a`` is the better word."""
+    return a < b
+
+
+@inner
+def same_keys(a, b):
+    """Return whether the keys are equal."""
+    return (a >> np.uint64(32)) == (b >> np.uint64(32))
+
+
+@inner
+def parent_of(word):
+    """Return the parent in a word."""
+    return np.uint32(word & np.uint64(0xFFFFFFFF))
+
+
+@inner
+def arc_weight(weights, i):
+    """Return the weight of an arc of a list."""
+    return weights[i]
+
+
+@inner
+def edge(u, v, w, *args):
+    """Return what ``u`` offers ``v``, as a word."""
+    return np.uint64(u)
+
+
+@inner
+def commit(v, *args):
+    """Return the word that an invalid vertex starts anew with."""
+    return identity_word

@@ -1,0 +1,169 @@
+// The dependence forest (see structures/forest.py): computing it, and repairing it after arcs were deleted, inserted or got another
+// weight, in one cooperative launch. HAS_WORDS and IS_FOREST are 1. HAS_BACK: `back` has the in-edges of what `g` has the out-edges
+// of; they are the same view on undirected graphs.
+#include "forest.cuh"
+
+// Queue the children across arcs that were deleted, or whose weight rose; a thread per arc.
+__device__ __forceinline__ void suspect_children(const Arcs& arcs, bool exists, uint32_t num_vertices,
+                                                 const word_t* tree, const Changed& changed, Shared& shared FORMALS) {
+    for (long long i = thread_id(); i < arcs.size; i += thread_count()) {
+        if (!has_arc(arcs, i, num_vertices)) continue;
+        const uint32_t u = arcs.src[i], v = arcs.dst[i];
+        const word_t word = stored(tree + v);
+        if (word_parent(word) != u || u == v) continue;  // not a tree edge
+        word_t value;
+        if (exists && offer(tree, u, v, arc_weight(arcs, i), changed.violated, value ARGS) && !keys_less(word, value))
+            continue;
+        queue_vertex(v, changed, shared);
+    }
+}
+
+// The suspects, steps.near[0 .. count): each adopts the best of the neighbours that offer exactly its keys as its parent, or
+// starts anew and is listed in steps.far. A neighbour may fall in the same round: then the next pass finds the adopted child.
+__device__ __forceinline__ void adopt(const View& back, const Steps& steps, uint32_t count, word_t* tree,
+                                      Serve& shared_serve FORMALS) {
+    serve(
+        back, steps.near, 0, count, shared_serve,
+        [&](uint32_t v, uint32_t x, weight_t w, word_t& best) {
+            word_t value;
+            if (offer(tree, x, v, w, steps.violated, value ARGS) &&
+                words::same_keys<PAYLOAD_BITS>(value, stored(tree + v)) && words::less(value, best))
+                best = value;
+        },
+        [&](uint32_t v, const word_t& best) {
+            if (word_parent(best) != EMPTY) {
+                words::store(tree + v, best);
+            } else {
+                words::store(tree + v, restart_fn(v ARGS));
+                append(steps.far, &steps.state->invalid, v);
+            }
+        });
+}
+
+// The children of invalid vertices, steps.far[begin .. end), are the next suspects.
+__device__ __forceinline__ void suspect_below(const View& g, const Steps& steps, uint32_t begin, uint32_t end,
+                                              const word_t* tree, const Changed& changed, Serve& shared_serve,
+                                              Shared& shared) {
+    serve(
+        g, steps.far, begin, end, shared_serve,
+        [&](uint32_t v, uint32_t x, weight_t, word_t&) {
+            if (x != v && word_parent(stored(tree + x)) == v) queue_vertex(x, changed, shared);
+        },
+        [](uint32_t, const word_t&) {});
+}
+
+// Find all invalid vertices, from the suspects that the counters of the turn have. They are in steps.far at the end, and their
+// words start anew. All threads of the grid call it; returns their number.
+__device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, Steps& steps, word_t* tree,
+                                               Serve& shared_serve, Shared& shared FORMALS) {
+    uint32_t count = fresh(steps.state->count[steps.turn]), invalid = 0;
+    while (count > 0) {
+        next_turn(steps);
+        begin_turn(steps);
+#if HAS_BACK
+        adopt(back, steps, count, tree, shared_serve ARGS);
+#else
+        for (unsigned long long i = thread_id(); i < count; i += thread_count()) {  // nobody can be asked
+            const uint32_t v = steps.near[i];
+            if (word_parent(stored(tree + v)) == EMPTY) continue;
+            words::store(tree + v, restart_fn(v ARGS));
+            append(steps.far, &steps.state->invalid, v);
+        }
+#endif
+        grid_barrier(steps.state, steps.expected);
+        const uint32_t begin = invalid;
+        invalid = fresh(steps.state->invalid);
+        if (begin == invalid) break;
+        ++steps.epoch;
+        const Changed changed = {
+            steps.stamp, steps.epoch, steps.spare, &steps.state->count[steps.turn], steps.violated};
+        suspect_below(g, steps, begin, invalid, tree, changed, shared_serve, shared);
+        flush(changed, shared);
+        swap_queues(steps);
+        grid_barrier(steps.state, steps.expected);
+        count = fresh(steps.state->count[steps.turn]);
+    }
+    next_turn(steps);
+    return invalid;
+}
+
+// Invalid vertices take the best offer of their neighbours.
+__device__ __forceinline__ void pull_offers(const View& back, const Steps& steps, uint32_t invalid, word_t* tree,
+                                            const Changed& changed, Serve& shared_serve, Shared& shared FORMALS) {
+    serve(
+        back, steps.far, 0, invalid, shared_serve,
+        [&](uint32_t v, uint32_t x, weight_t w, word_t& best) {
+            word_t value;
+            if (offer(tree, x, v, w, steps.violated, value ARGS) && words::less(value, best)) best = value;
+        },
+        [&](uint32_t v, const word_t& best) { push_value(tree, v, best, changed, shared); });
+}
+
+// tree word_t[num_vertices]; anew: all words start anew, and the steps begin with roots; deleted, replaced, inserted: to repair with; bound, delta:
+// HAS_ORDER; violated uint32[1]: becomes 1 if an offer was not above its maker; outcome: zero at launch.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK, 1)
+repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs deleted, Arcs replaced, Arcs inserted,
+       word_t* tree, LoopMemory memory, order_t bound, order_t delta, uint32_t* violated, uint64_t* outcome PARAMS) {
+    LOCALS
+    __shared__ Shared shared;
+    __shared__ Serve shared_serve;
+    if (threadIdx.x == 0) reset(shared);
+    __syncthreads();
+    Steps steps = begin_steps(memory, num_vertices, EMPTY);
+    steps.violated = violated;
+    Policy policy;
+    policy.begin(steps);
+    policy.out = tree;
+#if HAS_ORDER
+    policy.array = nullptr;
+    policy.bound = bound;
+    policy.delta = delta;
+#endif
+
+    uint32_t invalid = 0, count = number_of(roots);
+    const uint32_t* frontier = roots.ids;
+    if (anew) {
+        for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count()) {
+            words::store(tree + v, restart_fn(uint32_t(v) ARGS));
+        }
+        grid_barrier(steps.state, steps.expected);
+    }
+    if (deleted.size + replaced.size > 0) {
+        begin_turn(steps);
+        ++steps.epoch;
+        const Changed changed = {steps.stamp, steps.epoch, steps.near, &steps.state->count[steps.turn], violated};
+        suspect_children(deleted, false, num_vertices, tree, changed, shared ARGS);
+        suspect_children(replaced, true, num_vertices, tree, changed, shared ARGS);
+        flush(changed, shared);
+        grid_barrier(steps.state, steps.expected);
+        invalid = invalidate(g, back, steps, tree, shared_serve, shared ARGS);
+    }
+    bool arcs = replaced.size + inserted.size > 0;
+    if (HAS_BACK && invalid > 0) {
+        begin_turn(steps);
+        ++steps.epoch;
+        const Changed changed = {steps.stamp, steps.epoch, steps.near, &steps.state->count[steps.turn], violated};
+        pull_offers(back, steps, invalid, tree, changed, shared_serve, shared ARGS);
+        push_arcs(replaced, num_vertices, tree, changed, shared ARGS);
+        push_arcs(inserted, num_vertices, tree, changed, shared ARGS);
+        flush(changed, shared);
+        grid_barrier(steps.state, steps.expected);
+        count = fresh(steps.state->count[steps.turn]);
+        frontier = steps.near;
+        arcs = false;
+        next_turn(steps);
+    } else if (invalid > 0) {  // without in-edges everybody makes offers
+        count = num_vertices;
+        frontier = nullptr;
+    }
+
+    const auto push_lists = [&](const Changed& changed) {
+        push_arcs(replaced, num_vertices, tree, changed, shared ARGS);
+        push_arcs(inserted, num_vertices, tree, changed, shared ARGS);
+    };
+    const uint32_t left = run_steps(g, back, steps, frontier, count, arcs, tree, policy, shared, push_lists ARGS);
+    policy.finish(steps, left, nullptr, nullptr);
+    if (invalid > 0 && blockIdx.x == 0 && threadIdx.x == 0) steps.state->invalid = 0;  // a barrier ago all have read it
+    report(reinterpret_cast<Outcome*>(outcome), steps, policy, shared, left, invalid);
+    FINISH
+}

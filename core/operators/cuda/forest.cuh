@@ -1,0 +1,77 @@
+// Passes over listed vertices for the dependence forest: a warp per vertex, the whole block where there are many neighbours.
+#pragma once
+#include "steps.cuh"
+
+constexpr int WORD_PARTS = sizeof(word_t) / 8;
+
+// The word of the lane whose number differs in the bits of `step`.
+__device__ __forceinline__ word_t shuffled(const word_t& word, int step) {
+    union {
+        word_t word;
+        unsigned long long part[WORD_PARTS];
+    } mine = {word}, other = {word};
+#pragma unroll
+    for (int k = 0; k < WORD_PARTS; ++k) other.part[k] = __shfl_xor_sync(ALL_LANES, mine.part[k], step);
+    return other.word;
+}
+
+// The smallest word of a warp, in all its lanes.
+__device__ __forceinline__ word_t least_of_warp(word_t word) {
+#pragma unroll
+    for (int step = 16; step > 0; step >>= 1) {
+        const word_t other = shuffled(word, step);
+        if (words::less(other, word)) word = other;
+    }
+    return word;
+}
+
+struct Serve {
+    word_t least[32];  // of each warp
+    uint32_t wide[32];  // vertices with more than WIDE neighbours
+    uint32_t wides;
+};
+
+// For each of list[begin .. end): visit(v, x, w, best) for all its neighbours x in g, by 32 lanes or by the whole block, each with a `best`
+// of its own; then done(v, best) in one thread, with the least of them. All threads of the grid call it; it synchronises the block.
+template <class Visit, class Done>
+__device__ __forceinline__ void serve(const View& g, const uint32_t* list, uint32_t begin, uint32_t end, Serve& serve,
+                                      Visit&& visit, Done&& done) {
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    for (unsigned long long base = begin; base < end; base += (unsigned long long)warps * gridDim.x) {
+        const unsigned long long i = base + warp * gridDim.x + blockIdx.x;  // few vertices spread over all blocks
+        if (threadIdx.x == 0) serve.wides = 0;
+        __syncthreads();
+        if (i < end) {
+            const uint32_t v = list[i];
+            if (degree(g, v) > WIDE) {
+                if (lane == 0) serve.wide[atomicAdd(&serve.wides, 1u)] = v;
+            } else {
+                word_t best = identity_word();
+                for_neighbors<32>(g, v, lane, [&](uint32_t x, long long slot) { visit(v, x, WEIGHT(g, slot), best); });
+                __syncwarp();
+                best = least_of_warp(best);
+                if (lane == 0) done(v, best);
+            }
+        }
+        __syncthreads();
+        for (uint32_t k = 0; k < serve.wides; ++k) {
+            const uint32_t v = serve.wide[k], parts = buckets(g, v);
+            word_t best = identity_word();
+            for (uint32_t part = warp; part < parts; part += warps) {
+                for_bucket<32>(g, v, part, lane,
+                               [&](uint32_t x, long long slot) { visit(v, x, WEIGHT(g, slot), best); });
+            }
+            __syncwarp();
+            best = least_of_warp(best);
+            if (lane == 0) serve.least[warp] = best;
+            __syncthreads();
+            if (threadIdx.x == 0) {
+                for (uint32_t other = 1; other < warps; ++other) {
+                    if (words::less(serve.least[other], best)) best = serve.least[other];
+                }
+                done(v, best);
+            }
+            __syncthreads();  // `least` is free again
+        }
+    }
+}

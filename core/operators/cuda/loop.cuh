@@ -1,0 +1,71 @@
+// What kernels that loop to a fixed point in one cooperative launch share: a grid-wide barrier, and the stamps of their frontiers.
+//
+// A graph has one LoopState and one array of loop stamps, uint32[num_vertices], for all such kernels. Both outlive a launch and are
+// never cleared by the host: a launch begins where the one before ended. Launches of one graph are in one stream, so what is
+// read at the start is what the last launch wrote at its end.
+#pragma once
+#include "lists.cuh"
+
+// Zero at first. Counters rotate over three turns: one is read, one written, one cleared; the one of turn `turn` is zero when a
+// launch starts. far_count is zero between launches.
+struct LoopState {
+    uint32_t arrived;  // blocks that came to barriers, in all launches; wraps
+    uint32_t base;  // `arrived` when the last launch ended
+    uint32_t epoch;  // the last stamp that was used
+    uint32_t turn;
+    uint32_t count[3];
+    uint32_t altered[3];
+    uint32_t level[3];  // steps done when block 0 has gone on alone
+    uint32_t stop;  // base + 1 of the launch that the host wants to end
+    uint32_t invalid;  // vertices that a repair found invalid; zero between launches
+    unsigned long long heavy[3];
+    unsigned long long far_least[2];  // bits of an order_t
+    uint32_t far_count[2];
+};
+static_assert(sizeof(LoopState) <= 4 * LOOP_WORDS, "the host allocates the memory for it");
+
+[[maybe_unused]] constexpr uint32_t FAR_BIT = 0x80000000u;  // of a stamp: the vertex is in the list of those put aside
+[[maybe_unused]] constexpr uint32_t LAST_EPOCH = 0x3FFFFFFFu;  // a launch that starts above it clears the stamps
+[[maybe_unused]] constexpr uint32_t ABORT_MASK =
+    1023;  // the host's flag is read every so many steps, as it lies in host memory
+
+template <class T> __device__ __forceinline__ T fresh(const T& shared_word) { return *(const volatile T*)&shared_word; }
+
+// Grid-wide barrier: every thread of every block calls it. `expected` counts arrivals, in thread 0 of each block. Its fences release
+// all writes of a block before it arrives and drop the lines of the SM's L1 after it leaves.
+__device__ __forceinline__ void grid_barrier(LoopState* state, uint32_t& expected) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        expected += gridDim.x;
+        __threadfence();
+        atomicAdd(&state->arrived, 1u);
+        while (int(fresh(state->arrived) - expected) < 0) {}
+        __threadfence();
+    }
+    __syncthreads();
+}
+
+// The number before the first stamp of this launch; clears the stamps if numbers run out. All threads of the grid call it.
+__device__ __forceinline__ uint32_t first_epoch(LoopState* state, uint32_t* stamp, uint32_t num_vertices,
+                                                uint32_t& expected) {
+    const uint32_t last = state->epoch;
+    if (last <= LAST_EPOCH) return last;
+    for (uint32_t v = thread_id(); v < num_vertices; v += thread_count()) stamp[v] = 0;
+    grid_barrier(state, expected);
+    return 0;
+}
+
+// One thread: stamp v; return whether it was not stamped so yet. The FAR_BIT stays as it is.
+__device__ __forceinline__ bool claim(uint32_t* stamp, uint32_t v, uint32_t epoch) {
+    uint32_t* const at = stamp + v;
+#if HAS_ORDER
+    for (uint32_t seen = fresh(*at);;) {
+        if ((seen & ~FAR_BIT) == epoch) return false;
+        const uint32_t before = atomicCAS(at, seen, epoch | (seen & FAR_BIT));
+        if (before == seen) return true;
+        seen = before;
+    }
+#else
+    return atomicExch(at, epoch) != epoch;
+#endif
+}

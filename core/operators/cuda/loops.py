@@ -1,0 +1,125 @@
+"""Loops in one launch on CUDA: their memory, which belongs to the graph, and what they report.
+
+Launches of one graph are in one stream. The state of the loops and their stamps outlive a launch: a kernel begins where
+the one before ended, so nothing is cleared and nothing is read by the host (see ``loop.cuh``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.cuda.structs import Struct
+from suricate.devices import Array, Device
+from suricate.operators.cuda.launches import multiprocessors
+from suricate.operators.cuda.push_structs import ARCS, LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
+from suricate.operators.results import Layers, Propagated
+from suricate.structures.frontier import Frontier
+from suricate.types import ArcList
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+def packed(struct: Struct, *values: int) -> np.void:
+    """Return a struct as kernels take it by value."""
+    return np.frombuffer(struct.packer.pack(*values), struct.dtype)[0]
+
+
+def address(array: Array | None) -> int:
+    """Return where an array lies, 0 for None."""
+    return 0 if array is None else array.data.ptr
+
+
+NO_VERTICES = packed(VERTICES, 0, 0, 0)
+NO_ARCS = packed(ARCS, 0, 0, 0, 0, 0, 0)
+
+
+def packed_vertices(frontier: Frontier | None) -> np.void:
+    """Return a frontier as kernels take it."""
+    if frontier is None:
+        return NO_VERTICES
+    if frontier.is_all:
+        return packed(VERTICES, 0, 0, frontier.capacity)
+    known = frontier.known_count
+    count = 0 if known is not None else address(frontier.device_count)
+    return packed(VERTICES, address(frontier.buffer), count, known or 0)
+
+
+def packed_arcs(arcs: ArcList | None) -> np.void:
+    """Return arcs as kernels take them."""
+    if arcs is None or not arcs.size:
+        return NO_ARCS
+    src, dst, weight, status, wanted, size = arcs
+    return packed(ARCS, address(src), address(dst), address(weight), address(status), size, wanted)
+
+
+def loop_grid(device: Device) -> tuple[tuple[int], tuple[int]]:
+    """Return grid and block of a cooperative loop."""
+    return (multiprocessors(device.index),), (PROPAGATE_BLOCK,)
+
+
+class LoopMemory:
+    """The memory of the loops of one graph, as kernels take it; packed anew where an array has moved."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._size = -1
+        self._packed: np.void | None = None
+        self.abort: Any = None  #: ``uint32[1]`` in pinned host memory; not 0 ends loops that run
+
+    def of(self, graph: Graph) -> np.void:
+        """Return the struct for a graph of this size."""
+        size = graph.num_vertices
+        if self._packed is None or size > self._size:
+            self._packed = packed(LOOP_MEMORY, *map(address, self._arrays(graph, size)))
+            self._size = size
+        return self._packed
+
+    def with_frontier(self, graph: Graph, queue: Array) -> np.void:
+        """Return the struct with ``queue`` (``uint32[num_vertices]``) as the frontier that is left at the end."""
+        self.of(graph)
+        arrays = self._arrays(graph, self._size)
+        arrays[LOOP_MEMORY_FIELDS.index("near")] = queue
+        return packed(LOOP_MEMORY, *map(address, arrays))
+
+    def _arrays(self, graph: Graph, size: int) -> list[Array | None]:
+        workspace = graph.workspace
+        queues = [workspace.array(f"operators.queue{i}", size, np.uint32) for i in range(3)]
+        heavy = workspace.array("operators.heavy", size, np.uint32)
+        base = workspace.array("operators.heavy_base", size, np.int64)
+        stamp = workspace.array("operators.loop_stamp", size, np.uint32)
+        state = workspace.array("operators.loop_state", LOOP_WORDS, np.uint32)
+        return [stamp, state, self.abort, heavy, base, *queues]
+
+
+LOOP_MEMORY_FIELDS = tuple(LOOP_MEMORY.fields)
+
+
+class Outcomes:
+    """Zeroed outcomes on the device, handed out one per launch."""
+
+    SIZE = 512
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._next = self.SIZE
+
+    def take(self) -> Array:
+        """Return ``uint64[]`` of the fields of ``OUTCOME``, all zero; nobody else gets them."""
+        if self._next == self.SIZE:
+            self._all = self._device.xp.zeros((self.SIZE, len(OUTCOME.fields)), np.uint64)
+            self._next = 0
+        self._next += 1
+        return self._all[self._next - 1]
+
+
+def propagated(device: Device, outcome: Array, layers: Layers | None = None) -> Propagated:
+    """Return what a loop did, to be read from ``outcome`` when somebody asks."""
+
+    def read() -> tuple[int, int, bool]:
+        steps, pushed, deferred, left, _ = device.to_numpy(outcome).tolist()
+        return steps, pushed - deferred, left == 0
+
+    return Propagated(read, layers)

@@ -1,0 +1,48 @@
+"""What launches of pushes pass to kernels in structs: vertices, arcs, the memory of loops, and their outcome."""
+
+from __future__ import annotations
+
+from suricate.cuda.structs import Struct, enum
+
+PROPAGATE_BLOCK = (
+    512  #: threads of a block of a loop; one block per multiprocessor: a barrier gets dearer with every block
+)
+LOOP_WORDS = 64  #: of 32 bits: the memory of a ``LoopState`` (``loop.cuh``)
+
+VERTICES = Struct("Vertices", {"ids": "const uint32_t*", "count": "const uint32_t*", "size": "uint32_t"})
+ARCS = Struct(
+    "Arcs",
+    {
+        "src": "const uint32_t*",
+        "dst": "const uint32_t*",
+        "weight": "const void*",
+        "status": "const uint8_t*",
+        "size": "long long",
+        "wanted": "uint32_t",
+    },
+)
+LOOP_MEMORY = Struct(
+    "LoopMemory",
+    {
+        "stamp": "uint32_t*",
+        "state": "uint32_t*",
+        "abort": "const uint32_t*",
+        "heavy_vertex": "uint32_t*",
+        "heavy_base": "long long*",
+        "near": "uint32_t*",
+        "spare": "uint32_t*",
+        "far": "uint32_t*",
+    },
+)
+OUTCOME = Struct(
+    "Outcome",
+    dict.fromkeys(("steps", "pushed", "deferred", "left", "invalid"), "uint64_t"),
+)
+
+#: C++ that programs with pushes begin with
+DECLARATIONS = "\n".join(
+    [
+        enum("", {"PROPAGATE_BLOCK": PROPAGATE_BLOCK, "LOOP_WORDS": LOOP_WORDS}),
+        *(struct.declaration for struct in (VERTICES, ARCS, LOOP_MEMORY, OUTCOME)),
+    ]
+)

@@ -1,0 +1,205 @@
+// The steps of a propagation, in a cooperative launch of blocks that all stay resident.
+//
+// A step takes one grid-wide barrier, one more if the frontier has heavy vertices, and one more with a second phase (`then_fn`). While the
+// frontier is so small that one block can serve it in a round, block 0 goes on alone, without any grid-wide barrier, and the
+// others wait at the next one.
+//
+// What a block must see of the others: values, queues and the arrays of the functions are read with plain loads, which the L1 caches of
+// the SMs serve, and these are not coherent. The grid-wide barrier makes it right, so a step sees everything up to the step before.
+// What happens within a step may be seen late; then a vertex pushes an old value, but whoever improved it has queued it for
+// the next step as well. Atomics work in L2.
+//
+// Macros, 0 or 1: HAS_THEN, HAS_ORDER, HAS_LAYERS, OVER_BOTH_VIEWS, IS_FOREST, HAS_WORDS.
+#pragma once
+#include "order.cuh"
+
+#define ALONE 128  // up to this many vertices block 0 works alone; at most its tiles
+
+// All threads of the grid, at the start of a launch.
+__device__ __forceinline__ Steps begin_steps(const LoopMemory& memory, uint32_t num_vertices, uint32_t max_steps) {
+    Steps steps;
+    steps.num_vertices = num_vertices;
+    steps.max_steps = max_steps;
+    steps.stamp = memory.stamp;
+    steps.state = reinterpret_cast<LoopState*>(memory.state);
+    steps.abort = memory.abort;
+    steps.heavy_vertex = memory.heavy_vertex;
+    steps.heavy_base = memory.heavy_base;
+    steps.near = memory.near;
+    steps.spare = memory.spare;
+    steps.far = memory.far;
+    steps.violated = nullptr;
+    steps.expected = steps.base = steps.state->base;
+    steps.turn = steps.state->turn;
+    steps.epoch = first_epoch(steps.state, steps.stamp, num_vertices, steps.expected);
+    steps.level = 0;
+    steps.pushed = 0;
+    return steps;
+}
+
+// Begin to use the counters of a turn: clear those of the next one, last read two turns ago.
+__device__ __forceinline__ void begin_turn(const Steps& steps) {
+    if (blockIdx.x != 0 || threadIdx.x != 0) return;
+    const uint32_t next = steps.turn == 2 ? 0 : steps.turn + 1;
+    steps.state->count[next] = steps.state->altered[next] = 0;
+    steps.state->heavy[next] = 0;
+}
+
+__device__ __forceinline__ void poll_abort(const Steps& steps, uint32_t level) {
+    if (threadIdx.x == 0 && steps.abort && (level & ABORT_MASK) == ABORT_MASK && fresh(*steps.abort)) {
+        steps.state->stop = steps.base + 1;
+    }
+}
+
+#if HAS_THEN
+// Second phase: ask the vertices that were altered, list[0 .. count), whether they join the next frontier; entries first, first + all ...
+__device__ __forceinline__ void ask_altered(const uint32_t* list, uint32_t count, uint32_t step, uint32_t* next,
+                                            uint32_t* next_count, uint32_t first, uint32_t all FORMALS) {
+    for (unsigned long long i = first; i < count; i += all) {
+        if (then_fn(list[i], (long long)step ARGS)) append(next, next_count, list[i]);
+    }
+}
+#endif
+
+__device__
+__forceinline__ void push_both(const View& g, const View& other, const Steps& steps, const uint32_t* frontier,
+                               uint32_t count, uint32_t block, uint32_t blocks, value_t* out, const HeavyList& heavy,
+                               const Changed& changed, const Policy& policy, Shared& shared FORMALS) {
+    push_frontier<false>(g, steps.num_vertices, frontier, count, WIDE, block, blocks, out, heavy, changed, shared,
+                         [&](uint32_t u, unsigned long long i) { return policy.admits(steps, u, i, shared); } ARGS);
+#if OVER_BOTH_VIEWS
+    push_frontier<true>(other, steps.num_vertices, frontier, count, EMPTY, block, blocks, out, heavy, changed, shared,
+                        [&](uint32_t u, unsigned long long) { return policy.admits_again(u); } ARGS);
+#endif
+}
+
+// Block 0: steps from a small frontier, which go to the counters of the turn at the end, with what heavy vertices left to do.
+__device__ __forceinline__ void steps_alone(const View& g, const View& other, Steps& steps, const uint32_t* frontier,
+                                            uint32_t count, value_t* out, const HeavyList& heavy, const Policy& policy,
+                                            Shared& shared FORMALS) {
+    __shared__ uint32_t joined, altered;
+    uint32_t level = steps.level;
+    bool goes_on = true;
+    while (goes_on) {
+        if (threadIdx.x == 0) joined = altered = shared.has_heavy = 0;
+        __syncthreads();
+        ++steps.epoch;
+        const Changed changed = {steps.stamp, steps.epoch, steps.spare, HAS_THEN ? &altered : &joined, steps.violated};
+        push_both(g, other, steps, frontier, count, 0, 1, out, heavy, changed, policy, shared ARGS);
+        steps.pushed += count;
+        ++level;
+        const bool has_heavy = shared.has_heavy;
+#if HAS_THEN
+        if (!has_heavy) {
+            ask_altered(steps.spare, altered, level, steps.near, &joined, threadIdx.x, blockDim.x ARGS);
+            __syncthreads();
+        }
+#else
+        swap_queues(steps);
+#endif
+        frontier = steps.near;
+        count = joined;
+        poll_abort(steps, level);
+        goes_on = count > 0 && count <= ALONE && level < steps.max_steps && !has_heavy && !HAS_LAYERS &&
+                  (level & ABORT_MASK) != ABORT_MASK;
+        __syncthreads();  // everybody has read the counts
+    }
+    if (threadIdx.x == 0) {
+        steps.state->count[steps.turn] = joined;
+        steps.state->altered[steps.turn] = altered;
+        steps.state->level[steps.turn] = level;
+    }
+}
+
+// Step until nothing is left to do: from frontier[0 .. count) (null: all below count), and, if `arcs`, from what push_arc_lists(changed)
+// pushes. All threads of the grid call it. Returns how many vertices are left in steps.near.
+template <class PushArcs>
+__device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, Steps& steps, const uint32_t* frontier,
+                                              uint32_t count, bool arcs, value_t* out, Policy& policy, Shared& shared,
+                                              PushArcs&& push_arc_lists FORMALS) {
+    LoopState* const state = steps.state;
+    bool stopped = false;
+    while (steps.level < steps.max_steps && !stopped) {  // the same in all threads of the grid
+        begin_turn(steps);
+        if (count == 0 && !arcs) {
+#if HAS_ORDER
+            if (policy.waiting > 0) {
+                policy.admit_waiting(steps ARGS);
+                count = fresh(state->count[steps.turn]);
+                frontier = steps.near;
+                next_turn(steps);
+                continue;
+            }
+#endif
+            break;
+        }
+
+        const uint32_t turn = steps.turn, pushing = count;
+        const HeavyList heavy = {
+            steps.heavy_vertex, steps.heavy_base, &state->heavy[turn], steps.num_vertices, HEAVY_SHIFT};
+        const bool alone = count <= ALONE && !arcs;
+        if (alone) {
+            if (blockIdx.x == 0) {
+                steps_alone(g, other, steps, frontier, count, out, heavy, policy, shared ARGS);
+            }
+            grid_barrier(state, steps.expected);
+            const uint32_t done = fresh(state->level[turn]) - steps.level;
+            if (blockIdx.x != 0) {
+                steps.epoch += done;
+                if (!HAS_THEN && (done & 1)) swap_queues(steps);
+            }
+            steps.level += done;
+        } else {
+            ++steps.epoch;
+            ++steps.level;
+            const Changed changed = {steps.stamp, steps.epoch, steps.spare,
+                                     HAS_THEN ? &state->altered[turn] : &state->count[turn], steps.violated};
+            if (arcs) push_arc_lists(changed);
+            push_both(g, other, steps, frontier, count, blockIdx.x, gridDim.x, out, heavy, changed, policy,
+                      shared ARGS);
+            steps.pushed += count;
+            if (!HAS_THEN) swap_queues(steps);
+            if (blockIdx.x == 0) poll_abort(steps, steps.level);
+            grid_barrier(state, steps.expected);
+        }
+        arcs = false;
+
+        const unsigned long long packed = fresh(state->heavy[turn]);
+        if (packed != 0) {
+            const Changed changed = {steps.stamp, steps.epoch, HAS_THEN ? steps.spare : steps.near,
+                                     HAS_THEN ? &state->altered[turn] : &state->count[turn], steps.violated};
+            push_heavy<false>(g, packed, out, heavy, changed, shared ARGS);
+            grid_barrier(state, steps.expected);
+        }
+#if HAS_THEN
+        if (!alone || packed != 0) {
+            ask_altered(steps.spare, fresh(state->altered[turn]), steps.level, steps.near, &state->count[turn],
+                        thread_id(), thread_count() ARGS);
+            grid_barrier(state, steps.expected);
+        }
+#endif
+        count = fresh(state->count[turn]);
+        frontier = steps.near;
+        stopped = (steps.level & ABORT_MASK) == ABORT_MASK && fresh(state->stop) == steps.base + 1;
+        policy.end_of_step(steps, pushing);
+        next_turn(steps);
+    }
+    return count;
+}
+
+// All threads, at the end: block 0 has passed every barrier, so the others have read what it changes.
+__device__ __forceinline__ void report(Outcome* outcome, const Steps& steps, const Policy& policy, Shared& shared,
+                                       uint32_t left, uint32_t invalid) {
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    if (shared.deferred)
+        atomicAdd(reinterpret_cast<unsigned long long*>(&outcome->deferred), (unsigned long long)shared.deferred);
+    if (blockIdx.x != 0) return;
+    outcome->steps = steps.level;
+    outcome->pushed = steps.pushed;
+    outcome->left = left + policy.still_waiting();
+    outcome->invalid = invalid;
+    steps.state->base = steps.expected;
+    steps.state->epoch = steps.epoch;
+    steps.state->turn = steps.turn;
+}
