@@ -1,0 +1,129 @@
+"""A maximal independent set kept current: no two members are neighbours, every other vertex has a member beside it.
+
+Vertices are ordered by a hash of their ids and the seed, and the set is the one that taking them greedily in this order
+gives: a vertex belongs to it unless an earlier neighbour does (Luby, *A simple parallel algorithm for the maximal
+independent set problem*, 1986, with fixed priorities: Blelloch, Fineman and Shun, *Greedy sequential maximal
+independent set and matching are parallel on average*, 2012). In rounds every vertex concerned looks at its neighbours;
+one that changed its mind makes these look again. O(log^2 n) rounds with high probability.
+
+After a change the ends of the changed edges look first, and the rounds reach as far as memberships change. The set is
+always the one that this seed gives on this graph, whatever happened before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithm import Algorithm, Requirements, pull_bytes
+from suricate.algorithms._hash import key_of, mixed
+from suricate.algorithms._vertex_values import resized
+from suricate.operators import converge
+from suricate.parameters import integer
+
+if TYPE_CHECKING:
+    from suricate.delta import Delta
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+WAKE = 2  #: neighbours look again
+
+
+def earlier_member(u, v, w, member, decided, key):
+    """Return 1 if ``u`` is a member that comes before ``v``."""
+    return 1 if u != v and member[u] and mixed(u, key) < mixed(v, key) else 0
+
+
+def decide(v, taken, member, decided, key):
+    """Note whether ``v`` is a member; its neighbours look again if that is new."""
+    decided[v] = 1 - taken
+    return WAKE if member[v] == taken else 0
+
+
+def publish(v, member, decided, key):
+    """Let the neighbours see what was decided."""
+    member[v] = decided[v]
+
+
+class IndependentSet(Algorithm):
+    """A maximal independent set, ``bool[num_vertices]``; edges count in both directions, self-loops do not.
+
+    A directed graph needs in-edges.
+
+    Args:
+        seed: of the order of the vertices.
+
+    Raises:
+        ParameterError: ``seed`` is no integer.
+        RequirementError: a directed graph without in-edges.
+    """
+
+    name = "independent_set"
+    requires = Requirements(in_edges=True)
+    update_kind = "repair"
+
+    def __init__(self, seed: int = 0) -> None:
+        self.key = key_of(integer("independent_set: seed", seed))
+        self._member: Array = None
+        self._decided: Array = None
+
+    def compute(self, graph: Graph) -> None:
+        """Let every vertex look."""
+        xp, n = graph.device.xp, graph.num_vertices
+        self._member, self._decided = xp.ones(n, np.uint32), xp.ones(n, np.uint32)
+        self._look(graph, None)
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Let the ends of changed edges look; new vertices are members until they have neighbours."""
+        xp, n = graph.device.xp, graph.num_vertices
+        self._member, self._decided = (resized(xp, array, n, 1) for array in (self._member, self._decided))
+        self._look(graph, (delta.edges("inserted"), delta.edges("deleted")))
+
+    def _look(self, graph: Graph, frontier: Any) -> None:
+        arguments = (self._member, self._decided, self.key)
+        converge(
+            graph, frontier, earlier_member, args=arguments, reduce="max", over="both", then=decide, commit=publish,
+            wake="both",
+        )  # fmt: skip
+
+    @property
+    def result(self) -> Array:
+        """Whether each vertex is a member, in a new array."""
+        return self._member.astype(bool)
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        seed: int = 0,
+        **_: Any,
+    ) -> np.ndarray:
+        """Take the vertices one by one in the order of the hashes."""
+        from scipy import sparse
+
+        matrix = sparse.csr_array((np.ones(len(src), np.int8), (src, dst)), shape=(num_vertices, num_vertices))
+        matrix = (matrix + matrix.T).tocsr()
+        order = np.argsort(mixed(np.arange(num_vertices, dtype=np.uint64), np.uint64(key_of(seed))))
+        member = np.zeros(num_vertices, bool)
+        for v in order.tolist():
+            member[v] = not member[matrix.indices[matrix.indptr[v] : matrix.indptr[v + 1]]].any()
+        return member
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of one look of every vertex."""
+        return pull_bytes(graph.num_vertices, graph.num_edges, 4)
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer a maximal independent set."""
+    return [IndependentSet]

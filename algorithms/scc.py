@@ -1,0 +1,174 @@
+"""Strongly connected components, computed anew after every change: vertices that reach each other.
+
+Forward-backward colouring after trimming (Orzan, *On distributed verification and verified distribution*, 2004;
+McLendon et al., *Finding strongly connected components in distributed graphs*, 2005). Trimming takes away, again and
+again, every vertex that no remaining vertex leads to, or that leads to none: components of their own. Then, in rounds,
+every remaining vertex gets the first of all vertices that reach it, in a random order; those that reach this vertex
+back form a component with it. Vertices with different firsts cannot share a component, so that the next round looks
+within these regions only. Trimming takes O(m), a round O(m) per level that a region is deep; there are O(log n) rounds
+as a rule.
+
+On an undirected graph these are the connected components.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithm import Algorithm, Requirements, pull_bytes
+from suricate.algorithms._hash import key_of, mixed_ids
+from suricate.operators import advance, neighbor_reduce, propagate, vertex_map
+from suricate.types import EMPTY, EdgeList
+
+if TYPE_CHECKING:
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+KEY = key_of(0)  #: of the random order
+
+
+def is_other(u, v, w):
+    """Count an edge between two vertices."""
+    return 1 if u != v else 0
+
+
+def takes_away(u, v, w, lost, count, root):
+    """Take an edge between two vertices away from ``v``."""
+    return 1 if u != v else 0
+
+
+def is_bare(v, count, root):
+    """Make ``v`` a component of its own if it remains and has no edges on one side."""
+    bare = count[v] == 0 and root[v] == EMPTY
+    root[v] = v if bare else root[v]
+    return bare
+
+
+def is_left_bare(v, step, lost, count, root):
+    """Make ``v`` a component of its own if it remains and has lost all edges on one side."""
+    bare = lost[v] == count[v] and root[v] == EMPTY
+    root[v] = v if bare else root[v]
+    return bare
+
+
+def remains(v, rank, first, region, root):
+    """Return whether ``v`` belongs to no component yet; begin a round for it."""
+    region[v] = first[v]
+    first[v] = rank[v]
+    return root[v] == EMPTY
+
+
+def first_of(u, v, w, first, region, root):
+    """Offer the first of those that reach ``u`` to ``v``, within the region."""
+    return first[u] if root[v] == EMPTY and region[u] == region[v] else EMPTY
+
+
+def is_first(v, rank, first, root):
+    """Return whether ``v`` is the first of those that reach it; it then is the root of a component."""
+    chosen = first[v] == rank[v]
+    root[v] = v if chosen else root[v]
+    return chosen
+
+
+def root_of(u, v, w, first, root):
+    """Offer the root to ``v``, which leads to ``u``, if both have the same first."""
+    return root[u] if root[v] == EMPTY and first[u] == first[v] else EMPTY
+
+
+def member(u, v, w):
+    """Offer the id of a member to its root."""
+    return u
+
+
+class StronglyConnectedComponents(Algorithm):
+    """The component of every vertex, ``uint32[num_vertices]``: the smallest id in it. A directed graph needs in-edges.
+
+    Raises:
+        RequirementError: a directed graph without in-edges.
+    """
+
+    name = "scc"
+    requires = Requirements(in_edges=True)
+
+    def __init__(self) -> None:
+        self._component: Array = None
+
+    def compute(self, graph: Graph) -> None:
+        """Trim, then colour the rest in rounds."""
+        root = graph.device.xp.full(graph.num_vertices, EMPTY, np.uint32)
+        self._trim(graph, root, "in", "out")
+        self._trim(graph, root, "out", "in")
+        self._color(graph, root)
+        self._component = self._smallest(graph, root)[root]
+
+    def _trim(self, graph: Graph, root: Array, side: str, onward: str) -> None:
+        """Take away, again and again, the vertices without edges on one side."""
+        count = neighbor_reduce(graph, is_other, over=side, dtype="uint32")
+        lost = graph.device.xp.zeros(graph.num_vertices, np.uint32)
+        bare = vertex_map(graph, None, is_bare, args=(count, root))
+        arguments = (lost, count, root)
+        propagate(graph, bare, takes_away, lost, args=arguments, reduce="sum", over=onward, then=is_left_bare)
+
+    def _color(self, graph: Graph, root: Array) -> None:
+        """Find the components of the vertices that remain."""
+        xp, n = graph.device.xp, graph.num_vertices
+        rank, first, region = mixed_ids(xp, 0, n, KEY), xp.zeros(n, np.uint32), xp.zeros(n, np.uint32)
+        rest = vertex_map(graph, None, remains, args=(rank, first, region, root))
+        while len(rest):
+            propagate(graph, rest, first_of, first, args=(first, region, root))
+            roots = vertex_map(graph, rest, is_first, args=(rank, first, root))
+            propagate(graph, roots, root_of, root, args=(first, root), over="in")
+            rest = vertex_map(graph, rest, remains, args=(rank, first, region, root))
+
+    def _smallest(self, graph: Graph, root: Array) -> Array:
+        """Return the smallest member of the component of each root."""
+        xp, n = graph.device.xp, graph.num_vertices
+        smallest = xp.full(n, EMPTY, np.uint32)
+        unused = None if graph.weight_dtype is None else xp.zeros(n, graph.weight_dtype)
+        advance(graph, EdgeList(xp.arange(n, dtype=np.uint32), root, unused), member, smallest, args=())
+        return smallest
+
+    @property
+    def result(self) -> Array:
+        """The component of every vertex in a new array."""
+        return self._component.copy()
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        **_: Any,
+    ) -> np.ndarray:
+        """SciPy's components, named by their smallest members."""
+        from scipy import sparse
+        from scipy.sparse import csgraph
+
+        matrix = sparse.csr_array((np.ones(len(src), np.int8), (src, dst)), shape=(num_vertices, num_vertices))
+        _, label = csgraph.connected_components(matrix, connection="strong")
+        return np.unique(label, return_index=True)[1].astype(np.uint32)[label] if num_vertices else label
+
+    @classmethod
+    def peer(cls, matrix: Any, **params: Any) -> Any:
+        """SciPy's components."""
+        from scipy.sparse import csgraph
+
+        return csgraph.connected_components(matrix, connection="strong")
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of one pass over the edges in either direction."""
+        return 2 * pull_bytes(graph.num_vertices, graph.num_edges, 4)
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer strongly connected components."""
+    return [StronglyConnectedComponents]

@@ -1,0 +1,141 @@
+"""Colourings and independent sets on every backend and device: the conformance kit, validity, families, locality."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.algorithms import _hash
+from suricate.algorithms.coloring import Coloring
+from suricate.algorithms.independent_set import IndependentSet
+from suricate.errors import ParameterError, RequirementError
+from suricate.testing import AlgorithmConformance
+
+NAMES = ("coloring", "independent_set")
+
+
+class Valid(AlgorithmConformance):
+    """The kit, which compares with the greedy answer; every answer is also checked by the definition alone."""
+
+    params = ({}, {"seed": 12345})
+    examples = 1
+    cuda_marks = (pytest.mark.gpu,)
+
+    def judge(self, result: Any, graph: su.Graph, params: Any) -> None:
+        super().judge(result, graph, params)
+        check = valid_coloring if self.algorithm is Coloring else valid_set
+        check(graph.device.to_numpy(result), *self.changer(graph, 0).arcs()[:2])
+
+
+class TestColoring(Valid):
+    algorithm = Coloring
+
+
+class TestIndependentSet(Valid):
+    algorithm = IndependentSet
+
+
+def valid_coloring(colour: np.ndarray, src: np.ndarray, dst: np.ndarray) -> None:
+    """No edge joins vertices of one colour; no vertex has a larger colour than it has neighbours."""
+    other = src != dst
+    assert np.all(colour[src[other]] != colour[dst[other]])
+    both = np.concatenate((src[other], dst[other])), np.concatenate((dst[other], src[other]))
+    pairs = np.unique(np.stack(both), axis=1)
+    assert np.all(colour <= np.bincount(pairs[0], minlength=len(colour)))
+
+
+def valid_set(member: np.ndarray, src: np.ndarray, dst: np.ndarray) -> None:
+    """No edge joins two members; whoever is none has one beside it."""
+    assert member.dtype == bool
+    other = src != dst
+    src, dst = src[other], dst[other]
+    assert not np.any(member[src] & member[dst])
+    beside = np.zeros(len(member), bool)
+    beside[dst[member[src]]] = beside[src[member[dst]]] = True
+    np.testing.assert_array_equal(beside, ~member)
+
+
+FAMILIES = {
+    "path": nx.path_graph(400),
+    "long grid": nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 100)),
+    "star": nx.star_graph(399),
+    "complete": nx.complete_graph(150),
+    "complete and a hub": nx.compose(nx.complete_graph(130), nx.star_graph(399)),
+    "pieces": nx.disjoint_union_all([nx.cycle_graph(5), nx.complete_graph(7), nx.path_graph(9), nx.empty_graph(4)]),
+    "dense": nx.gnp_random_graph(200, 0.7, seed=4),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_stay_valid_while_they_lose_and_regain_edges(
+    device: su.devices.Device, backend: str, family: str
+) -> None:
+    edges = np.array(FAMILIES[family].edges).T
+    graph = su.Graph(400, backend=backend, device=str(device), directed=False)
+    graph.insert_edges(*edges)
+    trackers = [graph.track("coloring"), graph.track("independent_set")]
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        gone = edges[:, rng.permutation(edges.shape[1])[: max(1, edges.shape[1] // 5)]]
+        for change in (su.Batch(delete=tuple(gone)), su.Batch(insert=tuple(gone[:, ::2]), delete=tuple(gone[:, ::3]))):
+            graph.apply(change)
+            src, dst, _ = (None if part is None else device.to_numpy(part) for part in su.edges(graph))
+            for tracker, check, kind in zip(
+                trackers, (valid_coloring, valid_set), (Coloring, IndependentSet), strict=True
+            ):
+                found = device.to_numpy(tracker.result)
+                check(found, src, dst)
+                np.testing.assert_array_equal(found, kind.reference(src, dst, None, 400, False))
+        graph.insert_edges(*gone)
+
+
+def test_a_clique_needs_more_colours_than_a_window_has(device: su.devices.Device, backend: str) -> None:
+    clique = nx.complete_graph(200)
+    graph = su.Graph(200, backend=backend, device=str(device), directed=False)
+    graph.insert_edges(*np.array(clique.edges).T)
+    tracker = graph.track("coloring")
+    assert sorted(tracker.result.tolist()) == list(range(200))
+    graph.delete_vertices(range(0, 200, 2))
+    assert sorted(tracker.result[1::2].tolist()) == list(range(100))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_seeds_give_different_answers(device: su.devices.Device, name: str) -> None:
+    graph = su.Graph(200, device=str(device), directed=False)
+    graph.insert_edges(*np.array(nx.gnp_random_graph(200, 0.05, seed=1).edges).T)
+    first, second, again = (device.to_numpy(graph.compute(name, seed=seed)) for seed in (1, 2, 1))
+    assert np.any(first != second)
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_impossible_parameters_and_graphs(name: str) -> None:
+    with pytest.raises(ParameterError, match=f"{name}: seed must be an integer"):
+        su.Graph(3, device="cpu", directed=False).compute(name, seed=1.5)
+    with pytest.raises(RequirementError, match="build the graph with"):
+        su.Graph(3, device="cpu").compute(name)
+
+
+def test_hashes_are_permutations() -> None:
+    ids = np.arange(1 << 16, dtype=np.uint64)
+    for seed in (0, 1, -7, 10**30):
+        key = np.uint64(_hash.key_of(seed))
+        mixed = _hash.mixed(ids, key)
+        assert len(np.unique(mixed)) == len(ids)
+        assert mixed.max() < 2**32
+        np.testing.assert_array_equal(_hash.unmixed(mixed, key), ids)
+        assert [_hash.mixed(int(v), int(key)) for v in range(9)] == mixed[:9].tolist()
+        shares = [np.mean(mixed >> np.uint64(bit) & np.uint64(1)) for bit in range(32)]
+        assert 0.47 < min(shares) <= max(shares) < 0.53
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_traffic_is_one_look(name: str) -> None:
+    graph = su.Graph(4, device="cpu", directed=False)
+    graph.insert_edges([0, 1], [1, 2])
+    tracker = graph.track(name)
+    assert tracker.algorithm.traffic(graph) == graph.num_edges * 4 + 5 * 8 + 2 * 4 * 4
