@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from suricate.types import StoreView
 
 HERE = Path(__file__).parent
-BLOCK, BLOCKS_PER_SM = 512, 2
+BLOCK, BLOCKS_PER_SM = 512, 3
 SAMPLED = 2  #: rounds of one neighbour each; with one the largest set is too small
 SAMPLES = 1024  #: vertices that are asked for their set
 PRELUDE = enum("", {"CONNECT_BLOCK": BLOCK, "SAMPLED": SAMPLED, "SAMPLES": SAMPLES})

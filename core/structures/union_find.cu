@@ -28,9 +28,8 @@ extern "C" __global__ void compress(uint32_t* parent, uint32_t* label, long long
     __syncthreads();
     uint32_t mine = 0;
     for (long long i = thread_id(); i < n; i += thread_count()) {
-        const uint32_t root = root_of(parent, uint32_t(i));
-        if (root == uint32_t(i)) ++mine;
-        else parent[i] = root;
+        const uint32_t root = flatten_one(parent, uint32_t(i));
+        mine += root == uint32_t(i);
         if (label) label[i] = root;
     }
     if (mine) atomicAdd(&roots, mine);

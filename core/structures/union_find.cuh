@@ -16,6 +16,19 @@ __device__ __forceinline__ uint32_t root_of(volatile uint32_t* parent, uint32_t 
     return x;
 }
 
+// Make the root of x its parent, and return it. Each element's parent is stored by one thread only, which walks without halving
+// the paths of others: so all are flat in the end, whatever the order. Runs without unions at the same time.
+__device__ __forceinline__ uint32_t flatten_one(volatile uint32_t* parent, uint32_t x) {
+    const uint32_t before = parent[x];
+    uint32_t p = before, above = parent[p];
+    while (above != p) {
+        p = above;
+        above = parent[p];
+    }
+    if (p != before) parent[x] = p;
+    return p;
+}
+
 // Unite the sets of u and v; called by one thread. The larger root is hooked under the smaller by one compare-and-swap, which
 // only succeeds while it still is a root; a loser goes on from the new parent. Equal parents are seen without a walk.
 __device__ __forceinline__ void unite(uint32_t* parent, uint32_t u, uint32_t v) {
