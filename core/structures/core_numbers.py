@@ -11,8 +11,8 @@ Insertions, many levels at a time (after Sariyuce et al., "Streaming algorithms 
 the lower end of every new edge, all vertices of the same number k that are reached through such, and have more than k
 neighbours of at least k, are candidates; those that cannot have more than k neighbours among candidates and higher
 vertices are dropped, until none is; what is left rises by one, and is where the next search begins. A set of vertices
-that can rise together contains a seed: else it could have risen before. If there are more candidates than an eighth of
-the vertices, all is computed from scratch; that is decided on the device.
+that can rise together contains a seed: else it could have risen before. If there are more candidates than one in 32
+vertices, all is computed from scratch; that is decided on the device.
 
 Work of an update: the arcs of candidates and of what changes, once per level that it changes by.
 """
@@ -38,7 +38,7 @@ HERE = Path(__file__).parent
 BLOCK = 512  #: threads per block of the cooperative kernels
 LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an update begins
 FEW = 1 << 15  #: graphs of at most so many vertices are never computed from scratch for having many candidates
-SHARE = 8  #: larger graphs are if more than one in so many vertices is a candidate
+SHARE = 32  #: larger graphs are if more than one in so many vertices is a candidate
 
 
 def prelude_of(view: StoreView) -> str:
@@ -66,9 +66,10 @@ class CoreNumbers:
         self.device = device
         xp = device.xp
         self.core: Array = xp.empty(0, np.uint32)
+        self._support: Array = xp.empty(0, np.uint32)
         self._stamp: Array = xp.empty(0, np.uint32)
         self._mark: Array = xp.empty(0, np.uint32)
-        self._kept: Array = xp.zeros(2, np.int64)  # epoch of the stamps, number of searches
+        self._kept: Array = xp.zeros(4, np.int64)  # epoch of the stamps, number of searches, unused, arcs
 
     def compute(self, graph: Graph) -> None:
         """Compute from scratch."""
@@ -84,20 +85,22 @@ class CoreNumbers:
         """Bring the numbers up to date with arcs that were deleted and inserted; ``graph`` holds the change already."""
         n = graph.num_vertices
         self.grow(n)
-        limit = n if n <= FEW else n // SHARE
         if self.device.is_cuda:
-            arguments = (packed_arcs(deleted), packed_arcs(inserted), np.uint32(limit), self.core, self._mark)
+            most = np.uint32(n if n <= FEW else n // SHARE)
+            arguments = (packed_arcs(deleted), packed_arcs(inserted), most, self.core, self._mark)
             self._launch(graph, "maintain", arguments)
             return
-        if self._kept.max() >= LAST_EPOCH:
-            self._stamp[...] = self._mark[...] = self._kept[...] = 0
-        view, (queue, spare) = graph.view("out"), self._scratch(graph, "queue0", "queue1")
-        loops = loops_over(view, HERE / "core_numbers_cpu.py")
-        state, kept = (self.core, self._stamp, self._kept[0]), self._kept[1:]
-        self._kept[0] = loops.lower(view.data, *plain_arcs(deleted), *state, queue, spare)
-        left = graph.workspace.array("cores.left", n, np.int32)
-        search = (self.core, left, self._mark, kept, spare, limit, queue)
-        if not loops.raise_all(view.data, *plain_arcs(inserted), *search):
+        if self._kept[:2].max() >= LAST_EPOCH:
+            self._stamp[...] = self._mark[...] = self._kept[:2] = 0
+        self._kept[0] += 1
+        view, gone, come = graph.view("out"), plain_arcs(deleted), plain_arcs(inserted)
+        queue, listed, left = self._scratch(graph, "queue0", "queue1", "left")
+        loops, numbers = loops_over(view, HERE / "core_numbers_cpu.py"), (self.core, self._support)
+        work = int(self._kept[3]) if n <= FEW else int(self._kept[3]) // SHARE
+        loops.tally(*come, *numbers, 1)
+        loops.tally(*gone, *numbers, -1)
+        loops.lower(view.data, *gone, *numbers, self._stamp, self._kept[0], queue)
+        if not loops.raise_all(view.data, *come, *numbers, left, self._mark, self._kept, listed, work, queue):
             self._peel(graph)
 
     def grow(self, num_vertices: int) -> None:
@@ -105,16 +108,16 @@ class CoreNumbers:
         before, xp = len(self.core), self.device.xp
         if num_vertices <= before:
             return
-        grown = [xp.zeros(num_vertices, np.uint32) for _ in range(3)]
-        for new, old in zip(grown, (self.core, self._stamp, self._mark), strict=True):
+        grown = [xp.zeros(num_vertices, np.uint32) for _ in range(4)]
+        for new, old in zip(grown, (self.core, self._support, self._stamp, self._mark), strict=True):
             new[:before] = old
-        self.core, self._stamp, self._mark = grown
+        self.core, self._support, self._stamp, self._mark = grown
 
     def _peel(self, graph: Graph) -> None:
         view, n = graph.view("out"), graph.num_vertices
         loops = loops_over(view, HERE / "core_numbers_cpu.py")
         bins = graph.workspace.array("cores.bins", n + 1, np.int64)
-        loops.peel(view.data, self.core, *self._scratch(graph, "queue0", "queue1"), bins)
+        self._kept[3] = loops.peel(view.data, self.core, self._support, *self._scratch(graph, "queue0", "queue1"), bins)
 
     def _scratch(self, graph: Graph, *names: str) -> tuple[Array, ...]:
         return tuple(graph.workspace.array(f"cores.{name}", graph.num_vertices, np.uint32) for name in names)
