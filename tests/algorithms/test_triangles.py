@@ -1,0 +1,196 @@
+"""Triangles on every backend and device: the conformance kit, NetworkX, shapes with known answers, streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.algorithms.triangles import Triangles, TrianglesResult
+from suricate.devices import Device
+from suricate.errors import ParameterError, RequirementError
+from suricate.testing import AlgorithmConformance
+
+
+class TestTriangles(AlgorithmConformance):
+    algorithm = Triangles
+    examples = 4
+    cuda_marks = (pytest.mark.gpu,)
+
+    def oracle(
+        self, num_vertices: int, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, **params: Any
+    ) -> TrianglesResult:
+        """NetworkX's numbers."""
+        return of_networkx(num_vertices, src, dst)
+
+
+def of_networkx(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> TrianglesResult:
+    graph = nx.Graph()
+    graph.add_nodes_from(range(num_vertices))
+    graph.add_edges_from((u, v) for u, v in zip(src.tolist(), dst.tolist(), strict=True) if u != v)
+    found = np.array([*nx.triangles(graph).values()], np.int64)
+    clustering = np.array([*nx.clustering(graph).values()], np.float64)
+    return TrianglesResult(int(found.sum()) // 3, found, clustering, nx.transitivity(graph))
+
+
+def arcs(graph: su.Graph) -> list[np.ndarray]:
+    return [graph.device.to_numpy(part) for part in su.edges(graph)[:2]]
+
+
+def check(graph: su.Graph, tracker: Any) -> None:
+    """Assert that the tracker's result is that of NetworkX."""
+    right = of_networkx(graph.num_vertices, *arcs(graph))
+    found = TrianglesResult(*(part if np.isscalar(part) else graph.device.to_numpy(part) for part in tracker.result))
+    assert found.total == right.total
+    np.testing.assert_array_equal(found.triangles, right.triangles)
+    np.testing.assert_allclose(found.clustering, right.clustering, rtol=1e-12)
+    assert found.transitivity == pytest.approx(right.transitivity, rel=1e-12)
+
+
+def undirected(n: int, backend: str, device: Device, **options: Any) -> su.Graph:
+    return su.Graph(n, backend=backend, device=str(device), directed=False, **options)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_reference_agrees_with_networkx(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    src, dst = rng.integers(0, 50, (2, 60 + 150 * seed))
+    keys = np.unique(np.concatenate([src * 50 + dst, dst * 50 + src]))
+    src, dst = keys // 50, keys % 50
+    right = of_networkx(50, src, dst)
+    assert Triangles.mismatch(Triangles.reference(src, dst, None, 50, False), right) is None
+    off = right.triangles + (np.arange(50) == 5)
+    assert "1 of 50 values of triangles differ" in str(Triangles.mismatch(right._replace(triangles=off), right))
+
+
+def test_reference_takes_large_graphs_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    src, dst = (np.concatenate(pair) for pair in (np.triu_indices(40, 1), np.triu_indices(40, 1)[::-1]))
+    whole = Triangles.reference(src, dst, None, 40, False)
+    monkeypatch.setattr("suricate.algorithms.triangles.CHUNK", 50)
+    assert Triangles.mismatch(Triangles.reference(src, dst, None, 40, False), whole) is None
+    assert whole.total == 40 * 39 * 38 // 6
+
+
+@pytest.mark.parametrize("n", [3, 4, 30])
+def test_complete_graphs_edge_by_edge(backend: str, device: Device, n: int) -> None:
+    """The graph grows by batches, all of it inserted at once included, and is taken apart again."""
+    graph = undirected(n, backend, device)
+    tracker = graph.track("triangles")
+    src, dst = np.triu_indices(n, 1)
+    order = np.random.default_rng(n).permutation(len(src))
+    for part in np.array_split(order, 3):
+        graph.insert_edges(src[part], dst[part])
+        check(graph, tracker)
+    assert tracker.result.total == n * (n - 1) * (n - 2) // 6
+    assert tracker.result.transitivity == 1.0
+    graph.delete_edges(src, dst)
+    assert tracker.result.total == 0
+    graph.insert_edges(src, dst)
+    check(graph, tracker)
+    for part in np.array_split(order, 3):
+        graph.delete_edges(src[part], dst[part])
+        check(graph, tracker)
+
+
+def test_stars_and_wheels(backend: str, device: Device) -> None:
+    """A hub: its edges first, then those among its neighbours, and the other way round."""
+    n = 700
+    graph = undirected(n, backend, device)
+    tracker = graph.track("triangles")
+    rim, following = np.arange(1, n), np.roll(np.arange(1, n), 1)
+    hub = np.zeros(n - 1, int)
+    graph.insert_edges(hub, rim)
+    assert tracker.result.total == 0
+    assert tracker.result.clustering.max() == 0
+    graph.insert_edges(rim, following)
+    check(graph, tracker)
+    graph.delete_edges(hub, rim)
+    assert tracker.result.total == 0
+    graph.insert_edges(hub, rim)
+    check(graph, tracker)
+    graph.apply(su.Batch(delete=(hub, rim), insert=(rim, np.roll(rim, 2))))
+    check(graph, tracker)
+
+
+def test_self_loops_are_no_edges(backend: str, device: Device) -> None:
+    graph = undirected(6, backend, device)
+    tracker = graph.track("triangles")
+    graph.insert_edges([0, 1, 2, 0, 1, 2, 3], [1, 2, 0, 0, 1, 2, 3])
+    check(graph, tracker)
+    graph.apply(su.Batch(insert=([3, 4], [4, 4]), delete=([0, 1], [0, 2])))
+    check(graph, tracker)
+    graph.insert_edges([1, 3], [2, 2])
+    check(graph, tracker)
+    graph.delete_edges([2, 2, 2], [2, 1, 0])
+    check(graph, tracker)
+
+
+def test_duplicates_and_edges_that_come_back(backend: str, device: Device) -> None:
+    """Both directions and repeats in one batch; edges deleted and reinserted, inserted though they are there."""
+    graph = undirected(8, backend, device)
+    tracker = graph.track("triangles")
+    graph.insert_edges([0, 1, 2, 0, 1, 2, 2, 1], [1, 2, 0, 1, 0, 1, 0, 2])
+    assert tracker.result.total == 1
+    graph.apply(su.Batch(delete=([0, 1, 0], [1, 0, 1]), insert=([1, 0, 0], [0, 1, 3])))
+    check(graph, tracker)
+    graph.apply(su.Batch(delete=([0, 1, 2, 0], [1, 2, 0, 3]), insert=([2, 3, 3], [1, 1, 2])))
+    check(graph, tracker)
+    graph.insert_edges([1, 3], [2, 2])
+    check(graph, tracker)
+    graph.delete_edges([7, 1, 2], [6, 2, 1])
+    check(graph, tracker)
+
+
+@pytest.mark.parametrize("size", [0, 1, 40, 400])
+def test_random_streams_of_mixed_batches(backend: str, device: Device, size: int) -> None:
+    """Dense enough that a batch holds two and three edges of one triangle."""
+    rng = np.random.default_rng(size)
+    n = 40
+    graph = undirected(n, backend, device, weight_dtype="float32")
+    graph.insert_edges(*rng.integers(0, n, (2, 300)), np.ones(300, np.float32))
+    tracker = graph.track("triangles")
+    for _ in range(5):
+        insert, delete = rng.integers(0, n, (2, size)), rng.integers(0, n, (2, size))
+        delete[:, : size // 4] = insert[:, : size // 4]  # deleted and reinserted
+        graph.apply(su.Batch(insert=(*insert, np.full(size, 2, np.float32)), delete=tuple(delete)))
+        check(graph, tracker)
+
+
+def test_vertices_come_and_go(backend: str, device: Device) -> None:
+    graph = undirected(5, backend, device)
+    graph.insert_edges(*np.triu_indices(5, 1))
+    tracker = graph.track("triangles")
+    graph.delete_vertices([2])
+    check(graph, tracker)
+    added = graph.insert_vertices(3)
+    check(graph, tracker)
+    graph.insert_edges(np.repeat(device.to_numpy(added), 2), [0, 1] * 3)
+    check(graph, tracker)
+
+
+def test_a_graph_without_vertices(backend: str, device: Device) -> None:
+    result = undirected(0, backend, device).compute("triangles")
+    assert (result.total, len(result.triangles), len(result.clustering), result.transitivity) == (0, 0, 0, 0.0)
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(RequirementError, match=r"triangles cannot run on this graph.*directed=False"):
+        su.Graph(3, device="cpu").compute("triangles")
+    with pytest.raises(ParameterError, match=r"triangles: .*unexpected keyword argument"):
+        su.Graph(3, device="cpu", directed=False).compute("triangles", nodes=[1])
+
+
+def test_peer_and_traffic() -> None:
+    from scipy import sparse
+
+    graph = su.Graph(30, device="cpu", directed=False)
+    graph.insert_edges(*np.random.default_rng(1).integers(0, 30, (2, 200)))
+    algorithm = Triangles()
+    algorithm.compute(graph)
+    src, dst = arcs(graph)
+    matrix = sparse.csr_array((np.ones(len(src)), (src, dst)), shape=(30, 30))
+    assert Triangles.peer(matrix) == algorithm.result.total
+    assert algorithm.traffic(graph) == 2 * 2 * graph.num_edges * 4 + 30 * 24
