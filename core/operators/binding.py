@@ -39,6 +39,9 @@ def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[A
         elif argument.kind == "array":
             if not checks.lies_on(graph.device, value):
                 raise checks.misplaced(graph.device, value, f"args[{len(values)}]")
+        elif argument.kind == "graph":
+            if value is not graph:
+                raise ParameterError(f"args[{len(values)}] is another graph than the one that is walked")
         elif value.device != graph.device:
             raise DeviceError(f"args[{len(values)}] is on {value.device}, the graph on {graph.device}")
         arguments.append(argument)

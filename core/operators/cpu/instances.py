@@ -108,10 +108,11 @@ def instance(template: str, walk: Walk, call: Call) -> ModuleType:
 def _module_text(template: str, walk: Walk, call: Call) -> str:
     """Return the source of an instance: what its templates import from ``bindings``, then the templates."""
     wanted: set[str] = set()
-    body = _expanded(template, wanted)
+    body = _expanded(template, wanted, {"pulling": "pulling_mode"} if call.reduce == "mode" else {})
     parts = [*_imports(call)]
-    if walk.view is not None and wanted - _OWN:
-        parts.append(cursor_functions(walk.view, wanted - _OWN, absent_weight=1))
+    from_cursor = (wanted - _OWN) | call.function.cursor_names
+    if walk.view is not None and from_cursor:
+        parts.append(cursor_functions(walk.view, from_cursor, absent_weight=1))
     parts += _functions(walk, call, wanted)
     parts += _reduction(call, wanted)
     parameters = "".join(f", a{i}" for i in range(len(call.function.arguments)))
@@ -176,13 +177,16 @@ def _reduction(call: Call, wanted: set[str]) -> Iterator[str]:
     yield f"@inner\ndef combine(old, new):\n    return {COMBINE.get(call.reduce, 'new')}"
 
 
-def _expanded(template: str, wanted: set[str]) -> str:
-    """Return a template with those it imports from written out; add what it takes from ``bindings`` to ``wanted``."""
+def _expanded(template: str, wanted: set[str], instead: dict[str, str]) -> str:
+    """Return a template with those it imports from written out, or those ``instead`` of them.
+
+    What they take from ``bindings`` is added to ``wanted``.
+    """
     text = _HEADER.sub("", (TEMPLATES / f"{template}.py").read_text(), count=1)
 
     def replacement(found: re.Match[str]) -> str:
         if found["module"] != "bindings":
-            return _expanded(found["module"], wanted)
+            return _expanded(instead.get(found["module"], found["module"]), wanted, instead)
         wanted.update({name.strip() for name in (found["names"] or found["lines"]).split(",")} - {""})
         return ""
 

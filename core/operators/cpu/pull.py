@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,15 +42,14 @@ def neighbor_reduce(
     if isinstance(vertices, Start | Layers):
         place = NOWHERE if out is None else BY_VERTEX
     pull = _Pull(graph, call, over, view, out, place, queue)
-    count = 0
     if isinstance(vertices, Layers):
         count = pull.run_layers(vertices)
     elif isinstance(vertices, Start):
-        count = pull.run(union_of(graph, vertices, stamps_of(graph), _queue(graph, "operators.spare")), 0)
+        count = pull.run(union_of(graph, vertices, stamps_of(graph), _queue(graph, "operators.spare")))
     elif vertices is None:
-        count = pull.run(Listed(NO_VERTICES, True, graph.num_vertices), 0)
+        count = pull.run(Listed(NO_VERTICES, True, graph.num_vertices))
     else:
-        count = pull.run(Listed(vertices, False, len(vertices)), 0)
+        count = pull.run(Listed(vertices, False, len(vertices)))
     return None if call.then is None else frontier_of(graph, queue, count)
 
 
@@ -60,35 +60,35 @@ class _Pull:
         walk, g, h = walk_over(graph, over, swapped=over != "out")
         if view is not None:
             walk, g, h = walk._replace(view=view), view.data, view.data
-        self._graph = graph
-        self._is_mode = call.reduce == "mode"
-        self._module = instance("neighbor_mode" if self._is_mode else "neighbor_reduce", walk, call)
+        self._graph, self._call = graph, call
+        self._module = instance("neighbor_reduce", walk, call)
         self._views = (g, h, graph.num_vertices)
         self._target = (_data(call, out), place, queue)
         self._values = numba_values(call)
 
-    def run(self, vertices: Listed, count: int) -> int:
-        """Pull for ``vertices``; return the length of the queue of those that join, ``count`` so far."""
-        tables = self._tables(vertices) if self._is_mode else ()
-        return self._module.neighbor_reduce(*self._views, *vertices, *self._target, count, *tables, *self._values)
+    def run(self, vertices: Listed) -> int:
+        """Pull for ``vertices``; return the length of the queue of those that join."""
+        tables = mode_tables(self._graph, self._call, self._module, self._views, vertices)
+        return self._module.neighbor_reduce(*self._views, *vertices, *self._target, 0, *tables, *self._values)
 
     def run_layers(self, layers: Layers) -> int:
         """Pull for the vertices of all layers, one layer after the other."""
-        if not self._is_mode:
-            ends = (layers.vertices, layers.offsets, len(layers), layers.backwards)
-            return self._module.reduce_layers(*self._views, *ends, *self._target, 0, *self._values)
-        count = 0
-        for i in range(len(layers)):
-            layer = layers[i]
-            count = self.run(Listed(layer, False, len(layer)), count)
-        return count
+        count = len(layers)
+        everybody = Listed(layers.vertices, False, int(layers.offsets[count]) if count else 0)
+        tables = mode_tables(self._graph, self._call, self._module, self._views, everybody)
+        ends = (layers.vertices, layers.offsets, count, layers.backwards)
+        return self._module.reduce_layers(*self._views, *ends, *self._target, 0, *tables, *self._values)
 
-    def _tables(self, vertices: Listed) -> tuple[np.ndarray, np.ndarray]:
-        """Return the hash table of values and counts for the largest degree."""
-        most = self._module.largest_degree(*self._views, *vertices)
-        size, array = 1 << max(0, 2 * most - 1).bit_length(), self._graph.workspace.array
-        dtype = self._module.cast
-        return array("operators.values", size, np.dtype(dtype)), array("operators.counts", size, np.uint32)
+
+def mode_tables(
+    graph: Graph, call: Call, module: ModuleType, views: tuple[Any, Any, int], vertices: Listed
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the hash tables, values and counts, that modes of ``vertices`` need; for other reductions empty ones."""
+    if call.reduce != "mode":
+        return NO_VERTICES, NO_VERTICES
+    most = module.largest_degree(*views, *vertices)
+    size, array = 1 << max(0, 2 * most - 1).bit_length(), graph.workspace.array
+    return array("operators.values", size, call.dtype), array("operators.counts", size, np.uint32)
 
 
 def _data(call: Call, out: Any) -> np.ndarray:
@@ -110,16 +110,16 @@ def converge(
     """Pull in rounds over an active set; where a number says when to stop, each round is one call of the loop."""
     walk, g, h = walk_over(graph, over, swapped=over != "out")
     _, waking, also_waking = walk_over(graph, wake)
-    module, stamps = instance("converge", walk, call), stamps_of(graph)
+    module, stamps, views = instance("converge", walk, call), stamps_of(graph), (g, h, graph.num_vertices)
     queue, spare = _queue(graph, "operators.queue"), _queue(graph, "operators.spare")
     vertices = union_of(graph, start, stamps, spare, ends=True)
-    at_once = max_steps if not _has_accumulators(call) else 1
+    at_once = 1 if call.reduce == "mode" or _has_accumulators(call) else max_steps
     rounds, touched, stopped = 0, 0, False
     while vertices.size and rounds < max_steps and not stopped:
-        first = stamps.steps(at_once)
+        first, tables = stamps.steps(at_once), mode_tables(graph, call, module, views, vertices)
         made, more, left = module.converge(
             g, h, waking, also_waking, wake == "both", graph.num_vertices, *vertices, stamps.array, first, at_once,
-            queue, spare, *numba_values(call),
+            queue, spare, *tables, *numba_values(call),
         )  # fmt: skip
         stamps.give_back(first + made)
         rounds, touched = rounds + made, touched + more
@@ -127,6 +127,8 @@ def converge(
             queue, spare = spare, queue
         vertices = Listed(spare, False, left)
         stopped = until is not None and until.scalar.read() <= until.bound
+    if not rounds:
+        numba_values(call)  # the totals of a call that had nothing to do are neutral
     return Propagated.of(rounds, touched, vertices.size == 0)
 
 

@@ -19,7 +19,7 @@ from suricate.operators.cpu.templates.bindings import (
     key,
     then,
 )
-from suricate.operators.cpu.templates.pulling import reduce_vertex
+from suricate.operators.cpu.templates.pulling import most_edges, reduce_vertex
 from suricate.types import TOMBSTONE
 
 
@@ -40,9 +40,15 @@ def wake_row(g, u, stamp, step, queue, queued):
 
 
 @kernel
+def largest_degree(g, h, num_vertices, vertices, everything, count):
+    """Return the largest number of edges of ``count`` vertices: what the tables of modes must hold."""
+    return most_edges(g, h, num_vertices, vertices, everything, count)
+
+
+@kernel
 def converge(
     g, h, waking, also_waking, twice, num_vertices, active, everything, count, stamp, step, max_steps, queue, spare,
-    *args,
+    values, counts, *args,
 ):  # fmt: skip
     """Compute rounds until the active set is empty; return their number, of vertices computed, of those active.
 
@@ -56,7 +62,7 @@ def converge(
             v = np.uint32(i) if everything else active[i]
             if v >= num_vertices:
                 continue
-            says = np.int64(then(v, reduce_vertex(g, h, num_vertices, v, *args), *args))
+            says = np.int64(then(v, reduce_vertex(g, h, num_vertices, v, values, counts, *args), *args))
             if says & 1 and stamp[v] != step + rounds:
                 stamp[v] = step + rounds
                 queue[queued] = v

@@ -6,15 +6,21 @@ import numpy as np
 
 from suricate.jit import inner, kernel
 from suricate.operators.cpu.templates.bindings import has_then, put, then
-from suricate.operators.cpu.templates.pulling import reduce_vertex
+from suricate.operators.cpu.templates.pulling import most_edges, reduce_vertex
+
+
+@kernel
+def largest_degree(g, h, num_vertices, vertices, everything, count):
+    """Return the largest number of edges of ``count`` vertices: what the tables of modes must hold."""
+    return most_edges(g, h, num_vertices, vertices, everything, count)
 
 
 @inner
-def reduce_list(g, h, num_vertices, vertices, everything, first, last, out, place, kept, queued, *args):
-    """Reduce over the edges of ``vertices[first:last]``; return the length of the queue ``kept``."""
-    for i in range(first, last):
+def reduce_list(g, h, num_vertices, vertices, everything, begin, end, out, place, kept, queued, values, counts, *args):
+    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue ``kept``."""
+    for i in range(begin, end):
         u = np.uint32(i) if everything else vertices[i]
-        total = reduce_vertex(g, h, num_vertices, u, *args)
+        total = reduce_vertex(g, h, num_vertices, u, values, counts, *args)
         if place == 1:
             put(out, i, total)
         elif place == 2 and u < num_vertices:
@@ -26,19 +32,25 @@ def reduce_list(g, h, num_vertices, vertices, everything, first, last, out, plac
 
 
 @kernel
-def neighbor_reduce(g, h, num_vertices, vertices, everything, count, out, place, kept, queued, *args):
+def neighbor_reduce(g, h, num_vertices, vertices, everything, count, out, place, kept, queued, values, counts, *args):
     """Reduce over the edges of ``count`` vertices; return the length of the queue ``kept`` of those that join.
 
     The values go to ``out`` by position (``place`` 1), by vertex (2), or nowhere (0).
     """
-    return reduce_list(g, h, num_vertices, vertices, everything, 0, count, out, place, kept, queued, *args)
+    return reduce_list(
+        g, h, num_vertices, vertices, everything, 0, count, out, place, kept, queued, values, counts, *args
+    )
 
 
 @kernel
-def reduce_layers(g, h, num_vertices, vertices, ends, count, backwards, out, place, kept, queued, *args):
+def reduce_layers(
+    g, h, num_vertices, vertices, ends, count, backwards, out, place, kept, queued, values, counts, *args
+):
     """Reduce over the edges of the vertices of ``count`` layers, one layer after the other."""
     for i in range(count):
         layer = count - 1 - i if backwards else i
-        first, last = ends[layer], ends[layer + 1]
-        queued = reduce_list(g, h, num_vertices, vertices, False, first, last, out, place, kept, queued, *args)
+        begin, end = ends[layer], ends[layer + 1]
+        queued = reduce_list(
+            g, h, num_vertices, vertices, False, begin, end, out, place, kept, queued, values, counts, *args
+        )
     return queued

@@ -1,4 +1,7 @@
-"""What the CPU templates of pulls share: the reduction over the edges of a vertex, in one view or in two."""
+"""What the CPU templates of pulls share: the reduction over the edges of a vertex, in one view or in two.
+
+For ``"mode"`` ``pulling_mode.py`` takes its place; ``values`` and ``counts`` are used there only.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def reduce_row(g, u, without_loop, total, *args):
 
 
 @inner
-def reduce_vertex(g, h, num_vertices, u, *args):
+def reduce_vertex(g, h, num_vertices, u, values, counts, *args):
     """Return the reduction over the edges of ``u``; an id that is not below ``num_vertices`` has none."""
     total = cast(identity)
     if u < num_vertices:
@@ -44,3 +47,9 @@ def reduce_vertex(g, h, num_vertices, u, *args):
         if both:
             total = reduce_row(h, u, True, total, *args)
     return total
+
+
+@inner
+def most_edges(g, h, num_vertices, vertices, everything, count):
+    """Return 0: no table is needed."""
+    return 0

@@ -1,4 +1,4 @@
-"""CPU template of ``neighbor_reduce`` by ``"mode"``: the most frequent value of the edges of a vertex.
+"""What pulls by ``"mode"`` take in place of ``pulling.py``: the most frequent value of the edges of a vertex.
 
 A hash table counts the values of one vertex; ``values`` and ``counts`` have a power of two of places, at least twice
 the largest degree. Of several most frequent values the smallest counts; a NaN does not count.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.jit import inner, kernel
+from suricate.jit import inner
 from suricate.operators.cpu.templates.bindings import (
     begin,
     both,
@@ -19,18 +19,15 @@ from suricate.operators.cpu.templates.bindings import (
     end,
     first,
     following,
-    has_then,
     identity,
     key,
-    put,
-    then,
     weight,
 )
 from suricate.types import TOMBSTONE
 
 
-@kernel
-def largest_degree(g, h, num_vertices, vertices, everything, count):
+@inner
+def most_edges(g, h, num_vertices, vertices, everything, count):
     """Return the largest number of edges of ``count`` vertices, both views counted."""
     most = np.int64(0)
     for i in range(count):
@@ -39,7 +36,7 @@ def largest_degree(g, h, num_vertices, vertices, everything, count):
             edges = np.int64(degree(g, u))
             if both:
                 edges += np.int64(degree(h, u))
-                most = edges if edges > most else most
+            most = edges if edges > most else most
     return most
 
 
@@ -83,26 +80,17 @@ def count_row(g, u, without_loop, values, counts, mask, best, most, *args):
     return best, most
 
 
-@kernel
-def neighbor_reduce(g, h, num_vertices, vertices, everything, count, out, place, kept, queued, values, counts, *args):
-    """Find the mode of ``count`` vertices; the parameters are those of ``neighbor_reduce.py``."""
-    for i in range(count):
-        u = np.uint32(i) if everything else vertices[i]
-        best, most = cast(identity), np.uint32(0)
-        if u < num_vertices:
-            edges = np.int64(degree(g, u))
-            if both:
-                edges += np.int64(degree(h, u))
-            size = table_size(edges)
-            counts[:size] = 0
-            best, most = count_row(g, u, False, values, counts, size - 1, best, most, *args)
-            if both:
-                best, most = count_row(h, u, True, values, counts, size - 1, best, most, *args)
-        if place == 1:
-            put(out, i, best)
-        elif place == 2 and u < num_vertices:
-            put(out, u, best)
-        if has_then and u < num_vertices and then(u, best, *args):
-            kept[queued] = u
-            queued += 1
-    return queued
+@inner
+def reduce_vertex(g, h, num_vertices, u, values, counts, *args):
+    """Return the mode over the edges of ``u``; of no edges the neutral value."""
+    best, most = cast(identity), np.uint32(0)
+    if u < num_vertices:
+        edges = np.int64(degree(g, u))
+        if both:
+            edges += np.int64(degree(h, u))
+        size = table_size(edges)
+        counts[:size] = 0
+        best, most = count_row(g, u, False, values, counts, size - 1, best, most, *args)
+        if both:
+            best, most = count_row(h, u, True, values, counts, size - 1, best, most, *args)
+    return best

@@ -1,0 +1,218 @@
+"""Functions per vertex, and iterated operators, against the plain Python model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from operator_model import KINDS, small
+from operator_model import N as SMALL
+
+import suricate as su
+from suricate.errors import ParameterError, RequirementError, ShapeError
+
+N = 300
+
+
+@pytest.fixture
+def graph(device):
+    return su.Graph(N, backend="csr_baseline", device=device)
+
+
+def host(graph, frontier):
+    return sorted(graph.device.to_numpy(frontier.vertices).tolist())
+
+
+def test_functions_write_at_their_vertex(graph):
+    x, y = graph.device.xp.arange(N), graph.device.xp.zeros(N)
+
+    def double(v, x, y, scale):
+        y[v] = x[v] * scale
+        return x[v] >= 297
+
+    found = su.vertex_map(graph, None, double, args=(x, y, 2))
+    assert graph.device.to_numpy(y).tolist() == [2 * v for v in range(N)]
+    assert host(graph, found) == [297, 298, 299]
+    nothing = su.vertex_map(graph, ([1, 1], [2], su.Frontier.from_vertices(graph, [2, 3])), add_one, args=(y,))
+    assert graph.device.to_numpy(y)[:6].tolist() == [0, 3, 5, 7, 8, 10]
+    assert len(nothing) == 0
+
+
+def add_one(v, y):
+    y[v] += 1
+
+
+def test_positions(graph):
+    """With a parameter i a function is called for every position, repeated ids too, and writes there."""
+    xp = graph.device.xp
+    walkers, out = np.array([5, 9, 5, 5, 0]), xp.zeros(5, np.int64)
+
+    def step(i, v, out):
+        out[i] = 10 * v + i
+        return v == 5
+
+    found = su.vertex_map(graph, walkers, step, args=(out,))
+    assert graph.device.to_numpy(out).tolist() == [50, 91, 52, 53, 4]
+    assert host(graph, found) == [5, 5, 5]
+    assert not found.distinct
+    once = su.vertex_map(graph, found, lambda v: True)
+    assert host(graph, once) == [5]
+    squares = xp.zeros(N, np.int64)
+
+    def square(i, v, squares):
+        squares[i] = i * v
+        return False
+
+    su.vertex_map(graph, None, square, args=(squares,))
+    assert graph.device.to_numpy(squares).tolist() == [v * v for v in range(N)]
+    with pytest.raises(RequirementError, match="i is a position"):
+        su.vertex_map(graph, ([1], [2]), square, args=(squares,))
+
+
+def test_edges_are_no_vertices(graph):
+    with pytest.raises(RequirementError, match="vertices, not edges"):
+        su.vertex_map(graph, su.EdgeList([0], [1]), lambda v: True)
+
+
+# -- effects -----------------------------------------------------------------------------------------------------------
+
+
+def count_ends(u, v, w, out, total):
+    su.atomic.add(out, v, u + 2 * w)
+    total.add(1)
+
+
+def expected_ends(arcs):
+    found = np.zeros(SMALL, np.int64)
+    for u, v, w in arcs:
+        found[v] += u + 2 * w
+    return found.tolist()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("over", ["out", "in", "both"])
+def test_effects_of_edges(backend, device, kind, over):
+    case = small(backend, device, kind, "int32")
+    total = su.Scalar("sum", "int64", case.graph)
+    few = [3, 5, 5, 7]
+    for given, arcs in (
+        (None, case.seen(over)),
+        (few, list(case.offers(few, over))),
+        (su.EdgeSet(case.graph, [0], [1], np.array([4], np.int32)), [(0, 1, 4), (1, 0, 4)][: 1 + (kind != "directed")]),
+    ):
+        out = case.array(np.zeros(SMALL, np.int64))
+        assert su.edge_map(case.graph, count_ends, given, args=(out, total), over=over) is None
+        assert case.host(out).tolist() == expected_ends(arcs)
+        assert total.read() == len(arcs)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_the_first_edges_of_each_vertex(backend, device, kind):
+    """Whatever the storage order: so many of each vertex, all of them different, the places together all edges."""
+    case = small(backend, device, kind)
+
+    def note(u, v, w, seen, degree):
+        su.atomic.add(seen, u * 60 + v, 1)
+        su.atomic.add(degree, u, 1)
+
+    parts = []
+    for places in (slice(0, 2), slice(2, None), slice(0), slice(1, 3)):
+        seen, degree = case.array(np.zeros(SMALL * SMALL, np.int32)), case.array(np.zeros(SMALL, np.int64))
+        su.edge_map(case.graph, note, args=(seen, degree), first=places)
+        low, high, _ = places.indices(1000)
+        full = np.bincount([u for u, _, _ in case.arcs], minlength=SMALL)
+        assert case.host(degree).tolist() == np.clip(full - low, 0, max(0, high - low)).tolist()
+        parts.append(case.host(seen))
+    every = np.zeros(SMALL * SMALL, np.int32)
+    every[[u * 60 + v for u, v, _ in case.arcs]] = 1
+    assert (parts[0] + parts[1]).tolist() == every.tolist()
+
+
+def test_positions_of_edges(backend, device):
+    case = small(backend, device)
+
+    def place(i, u, v, w, out):
+        su.atomic.add(out, i, 1000 * u + v)
+
+    edges = su.EdgeList(case.array(np.array([4, 5, 4], np.uint32)), case.array(np.array([7, 8, 7], np.uint32)))
+    out = case.array(np.zeros(3, np.int64))
+    su.edge_map(case.graph, place, edges, args=(out,))
+    assert case.host(out).tolist() == [4007, 5008, 4007]
+    out, walkers = case.array(np.zeros(3, np.int64)), [3, 9, 3]
+    su.edge_map(case.graph, place, walkers, args=(out,))
+    assert case.host(out).tolist() == [sum(1000 * u + v for u, v, _ in case.offers([a], "out")) for a in walkers]
+    with pytest.raises(RequirementError, match="first selects"):
+        su.edge_map(case.graph, place, edges, args=(out,), first=slice(0, 2))
+    for wrong in (2, slice(0, 4, 2), slice(-1, None), slice(0.5)):
+        with pytest.raises(ParameterError, match="first"):
+            su.edge_map(case.graph, place, args=(out,), first=wrong)
+
+
+def test_functions_ask_the_graph(backend, device):
+    """Whether the reverse arc is there, and degrees."""
+    case = small(backend, device)
+
+    def reciprocal(u, v, w, graph):
+        return graph.degree(v) if (v, u) in graph else 0
+
+    arcs = {(u, v) for u, v, _ in case.arcs}
+    degree = np.bincount([u for u, _ in arcs], minlength=SMALL)
+    found = su.neighbor_reduce(case.graph, reciprocal, args=(case.graph,))
+    expected = np.zeros(SMALL, np.int64)
+    for u, v in arcs:
+        expected[u] += degree[v] if (v, u) in arcs else 0
+    assert case.host(found).tolist() == expected.tolist()
+    other = su.Graph(SMALL, backend=backend, device=device)
+    with pytest.raises(ParameterError, match="another graph"):
+        su.neighbor_reduce(case.graph, reciprocal, args=(other,))
+
+
+# -- repetition --------------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_of_operators(backend, device):
+    """Power iteration: ranks change places after each round, until a norm is small enough."""
+    case = small(backend, device)
+    xp, n = device.xp, SMALL
+    norm = su.Scalar("sum", "float64", case.graph)
+    degree = np.bincount([u for u, _, _ in case.arcs], minlength=n)
+    matrix = np.zeros((n, n))
+    for u, v, _ in case.arcs:
+        matrix[v, u] = 1 / degree[u]
+
+    def share(u, v, w, old, new, degree, norm):
+        return old[u] / degree[u]
+
+    def rank(v, value, old, new, degree, norm):
+        new[v] = 0.15 / 60 + 0.85 * value
+        norm.add(abs(new[v] - old[v]))
+        return False
+
+    old, new = xp.full(n, 1 / n), xp.zeros(n)
+    args = (old, new, case.array(np.maximum(degree, 1)), norm)
+
+    def body():
+        su.neighbor_reduce(case.graph, share, args=args, over="in", then=rank)
+
+    steps = su.iterate(body, until=(norm, 1e-6), max_steps=100, swap=[(old, new)])
+    expected, rounds, change = np.full(n, 1 / n), 0, 1.0
+    while change > 1e-6:
+        following = 0.15 / 60 + 0.85 * matrix @ expected
+        expected, change, rounds = following, abs(following - expected).sum(), rounds + 1
+    assert steps == rounds
+    np.testing.assert_allclose(case.host(new), expected, rtol=1e-10)
+    assert su.iterate(body, until=norm, max_steps=2, swap=[(old, new)]) == 2
+
+
+def test_wrong_repetitions(graph):
+    xp = graph.device.xp
+    scalar = su.Scalar("sum", "int64", graph)
+    for options, error, says in (
+        ({"until": 0}, ParameterError, "Scalar"),
+        ({"until": (scalar, "x")}, ParameterError, "bound"),
+        ({"max_steps": -1}, ParameterError, "max_steps"),
+        ({"swap": [(xp.zeros(3), xp.zeros(4))]}, ShapeError, "one dtype and shape"),
+        ({"swap": [xp.zeros(3)]}, ParameterError, "pairs"),
+        ({"swap": 5}, ParameterError, "pairs"),
+    ):
+        with pytest.raises(error, match=says):
+            su.iterate(lambda: None, **{"until": scalar, "max_steps": 3, **options})

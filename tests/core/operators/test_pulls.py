@@ -1,0 +1,316 @@
+"""Pulls against the plain Python model: directions, second phases, words, modes, layers, rounds over an active set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from operator_model import KINDS, REDUCE, N, mode, small
+
+import suricate as su
+from suricate.errors import DTypeError, ParameterError, RequirementError, ShapeError
+
+both_kinds = pytest.mark.parametrize("kind", sorted(KINDS))
+directions = pytest.mark.parametrize("over", ["out", "in", "both"])
+
+
+def values(seed=1):
+    return np.random.default_rng(seed).integers(0, 50, N)
+
+
+def value_of(u, v, w, x):
+    return 3 * x[u] + w - 5 * v
+
+
+def given(case, over):
+    """Return per vertex the list of (u, v, w) that a pull hands to its function."""
+    rows = {vertex: [] for vertex in range(N)}
+    for owner, neighbor, w in case.seen("in" if over == "both" and not case.graph.directed else over):
+        rows[owner].append((owner, neighbor, w) if over == "out" else (neighbor, owner, w))
+    return rows
+
+
+@both_kinds
+@directions
+@pytest.mark.parametrize("reduce", ["sum", "max", "or"])
+def test_directions(backend, device, kind, over, reduce):
+    case = small(backend, device, kind, "int32")
+    x = values()
+    start = -(2**63) if reduce == "max" else 0
+    expected = []
+    for row in given(case, over).values():
+        total = start
+        for u, v, w in row:
+            total = REDUCE[reduce](total, int(3 * x[u] + w - 5 * v))
+        expected.append(total)
+    found = su.neighbor_reduce(case.graph, value_of, args=(case.array(x),), reduce=reduce, over=over)
+    assert case.host(found).tolist() == expected
+    chosen = [7, 3, 3, 59, 0]
+    found = su.neighbor_reduce(case.graph, value_of, args=(case.array(x),), reduce=reduce, over=over, vertices=chosen)
+    assert case.host(found).tolist() == [expected[v] for v in chosen]
+
+
+@both_kinds
+@directions
+@pytest.mark.parametrize("reduce", ["sum", "mode", "min"])
+def test_the_second_phase(backend, device, kind, over, reduce):
+    """It gets each vertex once with its value, vertices without edges too; values are stored by vertex, or not."""
+    case = small(backend, device, kind)
+    x = values() // 10
+    far = 2**63 - 1
+    expected = []
+    for row in given(case, over).values():
+        each = [int(x[u] + x[v]) for u, v, _ in row]
+        found = {"sum": sum(each), "mode": mode(each), "min": min(each, default=None)}[reduce]
+        expected.append(far if found is None else found)
+
+    def total(u, v, w, x, got, calls):
+        return x[u] + x[v]
+
+    def then(v, value, x, got, calls):
+        got[v] = value
+        calls[v] += 1
+        return value > 6
+
+    for vertices, inside in (
+        (None, range(N)),
+        ([3, 9, 9, 58], {3, 9, 58}),
+        (([3], su.Frontier.from_vertices(case.graph, [3, 4])), {3, 4}),
+    ):
+        for stored in (False, True):
+            got, calls = case.array(np.full(N, -1)), case.array(np.zeros(N, np.int64))
+            out = case.array(np.full(N, -7)) if stored else None
+            args = (case.array(x), got, calls)
+            joined = su.neighbor_reduce(
+                case.graph, total, args=args, reduce=reduce, over=over, vertices=vertices, out=out, then=then
+            )
+            assert case.host(got).tolist() == [expected[v] if v in inside else -1 for v in range(N)]
+            assert case.host(calls).tolist() == [int(v in inside) for v in range(N)]
+            assert case.members(joined) == [v for v in sorted(inside) if expected[v] > 6]
+            if out is not None:
+                assert case.host(out).tolist() == [expected[v] if v in inside else -7 for v in range(N)]
+
+
+@both_kinds
+@directions
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "float32", "float64"])
+def test_modes(backend, device, kind, over, dtype):
+    case = small(backend, device, kind)
+    x = (values() % 4).astype(dtype)
+    none = np.iinfo(dtype).max if np.dtype(dtype).kind != "f" else np.inf
+    for label in (x, values().astype(dtype)):
+        expected = [mode(label[v if over == "out" else u] for u, v, _ in row) for row in given(case, over).values()]
+        out = case.array(np.zeros(N, dtype))
+        fn = (lambda u, v, w, x: x[v]) if over == "out" else (lambda u, v, w, x: x[u])
+        su.neighbor_reduce(case.graph, fn, args=(case.array(label),), reduce="mode", over=over, out=out)
+        assert case.host(out).tolist() == [none if value is None else value for value in expected]
+
+
+def test_modes_leave_nan_out(device):
+    graph = su.Graph(4, backend="csr_baseline", device=device)
+    graph.insert_edges([0, 0, 0, 1], [1, 2, 3, 1])
+    x = device.xp.asarray(np.array([0.0, np.nan, np.nan, 2.0]))
+    found = su.neighbor_reduce(graph, lambda u, v, w, x: x[v], args=(x,), reduce="mode")
+    assert device.to_numpy(found).tolist() == [2.0, np.inf, np.inf, np.inf]
+
+
+@both_kinds
+@directions
+def test_the_smallest_word(backend, device, kind, over):
+    case = small(backend, device, kind, "float32")
+    x = values() % 5
+
+    def offer(u, v, w, x, *rest):
+        return w + x[u], u + v
+
+    def word(u, v, w, x):
+        return w + x[u], u + v
+
+    words = su.words(case.graph, keys={"cost": "float32"}, payload={"sum": "uint32"})
+    su.neighbor_reduce(case.graph, word, args=(case.array(x),), reduce="argmin", over=over, out=words)
+    expected = [
+        min(((w + x[u], u + v) for u, v, w in row), default=(np.inf, 2**32 - 1)) for row in given(case, over).values()
+    ]
+    assert list(zip(case.host(words.cost).tolist(), case.host(words.sum).tolist(), strict=True)) == expected
+
+    cost, total = case.array(np.zeros(N)), case.array(np.zeros(N, np.int64))
+
+    def word_and(u, v, w, x, cost, total):
+        return w + x[u], u + v
+
+    def then(v, least, least_sum, x, cost, total):
+        cost[v] = least
+        total[v] = least_sum
+        return least < 3
+
+    args = (case.array(x), cost, total)
+    joined = su.neighbor_reduce(case.graph, word_and, args=args, reduce="argmin", over=over, dtype=words, then=then)
+    assert list(zip(case.host(cost).tolist(), case.host(total).tolist(), strict=True)) == expected
+    assert case.members(joined) == [v for v in range(N) if expected[v][0] < 3]
+
+
+@both_kinds
+def test_layers_backwards(backend, device, kind):
+    """What is computed for a layer is complete before the one above it: the dependencies of betweenness."""
+    case = small(backend, device, kind)
+    level, sigma = np.full(N, 10**6), np.zeros(N)
+    level[0], sigma[0] = 0, 1
+    arrays = case.array(level), case.array(sigma)
+
+    def paths(u, v, w, sigma, level):
+        return sigma[u] if level[v] == 10**6 else 0
+
+    def reach(v, step, sigma, level):
+        level[v] = step
+        return True
+
+    args = (arrays[1], arrays[0])
+    done = su.propagate(case.graph, [0], paths, arrays[1], args=args, reduce="sum", then=reach, layers=True)
+
+    def share(u, v, w, delta, sigma, level):
+        return sigma[u] / sigma[v] * (1 + delta[v]) if level[v] == level[u] + 1 else 0.0
+
+    def keep(v, value, delta, sigma, level):
+        delta[v] = value
+        return False
+
+    level, sigma = (case.host(array) for array in arrays)
+    expected = np.zeros(N)
+    for u in sorted(np.flatnonzero(level < 10**6), key=lambda u: -level[u]):
+        below = [v for a, v, _ in case.arcs if a == u and level[v] == level[u] + 1]
+        expected[u] = sum(sigma[u] / sigma[v] * (1 + expected[v]) for v in below)
+    delta = case.array(np.zeros(N))
+    su.neighbor_reduce(case.graph, share, args=(delta, *args), vertices=done.layers.reversed, then=keep)
+    np.testing.assert_allclose(case.host(delta), expected, rtol=1e-12)
+    out = case.array(np.zeros(N))
+    found = su.neighbor_reduce(case.graph, share, args=(out, *args), vertices=done.layers.reversed, out=out)
+    assert found is out
+    np.testing.assert_allclose(case.host(out), expected, rtol=1e-12)
+
+
+# -- rounds over an active set -----------------------------------------------------------------------------------------
+
+
+def lowest(u, v, w, label, new):
+    return label[u]
+
+
+def take(v, value, label, new):
+    new[v] = min(label[v], value)
+    return 2 if value < label[v] else 0
+
+
+def publish(v, label, new):
+    label[v] = new[v]
+
+
+def rounds(case, start, over, wake, limit):
+    """Return labels, rounds and vertices computed: what a converge of the three functions does."""
+    label, active, made, touched = list(range(N)), set(start), 0, 0
+    rows, neighbors = given(case, over), {v: set() for v in range(N)}
+    for u, v, _ in case.seen(wake):
+        neighbors[u].add(v)
+    while active and made < limit:
+        made, touched = made + 1, touched + len(active)
+        new, woken = {}, set()
+        for v in active:
+            value = min((label[a if over != "out" else b] for a, b, _ in rows[v]), default=2**63 - 1)
+            new[v] = min(label[v], value)
+            woken |= neighbors[v] if value < label[v] else set()
+        for v, value in new.items():
+            label[v] = value
+        active = woken
+    return label, made, touched, not active
+
+
+@both_kinds
+@pytest.mark.parametrize(("over", "wake"), [("in", "out"), ("both", "both"), ("in", "in")])
+def test_rounds(backend, device, kind, over, wake):
+    case = small(backend, device, kind)
+    for start, limit in ((range(N), 100), ([3, 9], 100), (range(N), 2)):
+        label, new = case.array(np.arange(N)), case.array(np.zeros(N, np.int64))
+        frontier = None if len(start) == N else start
+        done = su.converge(
+            case.graph, frontier, lowest, args=(label, new), reduce="min", over=over, then=take, commit=publish,
+            wake=wake, max_steps=limit,
+        )  # fmt: skip
+        expected, *numbers = rounds(case, start, over, wake, limit)
+        assert case.host(label).tolist() == expected
+        assert [done.steps, done.touched, done.converged] == numbers
+
+
+def test_rounds_from_arcs_and_staying_active(backend, device):
+    """Both ends of the arcs are active; one that says so stays, and wakes nobody."""
+    case = small(backend, device)
+    count = case.array(np.zeros(N, np.int64))
+
+    def nothing(u, v, w, count):
+        return 0
+
+    def again(v, value, count):
+        count[v] += 1
+        return 1 if count[v] < 3 else 0
+
+    edges = su.EdgeList(case.array(np.array([1, 5], np.uint32)), case.array(np.array([5, 7], np.uint32)))
+    done = su.converge(case.graph, (edges, [7, 8]), nothing, args=(count,), reduce="sum", then=again)
+    assert case.host(count).tolist() == [3 * (v in (1, 5, 7, 8)) for v in range(N)]
+    assert (done.steps, done.touched, done.converged) == (3, 12, True)
+
+
+def test_rounds_of_modes(backend, device):
+    """Label propagation: rounds of pulls whose values take a table of the size of a degree."""
+    case = small(backend, device, "undirected")
+    label, new = case.array(np.arange(N) % 7), case.array(np.zeros(N, np.int64))
+
+    def most(v, value, label, new):
+        new[v] = label[v] if value > 100 else value
+        return 3 if new[v] != label[v] else 0
+
+    done = su.converge(
+        case.graph, None, lowest, args=(label, new), reduce="mode", then=most, commit=publish, max_steps=4
+    )
+    expected, active, made = [v % 7 for v in range(N)], set(range(N)), 0
+    rows = given(case, "in")
+    while active and made < 4:
+        found = {v: mode(expected[u] for u, _, _ in rows[v]) for v in active}
+        changed = {v for v in active if found[v] is not None and found[v] != expected[v]}
+        for v in changed:
+            expected[v] = found[v]
+        active, made = changed | {u for v in changed for u, _, _ in rows[v]}, made + 1
+    assert case.host(label).tolist() == expected
+    assert done.steps == made
+
+
+# -- wrong calls -------------------------------------------------------------------------------------------------------
+
+
+def test_wrong_calls(device):
+    graph = su.Graph(N, backend="csr_baseline", device=device)
+    out = device.xp.zeros(N, np.int64)
+    words = su.words(graph, keys={"cost": "float32"})
+
+    def then(v, value):
+        return True
+
+    def plain(u, v, w):
+        return 1
+
+    with pytest.raises(RequirementError, match="in-edges"):
+        su.neighbor_reduce(graph, plain, over="both")
+    with pytest.raises(ShapeError, match="2 entries"):
+        su.neighbor_reduce(graph, plain, vertices=[1, 2], out=out[:2], then=then)
+    with pytest.raises(RequirementError, match="vertices, not edges"):
+        su.neighbor_reduce(graph, plain, vertices=su.EdgeList([0], [1]), then=then)
+    with pytest.raises(RequirementError, match=r"'updated'.*then"):
+        su.neighbor_reduce(graph, plain, then=then, scheme="updated")
+    with pytest.raises(DTypeError, match=r"argmin.*Words"):
+        su.neighbor_reduce(graph, plain, reduce="argmin")
+    with pytest.raises(RequirementError, match="needs out"):
+        su.neighbor_reduce(graph, lambda u, v, w: (1.0,), reduce="argmin", dtype=words)
+    with pytest.raises(ParameterError, match="max_steps"):
+        su.converge(graph, None, plain, reduce="sum", over="out", then=then, max_steps=-1)
+    with pytest.raises(ParameterError, match="Scalar"):
+        su.converge(graph, None, plain, reduce="sum", over="out", then=then, until=3)
+    layers = su.propagate(graph, [0], plain, out, args=(), layers=True).layers
+    small_graph = su.Graph(3, backend="csr_baseline", device=device)
+    with pytest.raises(su.errors.VertexRangeError, match="60 vertices"):
+        su.neighbor_reduce(small_graph, plain, vertices=layers)
