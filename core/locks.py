@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from suricate.cuda.launch import wait_for
 from suricate.devices import Device, cuda_device_count
+from suricate.edgefn import bounds
 from suricate.errors import CapacityError, ParameterError, SuricateError
 
 Lock = AbstractContextManager[Any]
@@ -40,7 +41,10 @@ def on_graph_device(function: Function) -> Function:
             raise ParameterError(f"graph must be a Graph, got {type(graph).__name__}") from None
         try:
             with exclusive():
-                return function(graph, *args, **kwargs)
+                result = function(graph, *args, **kwargs)
+                if bounds.CHECKED:
+                    bounds.raise_pending(graph.device)
+                return result
         except MemoryError as error:
             raise capacity_error(graph.device, error) from error
 

@@ -30,7 +30,8 @@ Arithmetic
 
 Arrays
     One-dimensional and contiguous. An index is an integer in ``[0, len)``: it is not checked, and does not count from
-    the end. An edge function only reads: it runs for many edges at once.
+    the end (with ``SURICATE_CHECKS=1`` in the environment it is checked: ``suricate.edgefn.bounds``). An edge function
+    only reads: it runs for many edges at once.
 
 Roles
     ``role="edge"``: a function of an edge or of a common neighbour, which reads and returns a value.

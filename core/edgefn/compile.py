@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate.edgefn import emit_cuda, emit_numba
+from suricate.edgefn import bounds, emit_cuda, emit_numba
 from suricate.edgefn.by_hand import EdgeFunction
 from suricate.edgefn.layout import Layout
 from suricate.edgefn.names import Name, look_up
@@ -50,7 +50,7 @@ def compile_function(
     Raises:
         EdgeFunctionError: ``fn`` cannot be translated; the message has file, line and the reason.
     """
-    signature = Signature(arguments, weight_dtype, leading, role, value_dtype, result_layout)
+    signature = Signature(arguments, weight_dtype, leading, role, value_dtype, result_layout, bounds.CHECKED)
     if isinstance(fn, EdgeFunction):
         return fn.typed(signature)
     function = plain_function(fn)

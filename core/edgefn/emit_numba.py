@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from suricate.edgefn import bounds
 from suricate.edgefn.layout import HALF, numba_decoded, numba_encoded, numba_put
 from suricate.edgefn.tree import (
     INFIX,
@@ -17,6 +18,7 @@ from suricate.edgefn.tree import (
     Assign,
     Effect,
     Node,
+    Reference,
     Return,
     Statement,
     Store,
@@ -28,7 +30,7 @@ from suricate.edgefn.types import BOOL, is_float, is_word, storage
 
 
 def numba_source(tree: Tree, parameters: list[str], name: str) -> str:
-    """Return ``def name(parameters): ...``; its globals need only ``np`` and ``math``."""
+    """Return ``def name(parameters): ...``; its globals need ``np``, ``math`` and ``TypedFunction.numba_imports``."""
     return "\n".join([f"def {name}({', '.join(parameters)}):", *_numba_block(tree.statements, "    ")]) + "\n"
 
 
@@ -39,7 +41,7 @@ def _numba_block(statements: tuple[Statement, ...], indent: str) -> list[str]:
             case Assign(local, value):
                 lines.append(f"{indent}x{local} = {_numba(value)}")
             case Store(array, index, value):
-                lines += [f"{indent}{line}" for line in _numba_store(array, _index(index), _numba(value))]
+                lines += [f"{indent}{line}" for line in _numba_store(array, _index(index, array), _numba(value))]
             case Add(accumulator, value):
                 target = f"a{accumulator.position}[1]"
                 given = f"np.{accumulator.dtype}({_numba(value)})"
@@ -62,7 +64,7 @@ def _numba_effect(effect: Effect) -> str:
         return f"unite({name}, {_vertex(first)}, {_vertex(second)})"
     dtype = effect.target.dtype
     value = _numba(second) if dtype == np.bool_ else f"np.{dtype}({_numba(second)})"
-    return f"apply_{effect.kind}({name}, {_index(first)}, {value})"
+    return f"apply_{effect.kind}({name}, {_index(first, effect.target)}, {value})"
 
 
 def _vertex(node: Node) -> str:
@@ -115,9 +117,9 @@ def _numba(node: Node) -> str:
         case "local":
             return f"x{value}"
         case "load":
-            return _numba_cast(kind, f"a{value.position}[{_index(node.args[0])}]")
+            return _numba_cast(kind, f"a{value.position}[{_index(node.args[0], value)}]")
         case "word":
-            return _numba_word(value, _index(node.args[0]))
+            return _numba_word(value, _index(node.args[0], value))
         case "after":
             return _numba_after(node)
         case "total":
@@ -180,9 +182,10 @@ def _numba(node: Node) -> str:
     return f"np.{op}({', '.join(args)})"
 
 
-def _index(index: Node) -> str:
+def _index(index: Node, array: Reference) -> str:
     """Return an index; a vertex id stays unsigned, so that no sign is tested."""
-    return index.value if index.op == "parameter" else _numba(index)
+    text = index.value if index.op == "parameter" else _numba(index)
+    return f"inside_{array.position}({text}, len(a{array.position}))" if bounds.CHECKED else text
 
 
 def _numba_floor(op: str, kind: str, a: str, b: str, divisor: Node) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from suricate.arrays import is_flat
 from suricate.cuda.program import C_TYPES, c_type
 from suricate.cuda.structs import view_struct
+from suricate.edgefn import bounds
 from suricate.edgefn.layout import Layout
 from suricate.edgefn.source import Source
 from suricate.edgefn.tree import ArrayRef, Binding, Node, ObjectRef, WordsRef, constant
@@ -57,6 +58,8 @@ class Argument(NamedTuple):
         if self.kind in _OBJECTS:
             return _OBJECTS[self.kind] if self.kind == "sets" else f"const {_OBJECTS[self.kind]}&"
         kind = cuda_type(self.layout.type) if self.layout else c_type(self.dtype or np.int32)
+        if self.kind in CHECKED_KINDS and bounds.CHECKED:
+            return f"bounds::Checked<{kind}>"
         return f"{'' if written else 'const '}{kind}*" if self.kind in ("array", "words") else kind
 
     @property
@@ -71,6 +74,8 @@ class Argument(NamedTuple):
 
     def packed(self, value: Any) -> Any:
         """Return what a launch passes for ``value``."""
+        if bounds.CHECKED and self.kind in CHECKED_KINDS:
+            return bounds.packed(value.data if self.kind == "words" else value)
         match self.kind:
             case "scalar":
                 assert self.dtype is not None
@@ -96,7 +101,7 @@ class Argument(NamedTuple):
                 return value.table()
             case "graph":
                 return value.view("out").data
-        return self.packed(value)
+        return value.data if self.kind == "words" else value if self.kind == "array" else self.packed(value)
 
     def bindings(self, label: str) -> list[Binding]:
         """Return what it stands for inside the function, ``label`` being its name in the generated code.
@@ -124,6 +129,7 @@ class Argument(NamedTuple):
         return f"{self.dtype} {'number' if self.kind == 'scalar' else self.kind}"
 
 
+CHECKED_KINDS = ("array", "words")  #: whose indices SURICATE_CHECKS=1 checks
 _OBJECTS = {"sets": "unsigned int*", "edges": "EdgeTable", "graph": "View"}  # C++ types
 _METHODS = ("accumulator", *_OBJECTS)
 _HEADERS = {
@@ -206,6 +212,7 @@ class Signature(NamedTuple):
     role: str = "edge"
     value_dtype: np.dtype | Layout | None = None
     result_layout: Layout | None = None
+    checked: bool = False
 
     @property
     def parameters(self) -> list[Argument]:
@@ -229,6 +236,8 @@ class Signature(NamedTuple):
             needed += parameter.headers
         if self.role == "effect":
             needed.append("effects.cuh")
+        if self.checked:
+            needed.append("bounds.cuh")
         return tuple(dict.fromkeys(needed))
 
     @property

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from suricate.edgefn import bounds
 from suricate.edgefn.layout import Layout
-from suricate.edgefn.parameters import Argument, Signature
+from suricate.edgefn.parameters import CHECKED_KINDS, Argument, Signature
 
 RUNTIME = "suricate.edgefn.runtime"
 _USED_BY = {  # kind of an argument -> module and functions that the Numba source calls
@@ -83,7 +84,15 @@ class TypedFunction:
         if self.by_hand:
             return ""
         kinds = {argument.kind for argument in self.arguments}
-        return "\n".join([import_line(RUNTIME), *(import_line(*_USED_BY[kind]) for kind in _USED_BY if kind in kinds)])
+        lines = [import_line(RUNTIME), *(import_line(*_USED_BY[kind]) for kind in _USED_BY if kind in kinds)]
+        return "\n".join([*lines, *self._checks()])
+
+    def _checks(self) -> list[str]:
+        """Return the functions that check indices, if they are checked."""
+        if not self.signature.checked:
+            return []
+        indexed = [i for i, argument in enumerate(self.arguments) if argument.kind in CHECKED_KINDS]
+        return [bounds.NUMBA_IMPORTS, *map(bounds.numba_definition, indexed)]
 
     @property
     def cursor_names(self) -> frozenset[str]:
@@ -108,13 +117,21 @@ class TypedFunction:
         slots = [(i, argument) for i, argument in numbered if argument.kind == "accumulator"]
         names = {i: f"a{i}_slots" for i, _ in slots}
         types = [argument.device_type(written=True) for argument in self.arguments]
+        declared = [f"{types[i].removesuffix('&')} a{i}(a{i}_slots);" for i, _ in slots]
         return {
             "PARAMS": "".join(f", {argument.kernel_type} {names.get(i, f'a{i}')}" for i, argument in numbered),
             "FORMALS": "".join(f", {kind} a{i}" for i, kind in enumerate(types)),
             "ARGS": "".join(f", a{i}" for i, _ in numbered),
-            "LOCALS": "".join(f"{types[i].removesuffix('&')} a{i}(a{i}_slots); " for i, _ in slots).strip(),
+            "LOCALS": " ".join([*self._numbering(), *declared]),
             "FINISH": "".join(f"a{i}.flush(a{i}_slots.write); " for i, _ in slots).strip(),
         }
+
+    def _numbering(self) -> list[str]:
+        """Return the statements that tell arguments their numbers, for the errors of checked indices."""
+        if not self.signature.checked:
+            return []
+        indexed = (i for i, argument in enumerate(self.arguments) if argument.kind in CHECKED_KINDS)
+        return [f"a{i}.argument = {i};" for i in indexed]
 
     @cached_property
     def key(self) -> str:
