@@ -25,6 +25,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {  # name -> algo
     "df": ("pagerank", {"method": "df"}, {"in_edges": True}),
     "dfp": ("pagerank", {"method": "df-p"}, {"in_edges": True}),
 }
+NUMBERS = (4, 5, 6)  # of batches that are measured
 OPERATIONS = ("insert", "delete", "apply")
 
 
@@ -111,5 +112,5 @@ def test_a_graph_four_times_as_large_has_at_most_twice_as_many_vertices_visited(
     params_of(case)
     graphs = [TrackedGraph(case, scale, str(device), "eager") for scale in SCALES[device.kind]]
     for operation in OPERATIONS:
-        small, large = (sum(each.costs(operation, k).visited for k in (4, 5, 6)) for each in graphs)
-        assert large <= 2 * small + BATCH, (operation, small, large)
+        small, large = (sum(each.costs(operation, k).visited for k in NUMBERS) for each in graphs)
+        assert large <= 2 * small + len(NUMBERS) * BATCH, (operation, small, large)  # few are visited by chance
