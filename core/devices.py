@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -16,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate.errors import DeviceError
+from suricate.errors import DeviceError, RequirementError
 from suricate.parameters import shown
 
 Array = Any  #: a ``numpy.ndarray`` on the CPU, a ``cupy.ndarray`` on CUDA
@@ -52,11 +54,31 @@ class Device:
             self.xp.cuda.get_current_stream().synchronize()
 
     def to_numpy(self, array: Array) -> np.ndarray:
-        """Copy ``array`` of this device to a NumPy array (no copy on the CPU)."""
-        return array.get() if self.is_cuda else np.asarray(array)
+        """Copy ``array`` of this device to a NumPy array (no copy on the CPU).
+
+        Raises:
+            RequirementError: values of a CUDA device must not be read now (see :func:`reading_refused`).
+        """
+        if self.is_cuda:
+            if (reader := getattr(_refused, "reader", None)) is not None:
+                raise RequirementError(f"a value of the device is read in {reader}")
+            return array.get()
+        return np.asarray(array)
 
 
 CPU = Device("cpu")
+
+_refused = threading.local()
+
+
+@contextmanager
+def reading_refused(reader: str) -> Iterator[None]:
+    """Make :meth:`Device.to_numpy` raise on CUDA devices in this thread meanwhile; ``reader`` says where."""
+    outer, _refused.reader = getattr(_refused, "reader", None), reader
+    try:
+        yield
+    finally:
+        _refused.reader = outer
 
 
 @cache

@@ -23,7 +23,7 @@ from suricate.parameters import shown
 
 OPS = ("sum", "min", "max", "or")
 DTYPES = ("int32", "uint32", "int64", "uint64", "float32", "float64")
-_SLOTS = 3  # the last operator's total, that of the one that runs, and one that is cleared for the next
+SLOTS = 3  #: the last operator's total, that of the one that runs, and one that is cleared for the next
 
 
 class Scalar:
@@ -55,7 +55,7 @@ class Scalar:
         self.device = resolve_device(str(getattr(device, "device", device)))
         self.turn = 0  #: the slot that holds the total of the last operator
         with self.device.current():
-            self._slots: Array = self.device.xp.full(_SLOTS, _neutral(op, self.dtype), self.dtype)
+            self._slots: Array = self.device.xp.full(SLOTS, _neutral(op, self.dtype), self.dtype)
         if value is not None:
             self.set(value)
 
@@ -89,27 +89,27 @@ class Scalar:
         A launch clears the third slot. An operator that launches nothing calls :meth:`skip` instead.
         """
         found = self._packed[self.turn]
-        self.turn = (self.turn + 1) % _SLOTS
+        self.turn = (self.turn + 1) % SLOTS
         return found
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what one operator passes to Numba loops, two arrays of one entry (read, write), and turn the slots."""
-        read, write, clear = ((self.turn + k) % _SLOTS for k in range(_SLOTS))
+        read, write, clear = ((self.turn + k) % SLOTS for k in range(SLOTS))
         self._slots[clear] = self._slots[write] = _neutral(self.op, self.dtype)
         self.turn = write
         return self._slots[read : read + 1], self._slots[write : write + 1]
 
     def skip(self) -> None:
         """Take an operator into account that had nothing to do: its total is the neutral value. Does not wait."""
-        self.turn = (self.turn + 1) % _SLOTS
-        clear = (self.turn + 1) % _SLOTS
+        self.turn = (self.turn + 1) % SLOTS
+        clear = (self.turn + 1) % SLOTS
         with self.device.current():
             self._slots[clear : clear + 1].fill(_neutral(self.op, self.dtype))
 
     @cached_property
     def _packed(self) -> list[Any]:
         address, size = self._slots.data.ptr, self.dtype.itemsize
-        turns = [[address + (turn + k) % _SLOTS * size for k in range(_SLOTS)] for turn in range(_SLOTS)]
+        turns = [[address + (turn + k) % SLOTS * size for k in range(SLOTS)] for turn in range(SLOTS)]
         layout = np.dtype([("read", np.uint64), ("write", np.uint64), ("clear", np.uint64)])
         return [np.array(tuple(turn), layout)[()] for turn in turns]
 

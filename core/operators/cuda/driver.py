@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from suricate.operators.cuda.intersect import intersect
-from suricate.operators.cuda.maps import edge_map, iterate, vertex_map
-from suricate.operators.cuda.pull import converge, neighbor_reduce
-from suricate.operators.cuda.push import advance, propagate
+from suricate.operators.cuda import intersect as intersections
+from suricate.operators.cuda import iterate as loops
+from suricate.operators.cuda import maps, pull, push
+from suricate.operators.cuda.recording import recorded
 
-__all__ = [
-    "advance", "converge", "edge_map", "intersect", "iterate", "neighbor_reduce", "propagate", "vertex_map",
-]  # fmt: skip
+advance = recorded(push.advance)
+propagate = recorded(push.propagate)
+neighbor_reduce = recorded(pull.neighbor_reduce)
+converge = recorded(pull.converge)
+vertex_map = recorded(maps.vertex_map)
+edge_map = recorded(maps.edge_map)
+intersect = recorded(intersections.intersect)
+iterate = recorded(loops.iterate)

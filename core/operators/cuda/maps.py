@@ -1,4 +1,4 @@
-"""Functions per vertex and per edge on CUDA, and the repetition of recorded launches. Nothing waits but ``iterate``."""
+"""Functions per vertex and per edge on CUDA. Nothing waits for the device."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.devices import Array, Device
-from suricate.operators.call import Call, Start, Until
+from suricate.operators.call import Call, Start
 from suricate.operators.cuda.launches import NULL, Counters, blocks, frontier_arguments, full_grid, merged
 from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, walk_of
 from suricate.structures.frontier import Frontier
@@ -70,10 +69,3 @@ def _map_edges(
     else:
         for other, walk in enumerate(walks):
             launch("map_segments", EVERYWHERE, walk.packed, bound, np.int32(other))
-
-
-def iterate(
-    device: Device, body: Callable[[], Any], until: Until, max_steps: int, swap: tuple[tuple[Array, Array], ...]
-) -> int:
-    """Repeat what ``body`` launches until the scalar ``until`` is zero after a round; return the number of rounds."""
-    raise NotImplementedError("iterate is not there yet on CUDA")

@@ -23,6 +23,7 @@ from suricate.operators.cuda.launches import (
     wide_array,
 )
 from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, walk_of
+from suricate.operators.cuda.recording import fill
 from suricate.operators.results import Layers, Propagated
 from suricate.structures.frontier import Frontier
 from suricate.types import EMPTY, StoreView
@@ -55,6 +56,7 @@ class _Pull(NamedTuple):
     reduce: str
     dtype: np.dtype
     out: Any  #: the array to fill, or None
+    call: Call
     values: tuple[Any, ...]  #: the arguments of the functions
 
     @classmethod
@@ -64,7 +66,7 @@ class _Pull(NamedTuple):
         walks = tuple(map(walk_of, views))
         assert call.dtype is not None
         program = program_of("neighbor_reduce.cu", walks[0], call, call.dtype, OVER=f"OVER_{over.upper()}")
-        return cls(graph, program, walks, views[0], call.reduce, call.dtype, out, launch_values(call))
+        return cls(graph, program, walks, views[0], call.reduce, call.dtype, out, call, launch_values(call))
 
     @property
     def packed(self) -> tuple[Any, ...]:
@@ -93,7 +95,7 @@ def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None
         share = fair_share(pull.graph.device, len(out))
         _by_vertex(pull, (ids, NULL, size), share, blocks(len(out), share), (NULL, NULL), split=scheme == "auto")
         return
-    out.fill(identity_of(pull.reduce, out.dtype))
+    fill(out, identity_of(pull.reduce, out.dtype), pull.call)
     if scheme in schemes.WHOLE_GRAPH:
         _scan(pull, "reduce_updated" if scheme == "updated" else "reduce_segments", out)
         return
@@ -162,7 +164,7 @@ def _scan_then(pull: _Pull, queue: tuple[Array, Array]) -> None:
     graph, bound = pull.graph, pull.walks[0].bound
     if pull.out is not None:
         sums = pull.out
-        sums.fill(identity_of(pull.reduce, pull.dtype))
+        fill(sums, identity_of(pull.reduce, pull.dtype), pull.call)
     else:
         sums = wide_array(graph, (pull.dtype, pull.reduce), pull.dtype, identity_of(pull.reduce, pull.dtype))
     _scan(pull, "reduce_segments", sums)

@@ -12,6 +12,7 @@ from suricate.edgefn import EdgeFunction, argument_of, compile_function
 from suricate.operators.call import Call
 from suricate.operators.cuda import push_samples
 from suricate.operators.cuda.programs import MERGE, Walk, program_of
+from suricate.operators.cuda.recording import rounds_program
 from suricate.types import StoreView
 
 F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))
@@ -78,7 +79,7 @@ def call_of(
 def programs(view: StoreView) -> list[Program]:
     """Return one program or more of every template over ``view``, to be compiled without a GPU."""
     walk = Walk(view)
-    return [MERGE, *_maps(walk, view), *_pulls(walk, view), *push_samples.programs(walk, view)]
+    return [MERGE, rounds_program(F64), *_maps(walk, view), *_pulls(walk, view), *push_samples.programs(walk, view)]
 
 
 def _maps(walk: Walk, view: StoreView) -> list[Program]:

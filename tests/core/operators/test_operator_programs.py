@@ -23,6 +23,7 @@ TEMPLATES = {
     "merge.cu",
     "neighbor_reduce.cu",
     "propagate.cu",
+    "rounds.cu",
     "vertex_map.cu",
 }
 
@@ -117,8 +118,8 @@ def test_cuda_sources_can_be_assembled_anywhere(backend, weight_dtype):
     programs = cuda.programs(view)
     assert {program.source.name for program in programs} == TEMPLATES
     for program in programs:
-        assert "edge_fn" in program.text or program is cuda.MERGE
-        assert program.cooperative == (program.source.name in ("forest.cu", "propagate.cu"))
+        assert "edge_fn" in program.text or program.source.name in ("merge.cu", "rounds.cu")
+        assert program.cooperative == (program.source.name in ("converge.cu", "forest.cu", "propagate.cu"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,0 +1,90 @@
+"""``iterate`` on CUDA: recorded launches repeated until a number on the device says stop.
+
+The host launches a few rounds ahead and polls a word in pinned memory; it never reads from the device in between.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from suricate.cuda.pinned import PinnedCounters
+from suricate.devices import Array, Device
+from suricate.operators.call import Until
+from suricate.operators.cuda.recording import Recording, outer_flag, rounds_program
+from suricate.structures.scalar import SLOTS
+
+AHEAD = 4  #: rounds that are launched before the first of them is known to have ended
+PATIENCE = 4096  #: polls after which the host looks whether the stream still runs
+NULL = np.uint64(0)
+
+
+def iterate(
+    device: Device, body: Callable[[], Any], until: Until, max_steps: int, swap: tuple[tuple[Array, Array], ...]
+) -> int:
+    """Repeat what ``body`` launches until the scalar is at most its bound; return the number of rounds."""
+    if max_steps == 0:
+        return 0
+    return _Loop(device, until, swap, outer_flag()).run(body, max_steps)
+
+
+class _Loop:
+    """One loop: its flag and counter on the device, and what the host sees of them."""
+
+    def __init__(
+        self, device: Device, until: Until, swap: tuple[tuple[Array, Array], ...], outer: Array | None
+    ) -> None:
+        self._device, self._until, self._swap = device, until, swap
+        self._control = device.xp.zeros(2, np.uint32)
+        self._pinned = PinnedCounters(device, 1, np.uint32)
+        self._program = rounds_program(until.scalar.dtype)
+        self._recording = Recording(self._control[:1], swap)
+        self._pinned.busy = True
+        arguments = (self._control, NULL if outer is None else outer, np.uint64(self._pinned.address))
+        self._program.kernel("start_rounds")((1,), (1,), arguments)
+
+    def run(self, body: Callable[[], Any], max_steps: int) -> int:
+        """Run the rounds; return their number."""
+        with self._recording.body():
+            body()
+        self._end_round()
+        turned = [(scalar, before, scalar.turn - before) for scalar, before in self._recording.scalars.values()]
+        launched = 1
+        while launched < max_steps and not self._stopped(launched - AHEAD):
+            self._recording.repeat(exchanged=launched % 2 == 1)
+            self._end_round()
+            launched += 1
+        rounds = self._wait(launched)
+        for scalar, before, turns in turned:  # back to where they were after the last round that counts
+            scalar.turn = (before + rounds * turns) % SLOTS
+        if rounds > 1 and rounds % 2 == 0:  # arrays took each other's place; now their contents do
+            for a, b in self._swap:
+                held = a.copy()
+                a[...] = b
+                b[...] = held
+        return rounds
+
+    def _end_round(self) -> None:
+        total = self._until.scalar.total
+        arguments = (total, np.float64(self._until.bound), self._control, np.uint64(self._pinned.address))
+        self._program.kernel("end_round")((1,), (1,), arguments)
+
+    def _stopped(self, rounds: int) -> bool:
+        """Wait until so many rounds have ended or the loop has stopped; return whether it has."""
+        words, polls = self._pinned.words, 0
+        while not words[0] & 1 and words[0] >> 1 < rounds:
+            polls += 1
+            if polls % PATIENCE == 0 and self._device.xp.cuda.get_current_stream().done:
+                break
+            time.sleep(0)
+        return bool(words[0] & 1)
+
+    def _wait(self, launched: int) -> int:
+        """Wait for the last round that counts; return its number."""
+        if not self._stopped(launched):
+            self._device.synchronize()  # raises what went wrong, if something did
+        self._pinned.busy = False
+        return self._pinned.words[0] >> 1

@@ -1,0 +1,27 @@
+// iterate: the end of a round of recorded launches, and what such launches fill. TOTAL_T is the type of the scalar that ends the
+// loop. Types: control uint32[2], the flag that stops the loop and the number of rounds done.
+#include "suricate.cuh"
+
+// One thread, before the first round: *outer is the flag of the loop around this one, or null.
+extern "C" __global__ void start_rounds(uint32_t* control, const uint32_t* outer, volatile uint32_t* pinned) {
+    control[0] = outer ? *outer : 0;
+    control[1] = 0;
+    *pinned = control[0];
+}
+
+// One thread, after each round: counts it, and stops the loop if the total is at most `bound`. The host sees both in
+// *pinned, host memory: twice the rounds done, plus 1 if it is over.
+extern "C" __global__ void end_round(const TOTAL_T* total, double bound, uint32_t* control, volatile uint32_t* pinned) {
+    if (control[0]) return;
+    const uint32_t stop = double(*total) <= bound, rounds = control[1] + 1;
+    control[0] = stop;
+    control[1] = rounds;
+    *pinned = 2 * rounds + stop;
+    __threadfence_system();
+}
+
+// values[i] = value for all i, a thread each, unless the loop has stopped.
+extern "C" __global__ void fill_values(TOTAL_T* values, long long size, TOTAL_T value, const uint32_t* stop) {
+    if (*stop) return;
+    for (long long i = thread_id(); i < size; i += thread_count()) values[i] = value;
+}

@@ -1,0 +1,191 @@
+"""Recorded launches: what ``iterate`` repeats on CUDA, without a GPU; and on CUDA, when it stops."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from launches import FakeArray, array
+from operator_launches import FakeGraph, call_of, launched
+
+import suricate as su
+from suricate.operators import binding
+from suricate.operators.call import Start, Until
+from suricate.operators.cuda import driver, iterate, recording
+from suricate.structures.frontier import Frontier
+
+
+def read(u, v, w, x, y, total):
+    return x[u]
+
+
+def keep(v, value, x, y, total):
+    y[v] = value
+    total.add(1)
+    return True
+
+
+def above(v, y):
+    return y[v] > 3
+
+
+class FakePinned:
+    """Counters that say that four rounds were needed."""
+
+    def __init__(self, *_: Any) -> None:
+        self.words, self.address, self.busy = [9], 8, False
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Any:
+    graph = FakeGraph(su.Graph(100, backend="csr_baseline", device="cpu"))
+    graph.kernels = launched(monkeypatch)
+    cuda = ModuleType("cupy.cuda")
+    cuda.get_allocator = lambda: None
+    cuda.using_allocator = contextmanager(lambda _: iter([None]))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    monkeypatch.setattr(iterate, "PinnedCounters", FakePinned)
+    monkeypatch.setattr(FakeArray, "__cuda_array_interface__", {}, raising=False)
+    return graph
+
+
+def test_rounds_are_repeated_with_arrays_exchanged(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = array(100, np.float64), array(100, np.float64)
+    total = su.Scalar("sum", "int64")
+    seen: list[tuple[bool, int]] = []
+    call = binding.bind_pull(fake._graph, read, (np.zeros(100), np.zeros(100), total), "sum", None, None, keep)
+    call = call._replace(values=(x, y, total))
+    check = binding.bind_map(fake._graph, above, (np.zeros(100),))
+    check = check._replace(values=(y,))
+    total._slots = total._slots.view(FakeArray)
+    monkeypatch.setattr(total, "_packed", [SimpleNamespace(turn=turn) for turn in range(3)], raising=False)
+    found: list[Frontier] = []
+
+    def pull(graph: Any, call: Any, *rest: Any) -> Frontier:
+        packed = recording.current()
+        assert packed is None
+        assert isinstance(call.function, recording.Guarded)
+        seen.append((call.values[0] is x, call.values[2].slots().turn))
+        frontier = Frontier(fake.device, array(3, np.uint32), array(1, np.uint32), num_vertices=100)
+        found.append(frontier)
+        return frontier
+
+    reduce = recording.recorded(pull)
+    taken: list[Frontier] = []
+
+    def take(graph: Any, call: Any, start: Start) -> None:
+        taken.append(start.frontiers[0])
+        assert call.values[0] is (y if len(taken) % 2 else x)
+
+    mapped = recording.recorded(take)
+
+    def body() -> None:
+        mapped(fake, check, Start((reduce(fake, call),)))
+
+    stops = iter([False, False, False, False, True, True])
+    monkeypatch.setattr(iterate._Loop, "_stopped", lambda self, rounds: next(stops))
+    assert iterate.iterate(fake.device, body, Until(total, 0.0), 50, ((x, y),)) == 4
+    assert [exchanged for exchanged, _ in seen] == [True, False, True, False, True]
+    assert [turn for _, turn in seen] == [0, 1, 2, 0, 1]
+    assert taken == found
+    assert total.turn == 1  # after four rounds, not after the five that were launched
+    assert fake.kernels == ["start_rounds", *["end_round"] * 5]
+
+
+def test_kernels_of_a_body_look_at_the_flag(fake: Any) -> None:
+    call = call_of(fake, binding.bind_map(fake._graph, above, (np.zeros(100),)))
+    record = recording.Recording(array(1, np.uint32), ())
+    for _ in range(2):
+        record.call(driver.vertex_map.__wrapped__, (fake, call, Start((Frontier._of_all(fake.device, 100),))))
+    record.repeat(exchanged=False)
+    assert fake.kernels == ["map_vertices"] * 4
+    macros = recording.guarded(call.function).macros
+    assert macros["PARAMS"].endswith("const unsigned int* stop_flag")
+    assert macros["LOCALS"].startswith("if (*stop_flag) return;")
+    assert recording.guarded(call.function) is recording.guarded(call.function)
+
+
+# -- on a GPU ----------------------------------------------------------------------------------------------------------
+
+
+def halve(v, x, after, left):
+    after[v] = x[v] // 2
+    left.add(1 if after[v] > 0 else 0)
+
+
+def halved(v, x, left):
+    x[v] = x[v] // 2
+    left.add(x[v])
+
+
+@pytest.mark.gpu
+def test_a_loop_ends_on_the_device() -> None:
+    import cupy
+
+    graph = su.Graph(1000, device="cuda")
+    for start in (1, 2, 3, 1000, 2**40):
+        x = cupy.full(1000, start, np.int64)
+        left = su.Scalar("sum", "int64", graph)
+        rounds = su.iterate(
+            lambda x=x, left=left: su.vertex_map(graph, None, halved, args=(x, left)), until=left, max_steps=99
+        )
+        assert rounds == start.bit_length()
+        assert not x.any()
+        assert left.read() == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("start", [1, 2, 3, 4, 1000, 2**33])
+def test_arrays_take_each_others_place(start: int) -> None:
+    import cupy
+
+    graph = su.Graph(1000, device="cuda")
+    x, after = cupy.full(1000, start, np.int64), cupy.zeros(1000, np.int64)
+    left = su.Scalar("sum", "int64", graph)
+
+    def body() -> None:
+        su.vertex_map(graph, None, halve, args=(x, after, left))
+
+    rounds = su.iterate(body, until=left, max_steps=99, swap=[(x, after)])
+    assert rounds == start.bit_length()
+    assert not after.any()
+    assert (x == 1).all()
+
+
+@pytest.mark.gpu
+def test_max_steps_ends_a_loop() -> None:
+    import cupy
+
+    graph = su.Graph(10, device="cuda")
+    x, left = cupy.full(10, 2**40, np.int64), su.Scalar("sum", "int64", graph)
+    body = lambda: su.vertex_map(graph, None, halved, args=(x, left))  # noqa: E731
+    assert su.iterate(body, until=left, max_steps=7) == 7
+    assert (x == 2**33).all()
+    assert left.read() == 10 * 2**33
+    assert su.iterate(body, until=(left, 10 * 2**20), max_steps=99) == 13
+
+
+@pytest.mark.gpu
+def test_what_a_body_must_not_do() -> None:
+    import cupy
+
+    graph = su.Graph(10, device="cuda")
+    x, left = cupy.full(10, 8, np.int64), su.Scalar("sum", "int64", graph)
+
+    def reads() -> None:
+        su.vertex_map(graph, None, halved, args=(x, left))
+        left.read()
+
+    def allocates() -> None:
+        su.vertex_map(graph, None, halved, args=(x, left))
+        cupy.zeros(10)
+
+    with pytest.raises(su.errors.RequirementError, match="a value of the device is read in the body of iterate"):
+        su.iterate(reads, until=left, max_steps=9)
+    with pytest.raises(su.errors.RequirementError, match="the body of iterate makes an array"):
+        su.iterate(allocates, until=left, max_steps=9)
+    assert left.read() >= 0
