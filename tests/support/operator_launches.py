@@ -13,7 +13,7 @@ from launches import FakeArray, array, fake_cupy
 import suricate as su
 from suricate.cuda.program import C_TYPES, Program
 from suricate.operators.call import Call
-from suricate.operators.cuda import launches
+from suricate.operators.cuda import converge, launches, loops
 from suricate.structures.workspace import Workspace
 
 SCALARS = {c: np.dtype(name) for name, c in C_TYPES.items()} | {"uint32_t": np.dtype("u4"), "int": np.dtype("i4")}
@@ -74,7 +74,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
     monkeypatch.setattr(Program, "kernel", kernel)
-    monkeypatch.setattr(launches, "multiprocessors", lambda index: 132)
+    for module in (launches, loops, converge):
+        monkeypatch.setattr(module, "multiprocessors", lambda index: 132)
     return names
 
 
@@ -85,7 +86,9 @@ def parameters(program: Program, kernel: str) -> list[str]:
     assert found, f"{program.source.name} has no kernel {kernel}"
     both = "#define OVER OVER_BOTH" in text
     arguments = re.search(r"#define PARAMS(.*)", text)
-    declared = re.sub(r"\bVIEWS\b", "View g, View h" if both else "View g", found[1])
+    twice = "#define WAKE_BOTH 1" in text
+    declared = re.sub(r"\bWAKE_VIEWS\b", "View wake, View wake2" if twice else "View wake", found[1])
+    declared = re.sub(r"\bVIEWS\b", "View g, View h" if both else "View g", declared)
     order = re.search(r"#define ORDER_T (.*)", text)
     declared = re.sub(r"\border_t\b", order[1] if order else "int", declared)
     declared = re.sub(r"\bPARAMS\b", arguments[1] if arguments else "", declared)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from suricate.operators.cuda import converge as rounds
 from suricate.operators.cuda import intersect as intersections
 from suricate.operators.cuda import iterate as loops
 from suricate.operators.cuda import maps, pull, push
@@ -10,7 +11,7 @@ from suricate.operators.cuda.recording import recorded
 advance = recorded(push.advance)
 propagate = recorded(push.propagate)
 neighbor_reduce = recorded(pull.neighbor_reduce)
-converge = recorded(pull.converge)
+converge = recorded(rounds.converge)
 vertex_map = recorded(maps.vertex_map)
 edge_map = recorded(maps.edge_map)
 intersect = recorded(intersections.intersect)

@@ -107,21 +107,20 @@ def merged(graph: Graph, start: Start) -> Frontier:
     capacity = min(start.at_most + sum(arcs.size for arcs in start.arcs), graph.num_vertices)
     queue, stamps = graph.device.xp.empty(capacity, np.uint32), stamps_of(graph)
     (count, _), step = graph.workspace.state(Counters).take(), np.uint32(stamps.steps(1))
-    target = (stamps.array, step, queue, count)
+
+    def merge(ids: Any, others: Any, number: Any, size: int, status: Any, wanted: int) -> None:
+        if size or number is not NULL:
+            chosen = (NULL if status is None else status, np.uint32(wanted))
+            arguments = (np.uint32(graph.num_vertices), ids, others, number, np.uint32(size), *chosen)
+            grid = (min(blocks(max(size, 1 if number is NULL else capacity), BLOCK), full_grid(graph.device)),)
+            MERGE.kernel("merge_vertices")(grid, (BLOCK,), (*arguments, stamps.array, step, queue, count))
+
     for frontier in start.frontiers:
-        _merge(graph, frontier_arguments(frontier), (NULL, np.uint32(0)), frontier.at_most, target)
+        ids, number, size = frontier_arguments(frontier)
+        merge(ids, NULL, number, int(size), None, 0)
     for arcs in start.arcs:
-        chosen = (NULL, np.uint32(0)) if arcs.status is None else (arcs.status, np.uint32(arcs.wanted))
-        for ids in (arcs.src, arcs.dst):
-            _merge(graph, (ids, NULL, np.uint32(arcs.size)), chosen, arcs.size, target)
+        merge(arcs.src, arcs.dst, NULL, arcs.size, arcs.status, arcs.wanted)
     return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
-
-
-def _merge(graph: Graph, ids: tuple[Any, ...], chosen: tuple[Any, ...], size: int, target: tuple[Any, ...]) -> None:
-    if size:
-        grid = (min(blocks(size, BLOCK), full_grid(graph.device)),)
-        arguments = (np.uint32(graph.num_vertices), *ids, *chosen, *target)
-        MERGE.kernel("merge_vertices")(grid, (BLOCK,), arguments)
 
 
 def nobody(graph: Graph) -> Frontier:

@@ -12,7 +12,7 @@ import numpy as np
 
 from suricate.cuda.structs import Struct
 from suricate.devices import Array, Device
-from suricate.operators.cuda.launches import multiprocessors
+from suricate.operators.cuda.launches import WideArray, multiprocessors
 from suricate.operators.cuda.push_structs import ARCS, LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
 from suricate.operators.results import Layers, Propagated
 from suricate.structures.frontier import Frontier
@@ -72,6 +72,7 @@ class LoopMemory:
     def of(self, graph: Graph) -> np.void:
         """Return the struct for a graph of this size."""
         size = graph.num_vertices
+        graph.workspace.state(WideArray).holds = None
         if self._packed is None or size > self._size:
             self._packed = packed(LOOP_MEMORY, *map(address, self._arrays(graph, size)))
             self._size = size

@@ -1,4 +1,4 @@
-"""Pulls on CUDA: what ``neighbor_reduce`` and ``converge`` launch. Nothing here waits for the device."""
+"""Pulls on CUDA: what ``neighbor_reduce`` launches. Nothing here waits for the device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from suricate.cuda.program import Program
 from suricate.devices import Array
 from suricate.operators import schemes
-from suricate.operators.call import Call, Start, Until, identity_of
+from suricate.operators.call import Call, Start, identity_of
 from suricate.operators.cuda.launches import (
     NULL,
     Counters,
@@ -24,7 +24,7 @@ from suricate.operators.cuda.launches import (
 )
 from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, walk_of
 from suricate.operators.cuda.recording import fill
-from suricate.operators.results import Layers, Propagated
+from suricate.operators.results import Layers
 from suricate.structures.frontier import Frontier
 from suricate.types import EMPTY, StoreView
 
@@ -171,10 +171,3 @@ def _scan_then(pull: _Pull, queue: tuple[Array, Array]) -> None:
     grid = min(blocks(int(bound), BLOCK), full_grid(graph.device))
     out = NULL if pull.out is None else pull.out
     pull.launch("complete_vertices", grid, bound, sums, out, *queue, views=())
-
-
-def converge(
-    graph: Graph, call: Call, start: Start, over: str, wake: str, max_steps: int, until: Until | None
-) -> Propagated:
-    """Pull in rounds over an active set (see ``suricate.operators.converge``)."""
-    raise NotImplementedError("converge is not there yet on CUDA")

@@ -9,10 +9,12 @@ import numpy as np
 
 from suricate.cuda.program import Program
 from suricate.edgefn import EdgeFunction, argument_of, compile_function
-from suricate.operators.call import Call
+from suricate.operators.call import Call, Until
 from suricate.operators.cuda import push_samples
+from suricate.operators.cuda.converge import converge_program
 from suricate.operators.cuda.programs import MERGE, Walk, program_of
 from suricate.operators.cuda.recording import rounds_program
+from suricate.structures.scalar import Scalar
 from suricate.types import StoreView
 
 F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))
@@ -44,6 +46,22 @@ def grew(v, value, x, factor):
     """Store the reduced value."""
     x[v] = value
     return value > factor
+
+
+def from_source(u, v, w, x, factor, total):
+    """Return a value of the neighbour."""
+    return w * x[u]
+
+
+def relax(v, value, x, factor, total):
+    """Note how large a value is; wake the neighbours if it is."""
+    total.add(value)
+    return 3 if value > factor else 0
+
+
+def publish(v, x, factor, total):
+    """Store something."""
+    x[v] = factor
 
 
 def adds(i, u, v, w, x, factor):
@@ -79,7 +97,14 @@ def call_of(
 def programs(view: StoreView) -> list[Program]:
     """Return one program or more of every template over ``view``, to be compiled without a GPU."""
     walk = Walk(view)
-    return [MERGE, rounds_program(F64), *_maps(walk, view), *_pulls(walk, view), *push_samples.programs(walk, view)]
+    return [
+        MERGE,
+        rounds_program(F64),
+        *_maps(walk, view),
+        *_pulls(walk, view),
+        *_rounds(walk, view),
+        *push_samples.programs(walk, view),
+    ]
 
 
 def _maps(walk: Walk, view: StoreView) -> list[Program]:
@@ -91,6 +116,20 @@ def _maps(walk: Walk, view: StoreView) -> list[Program]:
         program_of("vertex_map.cu", None, placed, HAS_POSITION=1),
         program_of("edge_map.cu", walk, effect, OVER="OVER_OUT", HAS_POSITION=1),
         program_of("edge_map.cu", walk, effect, OVER="OVER_BOTH", HAS_POSITION=1),
+    ]
+
+
+def _rounds(walk: Walk, view: StoreView) -> list[Program]:
+    total = Scalar("sum", "float64")
+    arguments = (argument_of(np.empty(0)), argument_of(1.0), argument_of(total))
+    types: dict[str, Any] = {"weight_dtype": view.weight_dtype}
+    function = compile_function(from_source, arguments, **types)
+    then = compile_function(relax, arguments, leading=("v", "value"), role="vertex", value_dtype=F64, **types)
+    commit = compile_function(publish, arguments, leading=("v",), role="vertex", **types)
+    call = Call(function, (None, None, total), "sum", F64, then, commit)
+    return [
+        converge_program(walk, call, "in", "out", Until(total, 0.5)),
+        converge_program(walk, call._replace(commit=None), "both", "both", None),
     ]
 
 

@@ -36,6 +36,15 @@ def at(i, v, x):
     return x[v] > i
 
 
+def relax(v, value, x):
+    x[v] = value
+    return 3
+
+
+def publish(v, x):
+    x[v] = 0
+
+
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return launched(monkeypatch)
@@ -98,7 +107,7 @@ def test_ends_of_arcs_are_merged(graph: su.Graph, kernels: list[str]) -> None:
     arcs = ArcList(array(4, np.uint32), array(4, np.uint32), None, array(4, np.uint8), 1, 4)
     frontier = merged(fake, Start((), (arcs, arcs._replace(status=None))))
     assert frontier.capacity == 16
-    assert kernels == ["merge_vertices"] * 4
+    assert kernels == ["merge_vertices"] * 2
 
 
 @pytest.mark.parametrize("over", ["out", "in", "both"])
@@ -115,3 +124,15 @@ def test_effects(graph: su.Graph, kernels: list[str], over: str) -> None:
     driver.edge_map(fake, call, Start((ids(fake, 5, known=False),)), over, None)
     driver.edge_map(fake, call, Start((ids(fake, 5),)), over, (1, 3))
     assert kernels == ["map_edges", "map_places"]
+
+
+@pytest.mark.parametrize("over", ["out", "in", "both"])
+@pytest.mark.parametrize("wake", ["out", "in", "both"])
+def test_rounds(graph: su.Graph, kernels: list[str], over: str, wake: str) -> None:
+    fake = FakeGraph(graph)
+    call = call_of(fake, binding.bind_pull(graph, read, (np.zeros(10_000),), "sum", None, None, relax, publish))
+    arcs = ArcList(array(4, np.uint32), array(4, np.uint32), None, array(4, np.uint8), 1, 4)
+    done = driver.converge(fake, call, Start((ids(fake, 5),), (arcs,)), over, wake, 100, None)
+    assert kernels == ["merge_vertices", "merge_vertices", "converge"]
+    assert done.steps == 0
+    assert done.converged

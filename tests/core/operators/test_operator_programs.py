@@ -18,6 +18,7 @@ from suricate.operators.cpu import instances
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash")
 TEMPLATES = {
     "advance.cu",
+    "converge.cu",
     "forest.cu",
     "edge_map.cu",
     "merge.cu",

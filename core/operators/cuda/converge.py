@@ -1,0 +1,110 @@
+"""``converge`` on CUDA: one cooperative launch for all rounds. Nothing here waits for the device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.cuda.program import Program, c_type
+from suricate.devices import Array, Device
+from suricate.errors import ParameterError
+from suricate.operators import schemes
+from suricate.operators.call import Call, Start, Until
+from suricate.operators.cuda.launches import merged, multiprocessors
+from suricate.operators.cuda.loops import LoopMemory, Outcomes, packed_vertices, propagated
+from suricate.operators.cuda.programs import HEAVY_BYTES, Walk, launch_values, program_of, walk_of
+from suricate.operators.results import Propagated
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+CONVERGE_BLOCK = 512  #: threads of a block
+CONVERGE_BLOCKS = 2  #: blocks per multiprocessor: all of them are resident, and a barrier gets dearer with every block
+ROUND_WORDS = 16  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.cu``)
+
+
+def converge(
+    graph: Graph, call: Call, start: Start, over: str, wake: str, max_steps: int, until: Until | None
+) -> Propagated:
+    """Pull in rounds over an active set (see ``suricate.operators.converge``)."""
+    pulled = _walks(graph, over, "in", "out")
+    woken = _walks(graph, wake, "out", "in")
+    program = converge_program(pulled[0], call, over, wake, until)
+    frontier = merged(graph, start)
+    workspace, most = graph.workspace, schemes.MAX_SPLIT
+    heavy = workspace.array("operators.split", most * HEAVY_BYTES, np.uint8)
+    outcome, rounds = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
+    views = (walk.packed for walk in (*pulled, *woken))
+    arguments = (
+        *views, pulled[0].bound, packed_vertices(frontier), np.uint32(max_steps),
+        np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, np.uint32(most),
+        rounds, outcome, *launch_values(call),
+    )  # fmt: skip
+    grid = (CONVERGE_BLOCKS * multiprocessors(graph.device.index),)
+    program.kernel("converge")(grid, (CONVERGE_BLOCK,), arguments)
+    return propagated(graph.device, outcome)
+
+
+def _walks(graph: Graph, over: str, first: str, second: str) -> list[Walk]:
+    """Return the view over a direction, or both views."""
+    return [walk_of(graph.view(one)) for one in ((first, second) if over == "both" else (over,))]
+
+
+def converge_program(walk: Walk, call: Call, over: str, wake: str, until: Until | None) -> Program:
+    """Return the program of a call, made once."""
+    return program_of(
+        "converge.cu", walk, call, call.dtype, OVER=f"OVER_{over.upper()}", WAKE_BOTH=int(wake == "both"),
+        CONVERGE_BLOCK=CONVERGE_BLOCK, CONVERGE_BLOCKS=CONVERGE_BLOCKS, ROUND_WORDS=ROUND_WORDS, **_totals(call, until),
+    )  # fmt: skip
+
+
+def _totals(call: Call, until: Until | None) -> dict[str, str]:
+    """Return the macros by which a round adds to accumulators and reads their totals (see ``converge.cu``).
+
+    The totals of even rounds are in the slot that the launch writes, those of odd rounds in the one that it clears.
+    """
+    numbered = enumerate(call.function.arguments)
+    found = [(f"a{i}", argument) for i, argument in numbered if argument.kind == "accumulator"]
+    if not found and until is None:
+        return {"ROUND_FINISH": "", "ROUND_READ": "", "LOOP_FINISH": "", "UNTIL": "false"}
+    finish, read, end = [], [], []
+    for name, argument in found:
+        even, odd = f"{name}_slots.write", f"{name}_slots.clear"
+        neutral = f"neutral<FOLD_{str(argument.op).upper()}, {c_type(argument.dtype)}>()"
+        finish.append(f"{name}.flush(round & 1 ? {odd} : {even});")
+        read.append(f"{name}.value = fresh(*(round & 1 ? {even} : {odd}));")
+        read.append(f"if (first_thread) *(round & 1 ? {odd} : {even}) = {neutral};")
+        end.append(f"*{even} = {name}.value; *{odd} = {neutral};")
+    return {
+        "ROUND_FINISH": " ".join(finish),
+        "ROUND_READ": f"if (round > 0) {{ {' '.join(read)} }}",
+        "LOOP_FINISH": f"if (round > 0) {{ grid_barrier(state, expected); if (first_thread) {{ {' '.join(end)} }} }}",
+        "UNTIL": "false" if until is None else f"double({_name_of(call, until.scalar)}.value) <= bound",
+    }
+
+
+def _name_of(call: Call, scalar: Any) -> str:
+    """Return the name of the argument that is ``scalar``."""
+    for i, value in enumerate(call.values):
+        if value is scalar:
+            return f"a{i}"
+    raise ParameterError("until takes a Scalar that the functions add to: pass it in args, too")
+
+
+class RoundStates:
+    """Zeroed states of loops on the device, handed out one per launch."""
+
+    SIZE = 256
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._next = self.SIZE
+
+    def take(self) -> Array:
+        """Return ``uint64[ROUND_WORDS]``, all zero; nobody else gets them."""
+        if self._next == self.SIZE:
+            self._all = self._device.xp.zeros((self.SIZE, ROUND_WORDS), np.uint64)
+            self._next = 0
+        self._next += 1
+        return self._all[self._next - 1]

@@ -1,0 +1,153 @@
+// The end of a round of converge: vertices publish what they computed, stay active, and wake their neighbours.
+// WAKE_BOTH: over two views, wake and wake2; else over one.
+#pragma once
+#include "loop.cuh"
+#include "pull.cuh"
+
+#if WAKE_BOTH
+#define WAKE_VIEWS View wake, View wake2
+#define WAKE const View &wake, const View &wake2
+#define WOKEN wake, wake2
+#else
+#define WAKE_VIEWS View wake
+#define WAKE const View& wake
+#define WOKEN wake
+#endif
+
+#define GATHERED 1024  // active vertices gathered in shared memory before they are queued
+
+// What a round notes of position i of its list: what `then` said, and whether a vertex was computed.
+enum { STAYS = 1, WAKES = 2, COMPUTED = 4 };
+
+// How the vertices of the next round are noted. stamp[v] is `next` for each of them. Few of them are also listed in queue[0 .. *count);
+// of many (`dense`) only the stamps tell.
+struct NextRound {
+    uint32_t* stamp;
+    uint32_t next;
+    uint32_t* queue;
+    uint32_t* count;
+    bool dense;
+};
+
+struct WakeShared {
+    uint32_t gathered[GATHERED];
+    uint32_t filled, place;
+};
+
+// Make v active in the next round. Many threads may do so at once: without a list all of them store the same.
+__device__ __forceinline__ void activate(const NextRound& round, WakeShared& shared, uint32_t v) {
+    if (fresh(round.stamp[v]) == round.next) return;
+    if (round.dense) {
+        round.stamp[v] = round.next;
+        return;
+    }
+    if (atomicExch(round.stamp + v, round.next) == round.next) return;
+    const uint32_t place = atomicAdd(&shared.filled, 1u);
+    if (place < GATHERED) shared.gathered[place] = v;
+    else append(round.queue, round.count, v);
+}
+
+// Move what was gathered to the queue, with one atomic. All threads of the block call it; it begins and ends with a barrier.
+__device__ __forceinline__ void flush_active(const NextRound& round, WakeShared& shared) {
+    __syncthreads();  // everything is gathered
+    const uint32_t entries = min(shared.filled, (uint32_t)GATHERED);
+    __syncthreads();  // everybody knows how much
+    if (threadIdx.x == 0) {
+        shared.filled = 0;
+        shared.place = entries ? atomicAdd(round.count, entries) : 0;
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < entries; i += blockDim.x) round.queue[shared.place + i] = shared.gathered[i];
+    __syncthreads();  // `gathered` is free again, and the block sees the queue
+}
+
+__device__ __forceinline__ uint32_t wake_degree(WAKE, uint32_t x) {
+#if WAKE_BOTH
+    return degree(wake, x) + degree(wake2, x);
+#else
+    return degree(wake, x);
+#endif
+}
+
+__device__ __forceinline__ uint32_t wake_buckets(WAKE, uint32_t x) {
+#if WAKE_BOTH
+    return buckets(wake, x) + buckets(wake2, x);
+#else
+    return buckets(wake, x);
+#endif
+}
+
+// Activate the neighbours of x; LANES threads share them.
+template <int LANES>
+__device__ __forceinline__ void wake_neighbors(WAKE, uint32_t x, int lane, const NextRound& round, WakeShared& shared) {
+    for_neighbors<LANES>(wake, x, lane, [&](uint32_t y, long long) { activate(round, shared, y); });
+#if WAKE_BOTH
+    for_neighbors<LANES>(wake2, x, lane, [&](uint32_t y, long long) { activate(round, shared, y); });
+#endif
+}
+
+// The same for the neighbours in bucket k of x, by BUCKET_LANES threads.
+__device__ __forceinline__ void wake_bucket(WAKE, uint32_t x, uint32_t k, int lane, const NextRound& round,
+                                            WakeShared& shared) {
+#if WAKE_BOTH
+    const uint32_t before = buckets(wake, x);
+    if (k >= before) {
+        for_bucket<BUCKET_LANES>(wake2, x, k - before, lane, [&](uint32_t y, long long) {
+            activate(round, shared, y);
+        });
+        return;
+    }
+#endif
+    for_bucket<BUCKET_LANES>(wake, x, k, lane, [&](uint32_t y, long long) { activate(round, shared, y); });
+}
+
+// Commit the vertices at positions 0 .. number - 1 for which notes[i] has COMPUTED set: ids[i], or i if ids is null; those that say so
+// stay active or wake their neighbours. Threads, tiles, warps and blocks serve them as in pull_vertices, and vertices of more than
+// `limit` neighbours go to `heavy` while there is space. The blocks `block` of `blocks` call it, with all threads; it
+// synchronises the block, and ends with everything queued.
+template <int THREADS>
+__device__ __forceinline__ void finish_round(WAKE, const uint32_t* ids, long long number, const uint8_t* notes,
+                                             uint32_t share, uint32_t block, uint32_t blocks, uint32_t limit,
+                                             const Heavy& heavy, const NextRound& round, PullShared<THREADS>& shared,
+                                             WakeShared& woken FORMALS) {
+    const uint32_t me = threadIdx.x;
+    for (long long start = (long long)block * share; start < number; start += (long long)blocks * share) {
+        const long long i = start + me;
+        const uint32_t says = me < share && i < number ? notes[i] : 0;
+        if (me < 3) shared.length[me] = 0;
+        __syncthreads();
+        if (says & COMPUTED) {
+            const uint32_t x = ids ? ids[i] : uint32_t(i);
+            shared.vertex[me] = x;
+#if HAS_COMMIT
+            commit_fn(x ARGS);
+#endif
+            if (says & STAYS) activate(round, woken, x);
+            const uint32_t neighbors = says & WAKES ? wake_degree(WOKEN, x) : 0;
+            if (neighbors > limit && list_heavy(heavy, x, 0, wake_buckets(WOKEN, x))) {
+                // by all blocks, later
+            } else if (neighbors > TINY) {
+                const int kind = neighbors <= SMALL ? 0 : neighbors <= WIDE ? 1 : 2;
+                shared.list[kind][atomicAdd(&shared.length[kind], 1u)] = (unsigned short)me;
+            } else if (neighbors > 0) {
+                wake_neighbors<1>(WOKEN, x, 0, round, woken);
+            }
+        }
+        __syncthreads();
+        for (uint32_t j = me / TILE; j < shared.length[0]; j += THREADS / TILE) {
+            wake_neighbors<TILE>(WOKEN, shared.vertex[shared.list[0][j]], me % TILE, round, woken);
+        }
+        for (uint32_t j = me / 32; j < shared.length[1]; j += THREADS / 32) {
+            wake_neighbors<32>(WOKEN, shared.vertex[shared.list[1][j]], me % 32, round, woken);
+        }
+        for (uint32_t j = 0; j < shared.length[2]; ++j) {
+            const uint32_t x = shared.vertex[shared.list[2][j]], parts = wake_buckets(WOKEN, x);
+            for (uint32_t k = me / BUCKET_LANES; k < parts; k += THREADS / BUCKET_LANES) {
+                wake_bucket(WOKEN, x, k, me % BUCKET_LANES, round, woken);
+            }
+        }
+        const bool full = me == 0 && woken.filled > GATHERED / 2;
+        if (__syncthreads_or(full)) flush_active(round, woken);  // also keeps the lists until everybody has read them
+    }
+    flush_active(round, woken);
+}
