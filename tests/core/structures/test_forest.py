@@ -1,0 +1,187 @@
+"""The dependence forest against brute force: random changes, both kinds of restart, words of 64 and 128 bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.errors import ParameterError
+from suricate.structures.forest import Forest
+from suricate.structures.frontier import Frontier
+from suricate.types import EMPTY, ArcList
+
+KINDS: list[dict[str, Any]] = [{}, {"in_edges": True}, {"directed": False}]
+
+
+def farther(u, v, w, words, source):
+    return words.distance[u] + w, u
+
+
+def unreached(v, words, source):
+    if v == source:
+        return 0, v
+    return EMPTY, EMPTY
+
+
+def farther_by_hops(u, v, w, words, source):
+    return words.distance[u] + w, words.hops[u] + 1, u
+
+
+def unreached_by_hops(v, words, source):
+    if v == source:
+        return 0, 0, v
+    return 2**62, EMPTY, EMPTY
+
+
+def same_label(u, v, w, words):
+    return words.label[u], words.depth[u] + 1, u
+
+
+def own_label(v, words):
+    return v, 0, v
+
+
+def tree_of(graph: su.Graph, wide: bool) -> Forest:
+    """Return a forest of distances from vertex 0."""
+    if wide:
+        words = su.words(graph, keys={"distance": "int64", "hops": "uint32"}, payload={"parent": "uint32"})
+        return Forest(words, farther_by_hops, unreached_by_hops, args=(0,))
+    words = su.words(graph, keys={"distance": "uint32"}, payload={"parent": "uint32"})
+    return Forest(words, farther, unreached, args=(0,))
+
+
+def arcs_of(graph: su.Graph) -> list[tuple[int, int, int]]:
+    return list(zip(*(graph.device.to_numpy(part).tolist() for part in su.edges(graph)), strict=True))
+
+
+def expected(graph: su.Graph, roots: dict[int, tuple], offer: Any) -> dict[int, tuple]:
+    """Return the least word of every vertex that is reached, by repeated sweeps over all arcs."""
+    best = dict(roots)
+    arcs, changed = arcs_of(graph), True
+    while changed:
+        changed = False
+        for u, v, w in arcs:
+            if u in best:
+                word = offer(best[u], u, w)
+                if v not in best or word < best[v]:
+                    changed = changed or v not in best or word[:-1] != best[v][:-1]
+                    best[v] = word
+    for u, v, w in arcs:  # the smallest parent, now that the keys stand
+        if u in best:
+            best[v] = min(best[v], offer(best[u], u, w))
+    return best
+
+
+def verify(graph: su.Graph, forest: Forest, roots: dict[int, tuple], offer: Any) -> None:
+    fields = [field.name for field in forest.words.layout.fields]
+    columns = [graph.device.to_numpy(getattr(forest.words, name)).tolist() for name in fields]
+    words = {v: word for v, word in enumerate(zip(*columns, strict=True)) if word[-1] != EMPTY}
+    assert words == expected(graph, roots, offer)
+    assert not int(forest.violated[0])
+
+
+def by_distance(word: tuple, u: int, w: int) -> tuple:
+    return (word[0] + w, u) if len(word) == 2 else (word[0] + w, word[1] + 1, u)
+
+
+def root(graph: su.Graph) -> Frontier:
+    return Frontier(graph.device, graph.device.xp.zeros(1, np.uint32))
+
+
+def changed(graph: su.Graph, rng: np.random.Generator, size: int) -> su.Delta:
+    """Delete some edges, insert some, and give others new weights."""
+    n = graph.num_vertices
+    arcs = np.array(arcs_of(graph)).reshape(-1, 3)
+    gone = arcs[rng.permutation(len(arcs))[:size], :2]
+    fresh = rng.integers(0, n, (2, size)), rng.integers(1, 9, size)
+    heavier = arcs[rng.permutation(len(arcs))[: size // 2], :2]
+    insert = (
+        *np.concatenate([fresh[0], heavier.T], axis=1),
+        np.concatenate([fresh[1], rng.integers(1, 9, len(heavier))]),
+    )
+    return graph.apply(su.Batch(insert=insert, delete=(gone[:, 0], gone[:, 1])))
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_random_changes(device: su.Device, backend: str, options: dict[str, Any], wide: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = (20, 60, 150)[seed]
+    graph = su.Graph(n, backend=backend, device=str(device), weight_dtype="int32", **options)
+    graph.insert_edges(*rng.integers(0, n, (2, 3 * n)), rng.integers(1, 9, 3 * n))
+    forest = tree_of(graph, wide)
+    roots = {0: (0, 0, 0) if wide else (0, 0)}
+    forest.compute(graph, root(graph), (5, 5))
+    verify(graph, forest, roots, by_distance)
+    for size in (1, n // 4, n, 2 * n):
+        delta = changed(graph, rng, size)
+        forest.repair(graph, *(delta.edges(kind) for kind in ("deleted", "inserted", "replaced")))
+        verify(graph, forest, roots, by_distance)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_roots_of_their_own(device: su.Device, backend: str, seed: int) -> None:
+    """What loses its root becomes a root, as the components of an undirected graph need it."""
+    rng = np.random.default_rng(seed)
+    n = 60
+    graph = su.Graph(n, backend=backend, device=str(device), directed=False, weight_dtype="int32")
+    graph.insert_edges(*rng.integers(0, n, (2, 70)), np.ones(70, np.int32))
+    words = su.words(graph, keys={"label": "uint32", "depth": "uint32"}, payload={"parent": "uint32"})
+    forest = Forest(words, same_label, own_label)
+    roots = {v: (v, 0, v) for v in range(n)}
+
+    def offer(word: tuple, u: int, w: int) -> tuple:
+        return word[0], word[1] + 1, u
+
+    forest.compute(graph, Frontier.all(graph))
+    verify(graph, forest, roots, offer)
+    for size in (3, 20, 40):
+        delta = changed(graph, rng, size)
+        forest.repair(graph, delta.edges("deleted"), delta.edges("inserted"))
+        verify(graph, forest, roots, offer)
+
+
+def test_hubs_that_lose_their_parent(device: su.Device, backend: str) -> None:
+    n = 6000
+    graph = su.Graph(n, backend=backend, device=str(device), directed=False, weight_dtype="int32")
+    spokes = np.arange(3, n)
+    hub = np.full(n - 3, 1)
+    graph.insert_edges(np.concatenate([[0, 0, 2], hub]), np.concatenate([[1, 2, 1], spokes]), np.ones(n, np.int32))
+    forest = tree_of(graph, wide=False)
+    roots = {0: (0, 0)}
+    forest.compute(graph, root(graph))
+    for gone in ([0], [1]), ([2], [1]):
+        delta = graph.delete_edges(*gone)
+        forest.repair(graph, delta.edges("deleted"))
+        verify(graph, forest, roots, by_distance)
+
+
+def test_offers_that_are_not_above_are_noted(device: su.Device, backend: str) -> None:
+    graph = su.Graph(4, backend=backend, device=str(device), weight_dtype="int32")
+    graph.insert_edges([0, 1], [1, 2], [1, 0])
+    forest = tree_of(graph, wide=False)
+    forest.compute(graph, root(graph))
+    assert int(forest.violated[0])
+    assert graph.device.to_numpy(forest.words.parent).tolist() == [0, 0, EMPTY, EMPTY]
+
+
+def test_arcs_with_a_status(device: su.Device, backend: str) -> None:
+    graph = su.Graph(4, backend=backend, device=str(device), weight_dtype="int32")
+    forest = tree_of(graph, wide=False)
+    forest.compute(graph, root(graph))
+    graph.insert_edges([0, 1], [1, 2], [4, 4])
+    xp = graph.device.xp
+    src, dst = xp.array([0, 0, 1], np.uint32), xp.array([1, 3, 2], np.uint32)
+    arcs = ArcList(src, dst, xp.array([4, 1, 4], np.int32), xp.array([1, 2, 1], np.uint8), 1, 3)
+    forest.repair(graph, None, arcs)
+    verify(graph, forest, {0: (0, 0)}, by_distance)
+
+
+def test_words_need_a_parent() -> None:
+    words = su.words(3, keys={"level": "uint32", "parent": "uint32"})
+    with pytest.raises(ParameterError, match="payload 'parent'"):
+        Forest(words, farther, unreached)
