@@ -81,7 +81,7 @@ class BFS(Algorithm):
             raise VertexRangeError(range_message("bfs: source", None, self.source, graph.num_vertices))
         if self._forest is None or self._roots is None or self._forest.words.device != graph.device:
             tree = words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
-            self._forest = Forest(tree, one_further, unreached, args=(self.source,))
+            self._forest = Forest(tree, one_further, unreached, args=(self.source,), uniform=True)
             self._roots = Frontier(graph.device, graph.device.xp.array([self.source], np.uint32))
         self._forest.words.resize(graph.num_vertices)
         self._forest.compute(graph, self._roots)

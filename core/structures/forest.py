@@ -50,6 +50,8 @@ class Forest:
         restart: function ``(v, words, *args) -> tuple``: the word that a vertex starts with, and starts anew with when
             it is invalid: a root (parent ``v``), or unreached (parent ``EMPTY``, keys that no offer exceeds).
         args: further arguments of both.
+        uniform: the keys of an offer depend on the keys of ``u`` alone (breadth-first search). From scratch, where
+            there are in-edges, the unreached may then look for parents when the frontier is large (on CUDA).
 
     No method waits for the device.
     """
@@ -61,11 +63,12 @@ class Forest:
         restart: Callable[..., Any],
         *,
         args: tuple[Any, ...] = (),
+        uniform: bool = False,
     ) -> None:
         last = words.layout.fields[-1]
         if (last.name, last.dtype.name) != ("parent", "uint32") or words.layout.num_keys == len(words.layout.fields):
             raise ParameterError("the words of a forest end with the payload 'parent' of uint32")
-        self.words, self.offer, self.restart, self.args = words, offer, restart, args
+        self.words, self.offer, self.restart, self.args, self.uniform = words, offer, restart, args, uniform
         with words.device.current():
             #: ``uint32[1]`` on the device: not 0 if an offer's keys were not above those of the vertex that made it
             self.violated: Array = words.device.xp.zeros(1, "uint32")
@@ -104,7 +107,9 @@ class Forest:
             self.restart, arguments, weight_dtype=graph.weight_dtype, leading=("v",), result_layout=layout
         )
         call = Call(offer, values, "argmin", None, None, restart, layout)
-        return _loops(graph.device.kind).repair(graph, call, self.words, roots, changes, self.violated, order)
+        return _loops(graph.device.kind).repair(
+            graph, call, self.words, roots, changes, self.violated, order, self.uniform
+        )
 
 
 @cache

@@ -36,6 +36,7 @@ def repair(
     changes: tuple[ArcList | None, ArcList | None, ArcList | None],
     violated: np.ndarray,
     order: tuple[float, float] | None,
+    uniform: bool,
 ) -> Propagated:
     """Propagate from ``roots``, or repair after ``changes``: deleted, replaced and inserted arcs."""
     return _Repair(graph, call, words.data, violated).run(roots, changes)

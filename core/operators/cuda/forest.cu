@@ -1,6 +1,6 @@
 // The dependence forest (see structures/forest.py): computing it, and repairing it after arcs were deleted, inserted or got another
 // weight, in one cooperative launch. HAS_WORDS and IS_FOREST are 1. HAS_BACK: `back` has the in-edges of what `g` has the out-edges
-// of; they are the same view on undirected graphs.
+// of; they are the same view on undirected graphs. HAS_PULL: steps from scratch may pull.
 #include "forest.cuh"
 
 // Queue the children across arcs that were deleted, or whose weight rose; a thread per arc.
@@ -25,6 +25,7 @@ __device__ __forceinline__ void adopt(const View& back, const Steps& steps, uint
     serve(
         back, steps.near, 0, count, shared_serve,
         [&](uint32_t v, uint32_t x, weight_t w, word_t& best) {
+            if (PAYLOAD_BITS == 32 && x >= word_parent(best)) return;  // no better parent, by its id alone
             word_t value;
             if (offer(tree, x, v, w, steps.violated, value ARGS) &&
                 words::same_keys<PAYLOAD_BITS>(value, stored(tree + v)) && words::less(value, best))
@@ -114,6 +115,9 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
     Policy policy;
     policy.begin(steps);
     policy.out = tree;
+#if HAS_PULL
+    policy.anew = anew != 0;
+#endif
 #if HAS_ORDER
     policy.array = nullptr;
     policy.bound = bound;

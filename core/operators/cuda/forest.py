@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
-def program(walk: Walk, call: Call, *, has_back: bool, ordered: bool) -> Program:
+def program(walk: Walk, call: Call, *, has_back: bool, ordered: bool, uniform: bool = False) -> Program:
     """Return the program for a view; ``call.commit`` gives the word that an invalid vertex starts anew with."""
     key = call.layout.fields[0]
     return program_of(
         "forest.cu", walk, call,
-        IS_FOREST=1, HAS_BACK=int(has_back), HAS_ORDER=int(ordered), ORDER_T=c_type(key.dtype),
-        FIRST_KEY=f"word_{key.name}", restart_fn="commit_fn",
+        IS_FOREST=1, PLAIN_WORD_LOADS=1, HAS_BACK=int(has_back), HAS_ORDER=int(ordered), ORDER_T=c_type(key.dtype),
+        HAS_PULL=int(has_back and uniform), FIRST_KEY=f"word_{key.name}", restart_fn="commit_fn",
     )  # fmt: skip
 
 
@@ -37,11 +37,12 @@ def repair(
     changes: tuple[ArcList | None, ArcList | None, ArcList | None],
     violated: Array,
     order: tuple[float, float] | None,
+    uniform: bool,
 ) -> Propagated:
     """Propagate from ``roots``, or repair after ``changes``: deleted, replaced and inserted arcs."""
     walk = walk_of(graph.view("out"))
     back = walk_of(graph.view("in")) if graph.has_in_edges else walk
-    kernel = program(walk, call, has_back=graph.has_in_edges, ordered=order is not None).kernel("repair")
+    made = program(walk, call, has_back=graph.has_in_edges, ordered=order is not None, uniform=uniform)
     outcome = graph.workspace.state(Outcomes).take()
     key = call.layout.fields[0].dtype.type
     bound, delta = (key(0), key(0)) if order is None else map(key, order)
@@ -50,5 +51,5 @@ def repair(
         np.int32(roots is not None), *map(packed_arcs, changes),
         words.data, graph.workspace.state(LoopMemory).of(graph), bound, delta, violated, outcome, *launch_values(call),
     )  # fmt: skip
-    kernel(*loop_grid(graph.device), arguments)
+    made.kernel("repair")(*loop_grid(graph.device), arguments)
     return propagated(graph.device, outcome)

@@ -4,6 +4,8 @@
 #pragma once
 #include "start.cuh"
 
+#define PULL_FROM 64  // a frontier of more than 1 / 64 of the vertices is pulled from, where that is allowed
+
 #ifdef ORDER_T
 typedef ORDER_T order_t;
 #else
@@ -51,6 +53,14 @@ template <> __device__ __forceinline__ double raised(double least, double delta)
 struct Policy {
 #if IS_FOREST
     const value_t* out;
+#endif
+#if HAS_PULL
+    bool anew;  // nothing was reached before the first step
+
+    // Whether the next step pulls; the stamps say who is in the frontier from the second step on.
+    __device__ __forceinline__ bool pulls(const Steps& steps, uint32_t count) const {
+        return anew && steps.level > 1 && count > steps.num_vertices / PULL_FROM;
+    }
 #endif
 #if HAS_ORDER
     const order_t* array;  // null: the order is that of the words

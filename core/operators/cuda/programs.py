@@ -142,7 +142,7 @@ def _program(template: str, walk: Walk | None, call: Call, dtype: np.dtype | Non
     if walk is not None:
         lines.append(walk.prelude)
     if call.layout is not None:
-        lines += ["#define HAS_WORDS 1", call.layout.cuda_source]
+        lines += ["#define HAS_WORDS 1", call.layout.cuda_source]  # words.cuh
     lines.append(call_text(call))
     include = (HERE,) if walk is None else (HERE, walk.header.parent)
     return Program(HERE / template, "\n".join(lines), include=include, cooperative=template in COOPERATIVE)

@@ -12,6 +12,9 @@
 #ifndef OVER_BOTH_VIEWS
 #define OVER_BOTH_VIEWS 0
 #endif
+#ifndef HAS_PULL
+#define HAS_PULL 0
+#endif
 #ifndef IS_FOREST
 #define IS_FOREST 0
 #endif

@@ -76,7 +76,7 @@ class _Push:
 
     def program(self, walk: Walk, second: bool) -> Program:
         """Return the program over the cursor of a view; ``second``: without self-loops."""
-        return program_of("advance.cu", walk, self.call, self.call.dtype, SECOND_VIEW=int(second))
+        return program_of("advance.cu", walk, self.call, self.call.dtype, SECOND_VIEW=int(second), PLAIN_WORD_LOADS=1)
 
     def arcs(self, arcs: ArcList) -> None:
         """Push along exactly these arcs."""
@@ -171,8 +171,8 @@ def _loop(
     order_dtype = np.dtype(np.int32) if order is None else order.array.dtype
     program = program_of(
         "propagate.cu", views[0], call, call.dtype,
-        OVER_BOTH_VIEWS=int(over == "both"), HAS_ORDER=int(order is not None), HAS_LAYERS=int(layers is not None),
-        ORDER_T=c_type(order_dtype),
+        PLAIN_WORD_LOADS=1, OVER_BOTH_VIEWS=int(over == "both"), HAS_ORDER=int(order is not None),
+        HAS_LAYERS=int(layers is not None), ORDER_T=c_type(order_dtype),
     )  # fmt: skip
     lists = [packed_arcs(one) for one in _few(graph, arcs)]
     lists += [NO_ARCS] * (ARC_LISTS - len(lists))

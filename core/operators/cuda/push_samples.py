@@ -66,6 +66,7 @@ def programs(walk: Walk, view: StoreView) -> list[Program]:
         program_of("propagate.cu", walk, by_hops),
         forest_program(walk, by_hops, has_back=False, ordered=False),
         forest_program(walk, _words_call(view, narrow, farther, unreached), has_back=True, ordered=True),
+        forest_program(walk, _words_call(view, narrow, farther, unreached), has_back=True, ordered=False, uniform=True),
     ]
 
 

@@ -9,9 +9,12 @@
 // What happens within a step may be seen late; then a vertex pushes an old value, but whoever improved it has queued it for
 // the next step as well. Atomics work in L2.
 //
-// Macros, 0 or 1: HAS_THEN, HAS_ORDER, HAS_LAYERS, OVER_BOTH_VIEWS, IS_FOREST, HAS_WORDS.
+// Macros, 0 or 1: HAS_THEN, HAS_ORDER, HAS_LAYERS, OVER_BOTH_VIEWS, IS_FOREST, HAS_WORDS, HAS_PULL.
 #pragma once
 #include "order.cuh"
+#if HAS_PULL
+#include "unreached.cuh"
+#endif
 
 #define ALONE 128  // up to this many vertices block 0 works alone; at most its tiles
 
@@ -155,8 +158,12 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
             const Changed changed = {steps.stamp, steps.epoch, steps.spare,
                                      HAS_THEN ? &state->altered[turn] : &state->count[turn], steps.violated};
             if (arcs) push_arc_lists(changed);
-            push_both(g, other, steps, frontier, count, blockIdx.x, gridDim.x, out, heavy, changed, policy,
-                      shared ARGS);
+#if HAS_PULL
+            if (policy.pulls(steps, count)) pull_unreached(other, steps, steps.epoch - 1, out, changed, shared ARGS);
+            else
+#endif
+                push_both(g, other, steps, frontier, count, blockIdx.x, gridDim.x, out, heavy, changed, policy,
+                          shared ARGS);
             steps.pushed += count;
             if (!HAS_THEN) swap_queues(steps);
             if (blockIdx.x == 0) poll_abort(steps, steps.level);

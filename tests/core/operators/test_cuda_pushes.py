@@ -145,8 +145,8 @@ def test_forest_is_one_launch(graph: su.Graph, kernels: list[str], ordered: bool
     call = Call(function, (words,), "argmin", None, None, restart, words.layout)
     order = (1.5, 2.0) if ordered else None
     violated = array(1, np.uint32)
-    forest.repair(fake, call, words, ids(fake, 1), (None, None, None), violated, order)
-    forest.repair(fake, call, words, None, (arcs(4), None, arcs(0)), violated, None)
+    forest.repair(fake, call, words, ids(fake, 1), (None, None, None), violated, order, False)
+    forest.repair(fake, call, words, None, (arcs(4), None, arcs(0)), violated, None, True)
     assert kernels == ["repair", "repair"]
 
 
