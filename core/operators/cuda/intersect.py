@@ -46,6 +46,7 @@ PAIR_LIST = Struct("PairList", {
     "total": "unsigned long long*",
     "capacity": "uint32_t",
 })  # fmt: skip
+PAIRS_DTYPE, PAIR_LIST_DTYPE = PAIRS.dtype, PAIR_LIST.dtype
 
 
 def intersect(
@@ -62,7 +63,7 @@ def intersect(
         _triangles(graph, call, left, out, by_degree=oriented == "degree")
         return
     total = pairs is None or len(out) != pairs.size
-    if total:
+    if total and call.function.result is not None:
         out.fill(0)
     if pairs is None:
         pairs = _every_arc(graph, left)
@@ -79,20 +80,20 @@ def _pairs(
     name, most = ("stream", MOST_STREAMED) if streams else ("probe", MOST_PROBED)
     program = program_of("intersect_stream.cu" if streams else "intersect.cu", graph, views, call)
     served, capacity = WARPS if streams else BLOCK // PAIR_TILE, most if streams else MOST_SPLIT
-    values = launch_values(call)
-    for begin in range(0, pairs.size, most):
-        end = min(pairs.size, begin + most)
-        u, v, status = (NULL if part is None else part[begin:end] for part in (pairs.src, pairs.dst, pairs.status))
-        chunk = _packed(
-            PAIRS, u=u, v=v, status=status, begin=begin, size=end - begin, wanted=pairs.wanted, once=int(once)
-        )
+    first, second = program.kernel(f"{name}_pairs"), program.kernel(f"{name}_parts")
+    values, fill = launch_values(call), full_grid(graph.device)
+    src, dst, status, wanted, size = pairs.src, pairs.dst, pairs.status, pairs.wanted, pairs.size
+    addresses = src.data.ptr, dst.data.ptr, 0 if status is None else status.data.ptr
+    for begin in range(0, size, most):
+        count = min(size - begin, most)
+        u, v, filtered = addresses[0] + 4 * begin, addresses[1] + 4 * begin, addresses[2] and addresses[2] + begin
+        chunk: Any = np.array((u, v, filtered, begin, count, wanted, once), PAIRS_DTYPE)[()]
         arguments = (
-            left.packed, right.packed, np.uint32(graph.num_vertices), chunk,
-            _pair_list(graph, min(capacity, end - begin)), np.int32(total), out if total else out[begin:end], *values,
+            left.packed, right.packed, np.uint32(graph.num_vertices), chunk, _pair_list(graph, min(capacity, count)),
+            np.int32(total), out if total or count == size else out[begin : begin + count], *values,
         )  # fmt: skip
-        grid = (min(blocks(end - begin, served), full_grid(graph.device)),)
-        program.kernel(f"{name}_pairs")(grid, (BLOCK,), arguments)
-        program.kernel(f"{name}_parts")((full_grid(graph.device),), (BLOCK,), arguments)
+        first((min(blocks(count, served), fill),), (BLOCK,), arguments)
+        second((fill,), (BLOCK,), arguments)
 
 
 def _nothing(call: Call, out: Array | None) -> None:
@@ -109,14 +110,8 @@ def _pair_list(graph: Graph, capacity: int) -> np.void:
     workspace, (_, total) = graph.workspace, graph.workspace.state(Counters).take()
     entry = workspace.array("intersect.entry", capacity, np.uint32)
     base = workspace.array("intersect.base", capacity, np.int64)
-    return _packed(PAIR_LIST, entry=entry, base=base, total=total, capacity=capacity)
-
-
-def _packed(struct: Struct, **fields: Any) -> np.void:
-    """Return the struct with these fields; arrays are passed as addresses."""
-    values = (field.data.ptr if hasattr(getattr(field, "data", None), "ptr") else field for field in fields.values())
-    packed: Any = np.array(tuple(values), struct.dtype)[()]
-    return packed
+    made: Any = np.array((entry.data.ptr, base.data.ptr, total.data.ptr, capacity), PAIR_LIST_DTYPE)[()]
+    return made
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
