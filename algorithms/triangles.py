@@ -7,7 +7,8 @@ After a batch only the triangles with a changed edge are met, as in Meerkat (Con
 and not by inclusion and exclusion. A triangle is met at each of its new edges ``(u, v)`` as a common neighbour ``x``,
 and counts at the least of them, edges being ordered by their smaller and then their larger end. Deleted triangles are
 those of the graph before: their other two edges are still there (and not new), or one or both are deleted as well. The
-work is, for each changed edge, the smaller of the degrees of its ends.
+work is, for each changed edge, the smaller of the degrees of its ends. Where the batch is large for the graph it is
+less work to count from scratch.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
 from suricate.effects import atomic
+from suricate.errors import ParameterError
 from suricate.operators import edge_map, intersect, neighbor_reduce
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from suricate.devices import Array
     from suricate.graph import Graph
 
+METHODS = ("auto", "dynamic", "static")
+#: counting anew is faster for graphs of at most so many places for edges, and so many more per arc of the batch
+SMALL_GRAPH = {"cpu": (80_000, 80), "cuda": (4_000_000, 65)}
 CHUNK = 1 << 24  #: look-ups of the reference at a time, which bounds its memory
 
 
@@ -92,6 +97,13 @@ class Triangles(Algorithm):
     """Triangles of an undirected graph. Self-loops belong to none, and weights are not used (as in NetworkX).
 
     An update takes at most eight launches and does not wait; reading the result is a pass over all vertices.
+
+    Args:
+        method: how updates are done: ``"dynamic"``, from the changed edges; ``"static"``, from scratch; ``"auto"``, by
+            the sizes of batch and graph.
+
+    Raises:
+        ParameterError: there is no such method.
     """
 
     name = "triangles"
@@ -99,7 +111,10 @@ class Triangles(Algorithm):
     update_kind = "dynamic"
     suites = ("algorithms", "demo")
 
-    def __init__(self) -> None:
+    def __init__(self, method: str = "auto") -> None:
+        if method not in METHODS:
+            raise ParameterError(f"triangles: method={method!r} is unknown: use one of {', '.join(map(repr, METHODS))}")
+        self.method = method
         self._triangles: Array = None  # int64[n]
         self._degrees: Array = None  # int64[n], without self-loops
         self._xp: Any = np
@@ -113,8 +128,12 @@ class Triangles(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Count the triangles that have gone and those that have come."""
+        new, gone = delta.edges("inserted"), delta.edges("deleted")
+        if self._counts_anew(graph, new.size + gone.size):
+            self.compute(graph)
+            return
         self._grow(graph.num_vertices)
-        counts, new, gone = self._triangles, delta.edges("inserted"), delta.edges("deleted")
+        counts = self._triangles
         if gone.size:
             edge_map(graph, change_degree, gone, args=(self._degrees, -1))
             intersect(graph, None, gone, fn=lose_one, args=(new, counts), oriented="id")
@@ -132,6 +151,11 @@ class Triangles(Algorithm):
         clustering = found / xp.maximum(pairs, 1)
         corners, paths = (int(part.sum()) for part in (found, pairs))
         return TrianglesResult(corners // 3, found.copy(), clustering, corners / paths if paths else 0.0)
+
+    def _counts_anew(self, graph: Graph, arcs: int) -> bool:
+        places, per_arc = SMALL_GRAPH[graph.device.kind]
+        anew = self.method == "static" or graph.view().most_edges < places + per_arc * arcs
+        return arcs > 0 and self.method != "dynamic" and anew
 
     def _grow(self, num_vertices: int) -> None:
         missing = num_vertices - len(self._triangles)

@@ -106,6 +106,11 @@ class StoreView:
     owner_per: Literal["segment", "slot"] = "segment"
     declarations: str = ""
 
+    @property
+    def most_edges(self) -> int:
+        """An upper bound of the number of edges, known on the host: some array of the view has a place for each."""
+        return max((len(part) for part in self.data if hasattr(part, "dtype")), default=0)
+
 
 class Change(NamedTuple):
     """One half of a batch as the store saw it: its edges (twice, as arcs, if ``mirrored``) and the outcome."""

@@ -17,6 +17,7 @@ from suricate.testing import AlgorithmConformance
 
 class TestTriangles(AlgorithmConformance):
     algorithm = Triangles
+    params = ({"method": "dynamic"}, {})
     examples = 4
     cuda_marks = (pytest.mark.gpu,)
 
@@ -78,7 +79,7 @@ def test_reference_takes_large_graphs_in_parts(monkeypatch: pytest.MonkeyPatch) 
 def test_complete_graphs_edge_by_edge(backend: str, device: Device, n: int) -> None:
     """The graph grows by batches, all of it inserted at once included, and is taken apart again."""
     graph = undirected(n, backend, device)
-    tracker = graph.track("triangles")
+    tracker = graph.track("triangles", method="dynamic")
     src, dst = np.triu_indices(n, 1)
     order = np.random.default_rng(n).permutation(len(src))
     for part in np.array_split(order, 3):
@@ -99,7 +100,7 @@ def test_stars_and_wheels(backend: str, device: Device) -> None:
     """A hub: its edges first, then those among its neighbours, and the other way round."""
     n = 700
     graph = undirected(n, backend, device)
-    tracker = graph.track("triangles")
+    tracker = graph.track("triangles", method="dynamic")
     rim, following = np.arange(1, n), np.roll(np.arange(1, n), 1)
     hub = np.zeros(n - 1, int)
     graph.insert_edges(hub, rim)
@@ -117,7 +118,7 @@ def test_stars_and_wheels(backend: str, device: Device) -> None:
 
 def test_self_loops_are_no_edges(backend: str, device: Device) -> None:
     graph = undirected(6, backend, device)
-    tracker = graph.track("triangles")
+    tracker = graph.track("triangles", method="dynamic")
     graph.insert_edges([0, 1, 2, 0, 1, 2, 3], [1, 2, 0, 0, 1, 2, 3])
     check(graph, tracker)
     graph.apply(su.Batch(insert=([3, 4], [4, 4]), delete=([0, 1], [0, 2])))
@@ -131,7 +132,7 @@ def test_self_loops_are_no_edges(backend: str, device: Device) -> None:
 def test_duplicates_and_edges_that_come_back(backend: str, device: Device) -> None:
     """Both directions and repeats in one batch; edges deleted and reinserted, inserted though they are there."""
     graph = undirected(8, backend, device)
-    tracker = graph.track("triangles")
+    tracker = graph.track("triangles", method="dynamic")
     graph.insert_edges([0, 1, 2, 0, 1, 2, 2, 1], [1, 2, 0, 1, 0, 1, 0, 2])
     assert tracker.result.total == 1
     graph.apply(su.Batch(delete=([0, 1, 0], [1, 0, 1]), insert=([1, 0, 0], [0, 1, 3])))
@@ -151,7 +152,7 @@ def test_random_streams_of_mixed_batches(backend: str, device: Device, size: int
     n = 40
     graph = undirected(n, backend, device, weight_dtype="float32")
     graph.insert_edges(*rng.integers(0, n, (2, 300)), np.ones(300, np.float32))
-    tracker = graph.track("triangles")
+    tracker = graph.track("triangles", method="dynamic")
     for _ in range(5):
         insert, delete = rng.integers(0, n, (2, size)), rng.integers(0, n, (2, size))
         delete[:, : size // 4] = insert[:, : size // 4]  # deleted and reinserted
@@ -162,7 +163,7 @@ def test_random_streams_of_mixed_batches(backend: str, device: Device, size: int
 def test_vertices_come_and_go(backend: str, device: Device) -> None:
     graph = undirected(5, backend, device)
     graph.insert_edges(*np.triu_indices(5, 1))
-    tracker = graph.track("triangles")
+    tracker = graph.track("triangles", method="dynamic")
     graph.delete_vertices([2])
     check(graph, tracker)
     added = graph.insert_vertices(3)
@@ -181,6 +182,26 @@ def test_what_is_refused() -> None:
         su.Graph(3, device="cpu").compute("triangles")
     with pytest.raises(ParameterError, match=r"triangles: .*unexpected keyword argument"):
         su.Graph(3, device="cpu", directed=False).compute("triangles", nodes=[1])
+
+
+def test_auto_counts_anew_where_that_is_less_work(
+    backend: str, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small graphs and large batches; the answers are the same."""
+    calls: list[int] = []
+    compute = Triangles.compute
+    monkeypatch.setattr(Triangles, "compute", lambda self, graph: (calls.append(1), compute(self, graph))[1])
+    for limit, method, expected in ((0, "auto", 0), (10**9, "auto", 2), (10**9, "dynamic", 0), (0, "static", 2)):
+        monkeypatch.setattr("suricate.algorithms.triangles.SMALL_GRAPH", dict.fromkeys(("cpu", "cuda"), (limit, 0)))
+        graph = undirected(30, backend, device)
+        graph.insert_edges(*np.triu_indices(20, 1))
+        tracker = graph.track("triangles", method=method)
+        calls.clear()
+        graph.insert_edges([20, 20, 20], [1, 2, 3])
+        graph.insert_vertices(2)
+        graph.delete_edges([1, 4], [2, 5])
+        assert len(calls) == expected
+        check(graph, tracker)
 
 
 def test_peer_and_traffic() -> None:

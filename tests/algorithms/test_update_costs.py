@@ -20,7 +20,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {  # name -> algo
     "bfs": ("bfs", {}, {"in_edges": True}),
     "sssp": ("sssp", {"source": 3}, {"in_edges": True, "weight_dtype": "float32"}),
     "wcc": ("wcc", {}, {"directed": False}),
-    "triangles": ("triangles", {}, {"directed": False}),
+    "triangles": ("triangles", {"method": "dynamic"}, {"directed": False}),
     "kcore": ("kcore", {}, {"directed": False}),
     "df": ("pagerank", {"method": "df"}, {"in_edges": True}),
     "dfp": ("pagerank", {"method": "df-p"}, {"in_edges": True}),

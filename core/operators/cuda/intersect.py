@@ -135,7 +135,7 @@ def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool) -
     program, grid = rows_program(walk), (full_grid(graph.device),)
     quads, ends = (workspace.array(f"intersect.{name}", n, np.uint32) for name in ("quads", "ends"))
     rows = workspace.array("intersect.rows", 2 * n, np.uint32)
-    places = _most_arcs(view) + 3 * n
+    places = view.most_edges + 3 * n
     ids = workspace.array("intersect.ids", places, np.uint32)
     src = workspace.array("intersect.sources", places, np.uint32) if sources else None
     if src is not None:
@@ -147,11 +147,6 @@ def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool) -
     arguments = (walk.packed, walk.bound, ranks, np.int32(rank is None), rows, ids, NULL if src is None else src)
     program.kernel("fill_rows")(grid, (BLOCK,), arguments)
     return rows, ids, src
-
-
-def _most_arcs(view: StoreView) -> int:
-    """Return an upper bound of the number of arcs, known on the host: an array of the view has a place for each."""
-    return max((len(part) for part in view.data if hasattr(part, "dtype")), default=0)
 
 
 def _every_arc(graph: Graph, view: StoreView) -> ArcList:
