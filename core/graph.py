@@ -379,7 +379,7 @@ class Graph:
     def memory_usage(self) -> MemoryUsage:
         """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits."""
         self._updater.raise_pending()
-        return memory_usage(self._stores, self._updater.count_edges())
+        return memory_usage(self._stores, self._updater.count_edges(), sum(self.workspace.memory().values()))
 
     @on_graph_device
     def check(self) -> None:

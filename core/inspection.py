@@ -14,15 +14,19 @@ from suricate.types import EdgeList, edge_keys
 
 
 class MemoryUsage(NamedTuple):
-    """Memory of a graph: ``parts`` is ``{"out.<part>": (bytes used, bytes allocated)}``; the rest are sums over it."""
+    """Memory of a graph: ``parts`` is ``{"out.<part>": (bytes used, bytes allocated)}``; the rest are sums over it.
+
+    Beside the stores ``workspace`` is the bytes of the scratch arrays that operators keep between calls.
+    """
 
     parts: dict[str, tuple[int, int]]
     used: int
     allocated: int
     bytes_per_edge: float
+    workspace: int = 0
 
 
-def memory_usage(stores: tuple[Store, ...], num_edges: int) -> MemoryUsage:
+def memory_usage(stores: tuple[Store, ...], num_edges: int, workspace: int = 0) -> MemoryUsage:
     """Return the memory of the store of out-edges and, if there is a second one, of in-edges."""
     parts = {
         f"{name}.{part}": size
@@ -30,7 +34,7 @@ def memory_usage(stores: tuple[Store, ...], num_edges: int) -> MemoryUsage:
         for part, size in store.memory().items()
     }
     used, allocated = (sum(size[k] for size in parts.values()) for k in (0, 1))
-    return MemoryUsage(parts, used, allocated, allocated / num_edges if num_edges else float("nan"))
+    return MemoryUsage(parts, used, allocated, allocated / num_edges if num_edges else float("nan"), workspace)
 
 
 def check_stores(stores: tuple[Store, ...], options: GraphOptions, num_vertices: int) -> None:

@@ -67,35 +67,38 @@ def with_position(fn: Any, leading: tuple[str, ...]) -> tuple[str, ...]:
 def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tuple[str, ...] = EDGE) -> Call:
     """Return the call of ``fn`` with ``args``, without further phases; it must return a value."""
     arguments, values = arguments_of(graph, args)
-    function = typed(graph, fn, arguments, leading, "edge")
+    return Call(_valued(fn, typed(graph, fn, arguments, leading, "edge")), values, reduce)
+
+
+def _valued(fn: Any, function: TypedFunction) -> TypedFunction:
     if function.result is None:
         raise EdgeFunctionError(f"{getattr(fn, '__name__', fn)} returns no value: operators reduce what it returns")
-    return Call(function, values, reduce)
+    return function
 
 
-def _bind_words(graph: Graph, fn: Any, args: tuple[Any, ...], layout: Layout) -> Call:
-    """Return the call of ``fn``, which returns the fields of a word, reduced by ``"argmin"``."""
-    arguments, values = arguments_of(graph, args)
-    weight_dtype = graph.weight_dtype
-    function = compile_function(fn, arguments, weight_dtype=weight_dtype, leading=EDGE, result_layout=layout)
-    return Call(function, values, "argmin", layout=layout)
+def _words_function(graph: Graph, fn: Any, arguments: tuple[Argument, ...], layout: Layout) -> TypedFunction:
+    """Return ``fn``, which returns the fields of a word."""
+    return compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=EDGE, result_layout=layout)
 
 
 def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, out: Any, then: Any) -> Call:
     """Return the call of a push into ``out``."""
     checks.name("reduce", reduce, PUSHES)
-    args = (out,) if args is None else args
+    layout, dtype = None, None
     if reduce == "argmin":
         checks.vertex_words(graph, out, "out")
-        call = _bind_words(graph, fn, args, out.layout)
+        layout = out.layout
     else:
         checks.vertex_array(graph, out, "out")
-        call = bind(graph, fn, args, reduce)
-        reducible(call, out.dtype)
-        call = call._replace(dtype=out.dtype)
-    if then is None:
-        return call
-    return call._replace(then=typed(graph, then, call.function.arguments, ("v", "step"), "vertex"))
+        dtype = out.dtype
+    arguments, values = arguments_of(graph, (out,) if args is None else args)
+    if layout is not None:
+        function = _words_function(graph, fn, arguments, layout)
+    else:
+        function = _valued(fn, typed(graph, fn, arguments, EDGE, "edge"))
+        reducible(function.result, reduce, dtype)
+    second = None if then is None else typed(graph, then, arguments, ("v", "step"), "vertex")
+    return Call(function, values, reduce, dtype, second, None, layout)
 
 
 def bind_pull(
@@ -103,19 +106,23 @@ def bind_pull(
 ) -> Call:
     """Return the call of a pull; ``dtype`` of its values is that of ``out``, or ``dtype``, or what ``fn`` returns."""
     checks.name("reduce", reduce, PULLS)
+    arguments, values = arguments_of(graph, args)
+    layout, taken = None, None
     if reduce == "argmin":
-        call = _bind_words(graph, fn, args, checks.layout_of_values(graph, out, dtype))
+        layout = checks.layout_of_values(graph, out, dtype)
+        function = _words_function(graph, fn, arguments, layout)
     else:
-        call = bind(graph, fn, args, reduce)
-        call = call._replace(dtype=value_dtype(call, out, dtype))
-    arguments, value, weight_dtype = call.function.arguments, call.layout or call.dtype, graph.weight_dtype
+        function = _valued(fn, typed(graph, fn, arguments, EDGE, "edge"))
+        taken = value_dtype(Call(function, values, reduce), out, dtype)
+    second, third, weight_dtype = None, None, graph.weight_dtype
     if then is not None:
-        leading = ("v", "value")
         second = compile_function(
-            then, arguments, weight_dtype=weight_dtype, leading=leading, role="vertex", value_dtype=value
-        )
-        call = call._replace(then=second)
-    return call if commit is None else call._replace(commit=typed(graph, commit, arguments, ("v",), "vertex"))
+            then, arguments, weight_dtype=weight_dtype, leading=("v", "value"), role="vertex",
+            value_dtype=layout or taken,
+        )  # fmt: skip
+    if commit is not None:
+        third = typed(graph, commit, arguments, ("v",), "vertex")
+    return Call(function, values, reduce, taken, second, third, layout)
 
 
 def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
@@ -149,14 +156,13 @@ def position_of(call: Call, start: Start) -> None:
 # -- types of values ---------------------------------------------------------------------------------------------------
 
 
-def reducible(call: Call, dtype: np.dtype) -> None:
-    """Raise unless values of the edge function can be reduced into ``dtype``."""
-    result = call.result
+def reducible(result: Any, reduce: str, dtype: Any) -> None:
+    """Raise unless values of type ``result`` can be reduced into ``dtype``."""
     if result.kind == "f" and dtype.kind != "f":
         raise DTypeError(
             f"the edge function returns {result}, out has dtype {dtype}: use a float array, or return int(...)"
         )
-    if call.reduce == "or" and dtype.kind == "f":
+    if reduce == "or" and dtype.kind == "f":
         raise DTypeError(f"reduce='or' needs an integer array, out has dtype {dtype}")
 
 
@@ -171,7 +177,7 @@ def value_dtype(call: Call, out: Array | None, dtype: Any) -> np.dtype:
             raise DTypeError(f"out has dtype {wanted}, but dtype={dtype!r} was asked for: give one of the two")
         if wanted not in OUT_DTYPES:
             return np.dtype(np.int64)  # result_array() says what is wrong with it
-    reducible(call, wanted)
+    reducible(call.result, call.reduce, wanted)
     return wanted
 
 

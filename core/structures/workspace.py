@@ -56,6 +56,11 @@ class Workspace:
             held = self._grow(name, size, dtype)
         return held if len(held) == size else held[:size]
 
+    def memory(self) -> dict[str, int]:
+        """Return the bytes of each scratch array."""
+        held = {name: array for (name, dtype), array in self._arrays.items() if isinstance(dtype, np.dtype)}
+        return {name: array.nbytes for name, array in sorted(held.items())}
+
     def _grow(self, name: str, size: int, dtype: Any) -> Array:
         key = np.dtype(dtype)
         held = self._arrays.get((name, key))  # may be held under another spelling of the dtype

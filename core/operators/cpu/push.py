@@ -159,8 +159,7 @@ def _loop(
         back = {"out": "in", "in": "out"}.get(push.over, "both")
         _, b, c = walk_over(graph, back)
         module = instance("propagate_once", walk, call)
-        edges, equal = graph.store("out").num_edges, once == "equal"
-        return module.propagate(g, h, b, c, n, edges, equal, *common, *layers, *push.values)
+        return module.propagate(g, h, b, c, n, once == "equal", *common, *layers, *push.values)
     if call.then is None and kept is None and call.reduce != "sum":
         return instance("propagate", walk, call).propagate(g, h, n, *common, *push.values)
     return instance("propagate_levels", walk, call).propagate(g, h, n, *common, *layers, *push.values)

@@ -30,6 +30,7 @@ from suricate.types import TOMBSTONE
 
 PULLED = 14  #: a frontier is pulled if its edges are more than this part of all ...
 PUSHED = 24  #: ... and pushed again once its vertices are fewer than this part of all
+MANY = np.int64(1) << np.int64(62)
 
 
 @inner
@@ -86,15 +87,16 @@ def edges_of(g, h, num_vertices, frontier, everything, count, enough):
 
 @kernel
 def propagate(
-    g, h, back, also_back, num_vertices, num_edges, equal, frontier, everything, count, out, stamp, step, number,
+    g, h, back, also_back, num_vertices, equal, frontier, everything, count, out, stamp, step, number,
     max_steps, queue, spare, layers, ends, *args,
 ):  # fmt: skip
     """Push or pull until no vertex joins; return the number of the last step, of vertices that pushed, of those left.
 
-    ``back`` and ``also_back`` are the views of the reverse direction, ``num_edges`` the number of all edges. The other
-    parameters are those of ``propagate_levels.py``; the vertices that joined in step i have the stamp ``step + i + 1``.
+    ``back`` and ``also_back`` are the views of the reverse direction. The other parameters are those of
+    ``propagate_levels.py``; the vertices that joined in step i have the stamp ``step + i + 1``. All edges are counted
+    once, when a frontier has so many vertices that it may be pulled.
     """
-    touched, pulling = 0, False
+    touched, pulling, all_edges = 0, False, np.int64(-1)
     fits = append_layer(layers, ends, number, frontier, everything, count)
     for i in range(count):
         u = np.uint32(i) if everything else frontier[i]
@@ -105,7 +107,9 @@ def propagate(
         if pulling:
             pulling = count * PUSHED > num_vertices
         elif count * PUSHED > num_vertices:
-            enough = num_edges // PULLED
+            if all_edges < 0:
+                all_edges = edges_of(g, h, num_vertices, frontier, True, num_vertices, MANY)
+            enough = all_edges // PULLED
             pulling = edges_of(g, h, num_vertices, frontier, everything, count, enough) > enough
         number += 1
         if pulling:
