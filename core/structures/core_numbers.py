@@ -7,14 +7,17 @@ Deletions: a vertex is lowered while fewer neighbours than its number says have 
 neighbours of at most its old number are asked again. This is the local definition of core numbers (Montresor et al.,
 2013): whatever the order, the numbers fall to the greatest that fit.
 
-Insertions, many levels at a time (after Sariyuce et al., "Streaming algorithms for k-core decomposition", 2013): from
-the lower end of every new edge, all vertices of the same number k that are reached through such, and have more than k
-neighbours of at least k, are candidates; those that cannot have more than k neighbours among candidates and higher
-vertices are dropped, until none is; what is left rises by one, and is where the next search begins. A set of vertices
-that can rise together contains a seed: else it could have risen before. If there are more candidates than one in 32
-vertices, all is computed from scratch; that is decided on the device.
+Insertions (after Sariyuce et al., "Streaming algorithms for k-core decomposition", 2013, and the order of Zhang et al.,
+"A fast order-based approach for core maintenance", 2017, for whole batches): every vertex has a place in the order of
+its level, such that at most k neighbours come after a vertex of number k, those of higher levels among them. While that
+is so no number can rise. A new edge may break it at its earlier end, which then moves back just far enough; those it
+passes may move in turn. Who finds no place, or still moves after some rounds, is the seed of a search: all that is
+reached through vertices of the same number k with more than k neighbours of at least k are candidates; those that
+cannot have more than k neighbours among candidates and higher vertices are dropped, until none is; what is left rises
+by one. That is repeated until every vertex has a place. If it takes more than a share of the graph, all is computed
+from scratch, which is decided on the device. (The CUDA kernels search from every new edge, without places.)
 
-Work of an update: the arcs of candidates and of what changes, once per level that it changes by.
+Work of an update: the arcs of what moves, of candidates and of what changes, once per level that it changes by.
 """
 
 from __future__ import annotations
@@ -67,9 +70,10 @@ class CoreNumbers:
         xp = device.xp
         self.core: Array = xp.empty(0, np.uint32)
         self._support: Array = xp.empty(0, np.uint32)
+        self._place: Array = xp.empty(0, np.uint32)
         self._stamp: Array = xp.empty(0, np.uint32)
         self._mark: Array = xp.empty(0, np.uint32)
-        self._kept: Array = xp.zeros(4, np.int64)  # epoch of the stamps, number of searches, unused, arcs
+        self._kept: Array = xp.zeros(4, np.int64)  # epoch of the stamps, number of searches, greatest place, arcs
 
     def compute(self, graph: Graph) -> None:
         """Compute from scratch."""
@@ -90,17 +94,20 @@ class CoreNumbers:
             arguments = (packed_arcs(deleted), packed_arcs(inserted), most, self.core, self._mark)
             self._launch(graph, "maintain", arguments)
             return
-        if self._kept[:2].max() >= LAST_EPOCH:
+        if self._kept[:3].max() >= LAST_EPOCH:
             self._stamp[...] = self._mark[...] = self._kept[:2] = 0
-        self._kept[0] += 1
+            self._peel(graph)
+            return
         view, gone, come = graph.view("out"), plain_arcs(deleted), plain_arcs(inserted)
-        queue, listed, left = self._scratch(graph, "queue0", "queue1", "left")
+        queues = self._scratch(graph, "queue0", "queue1", "queue2")
+        listed, left = self._scratch(graph, "listed", "left")
         loops, numbers = loops_over(view, HERE / "core_numbers_cpu.py"), (self.core, self._support)
         work = int(self._kept[3]) if n <= FEW else int(self._kept[3]) // SHARE
         loops.tally(*come, *numbers, 1)
         loops.tally(*gone, *numbers, -1)
-        loops.lower(view.data, *gone, *numbers, self._stamp, self._kept[0], queue)
-        if not loops.raise_all(view.data, *come, *numbers, left, self._mark, self._kept, listed, work, queue):
+        loops.lower(view.data, *gone, *numbers, self._place, self._stamp, self._kept, queues[0])
+        marks = (self._stamp, self._mark, self._kept)
+        if not loops.raise_all(view.data, *come, *numbers, self._place, left, *marks, listed, work, *queues):
             self._peel(graph)
 
     def grow(self, num_vertices: int) -> None:
@@ -108,16 +115,20 @@ class CoreNumbers:
         before, xp = len(self.core), self.device.xp
         if num_vertices <= before:
             return
-        grown = [xp.zeros(num_vertices, np.uint32) for _ in range(4)]
-        for new, old in zip(grown, (self.core, self._support, self._stamp, self._mark), strict=True):
+        held = (self.core, self._support, self._place, self._stamp, self._mark)
+        grown = [xp.zeros(num_vertices, np.uint32) for _ in held]
+        for new, old in zip(grown, held, strict=True):
             new[:before] = old
-        self.core, self._support, self._stamp, self._mark = grown
+        self.core, self._support, self._place, self._stamp, self._mark = grown
 
     def _peel(self, graph: Graph) -> None:
         view, n = graph.view("out"), graph.num_vertices
         loops = loops_over(view, HERE / "core_numbers_cpu.py")
         bins = graph.workspace.array("cores.bins", n + 1, np.int64)
-        self._kept[3] = loops.peel(view.data, self.core, self._support, *self._scratch(graph, "queue0", "queue1"), bins)
+        self._kept[3] = loops.peel(
+            view.data, self.core, self._support, self._place, *self._scratch(graph, "queue0", "queue1"), bins
+        )
+        self._kept[2] = n
 
     def _scratch(self, graph: Graph, *names: str) -> tuple[Array, ...]:
         return tuple(graph.workspace.array(f"cores.{name}", graph.num_vertices, np.uint32) for name in names)

@@ -1,7 +1,8 @@
 """Core numbers on the CPU: a template over a cursor, and the specification of ``core_numbers.cu``.
 
-``core`` and ``support`` are ``uint32[n]``: the numbers, and how many neighbours have at least the vertex's own number.
-``left``, ``mark``, ``listed`` and the queues are ``uint32[n]``. ``kept[1]`` is the number of the last search.
+``core``, ``support`` and ``place`` are ``uint32[n]``: the numbers, how many neighbours have at least the vertex's own,
+and its place in the order of its level. ``left``, ``stamp``, ``mark``, ``listed`` and the queues are ``uint32[n]``.
+``kept`` is ``int64[4]``: epoch of the stamps, number of the last search, greatest place, arcs at the last peel.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import numpy as np
 from suricate.cursors.bindings import begin, buckets, degree, end, find, first, following, key
 from suricate.jit import inner, kernel
 from suricate.types import TOMBSTONE
+
+LAST = 0xFFFFFFFF  #: a place after all others
+PASSES = 32  #: rounds of moving back before a search is made
 
 
 @inner
@@ -39,8 +43,8 @@ def take_away(g, v, core, pos, order, bins):
 
 
 @kernel
-def peel(g, core, support, pos, order, bins):
-    """Compute all core numbers in linear time (Batagelj and Zaversnik, 2003), and the support of every vertex.
+def peel(g, core, support, place, pos, order, bins):
+    """Compute all core numbers in linear time (Batagelj and Zaversnik, 2003), and support and place of every vertex.
 
     Returns the number of arcs.
 
@@ -68,6 +72,7 @@ def peel(g, core, support, pos, order, bins):
     bins[0] = 0
     for i in range(n):
         support[order[i]] = take_away(g, order[i], core, pos, order, bins)
+        place[order[i]] = i
     return arcs
 
 
@@ -119,16 +124,17 @@ def withdraw(g, v, before, core, support, queue, count):
 
 
 @kernel
-def lower(g, src, dst, status, wanted, size, core, support, stamp, epoch, queue):
-    """Lower core numbers after deletions until every vertex has as much support as its number says.
+def lower(g, src, dst, status, wanted, size, core, support, place, stamp, kept, queue):
+    """Lower core numbers after deletions until every vertex has as much support as their number says.
 
-    Everybody is in the queue at most once.
+    Everybody is in the queue at most once. Who is lowered comes last on its new level.
     """
     count = 0
+    kept[0] += 1
     for i in range(size):
         u, v = src[i], dst[i]
-        if counts(status, wanted, i, u, v) and support[v] < core[v] and stamp[v] != epoch:
-            stamp[v] = epoch
+        if counts(status, wanted, i, u, v) and support[v] < core[v] and stamp[v] != kept[0]:
+            stamp[v] = kept[0]
             queue[count] = v
             count += 1
     while count > 0:
@@ -136,11 +142,92 @@ def lower(g, src, dst, status, wanted, size, core, support, stamp, epoch, queue)
         v = queue[count]
         before = core[v]
         core[v] = min(np.int64(before) - 1, np.int64(degree(g, v)))
+        kept[2] += 1
+        place[v] = kept[2]
         support[v] = recount(g, v, core)
         if support[v] < core[v]:
             queue[count] = v
             count += 1
         count = withdraw(g, v, before, core, support, queue, count)
+
+
+@inner
+def later_ones(g, v, core, place, at):
+    """Return how many neighbours of ``v`` come after place ``at`` of its level, or at it, and the least place of them.
+
+    All that are on higher levels come after it; without any on its own the least place is ``LAST``.
+    """
+    found, least, k = 0, np.int64(LAST), core[v]
+    for b in range(buckets(g, v)):
+        c = first(g, v, b)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                w = key(g, slot)
+                if w < TOMBSTONE and w != v and core[w] >= k:
+                    if core[w] > k:
+                        found += 1
+                    elif place[w] >= at:
+                        found += 1
+                        least = min(least, np.int64(place[w]))
+            c = following(g, c)
+    return found, least
+
+
+@inner
+def queue_between(g, v, k, before, now, core, place, stamp, epoch, queue, count):
+    """Queue the neighbours of ``v`` on level ``k`` at places above ``before``, up to ``now``; return the new count."""
+    for b in range(buckets(g, v)):
+        c = first(g, v, b)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                w = key(g, slot)
+                if w < TOMBSTONE and core[w] == k and place[w] > before and place[w] <= now and stamp[w] != epoch:
+                    stamp[w] = epoch
+                    queue[count] = w
+                    count += 1
+            c = following(g, c)
+    return count
+
+
+@inner
+def move_back(g, v, core, place):
+    """Return the first place, from its own on, where at most ``core[v]`` neighbours come after ``v``, or ``LAST``."""
+    at, k = np.int64(place[v]), core[v]
+    found, least = later_ones(g, v, core, place, at)
+    while found > k and least != LAST:
+        at = least + 1
+        found, least = later_ones(g, v, core, place, at)
+    return at if found <= k else np.int64(LAST)
+
+
+@inner
+def reorder(g, core, place, stamp, mark, number, kept, queue, spare, seeds, count, work):
+    """Move vertices in ``queue`` back until no more neighbours come after them than their number says.
+
+    Who is passed by that is queued. Those that no place suits, and those that still want to move after ``PASSES``
+    rounds, are the seeds of a search. Returns how many they are, and what is left of ``work``.
+    """
+    num_seeds, passes = 0, 0
+    while count > 0 and work >= 0:
+        kept[0] += 1
+        passes += 1
+        queued = 0
+        for i in range(count):
+            v = queue[i]
+            work -= np.int64(degree(g, v))
+            before, now = np.int64(place[v]), move_back(g, v, core, place)
+            if now == before:
+                continue
+            if now < LAST and passes <= PASSES:
+                place[v] = now
+                kept[2] = max(kept[2], now)
+                queued = queue_between(g, v, core[v], before, now, core, place, stamp, kept[0], spare, queued)
+            elif mark[v] < number:
+                mark[v] = number
+                seeds[num_seeds] = v
+                num_seeds += 1
+        queue, spare, count = spare, queue, queued
+    return num_seeds, work
 
 
 @inner
@@ -229,7 +316,10 @@ def drop(g, v, core, left, mark, number, queue, count):
 
 @inner
 def sift(g, core, left, mark, number, listed, last, queue):
-    """Take away the candidates that cannot have more candidates and higher neighbours than their number says."""
+    """Take away the candidates that cannot have more candidates and higher neighbours than their number says.
+
+    Returns how many they are; ``queue`` has them in the order in which they went.
+    """
     count = 0
     for i in range(last):
         v = listed[i]
@@ -241,6 +331,7 @@ def sift(g, core, left, mark, number, listed, last, queue):
     while i < count:
         count = drop(g, queue[i], core, left, mark, number, queue, count)
         i += 1
+    return count
 
 
 @inner
@@ -260,42 +351,93 @@ def give_support(g, v, core, support, mark, risen):
     support[v] = found
 
 
+@inner
+def rise(core, place, left, mark, number, listed, last):
+    """Raise what is left of the candidates, first on its new level; return how many, now first in ``listed``."""
+    risen = 0
+    for i in range(last):
+        v = listed[i]
+        if left[v] > core[v]:
+            left[v], place[v] = place[v], 0
+            core[v] += 1
+            mark[v] = number + 2
+            listed[risen] = v
+            risen += 1
+    return risen
+
+
+@inner
+def move_last(vertices, count, wanted, place, left, mark, kept):
+    """Move those of ``vertices`` with this mark to the end of their level; ``left`` keeps their old places."""
+    for i in range(count):
+        v = vertices[i]
+        if mark[v] == wanted:
+            kept[2] += 1
+            left[v], place[v] = place[v], kept[2]
+
+
+@inner
+def queue_passed(g, vertices, count, wanted, core, place, left, mark, stamp, epoch, queue, queued):
+    """Queue the neighbours that those of ``vertices`` with this mark passed by moving last; return the new count."""
+    for i in range(count):
+        v = vertices[i]
+        if mark[v] == wanted:
+            queued = queue_between(g, v, core[v], left[v], LAST, core, place, stamp, epoch, queue, queued)
+    return queued
+
+
+@inner
+def queue_risen(g, vertices, count, core, place, left, stamp, epoch, queue, queued):
+    """Queue those that rose, those that come after them now on their old level, and those at the same place of the new.
+
+    Returns the new count.
+    """
+    for i in range(count):
+        v = vertices[i]
+        if stamp[v] != epoch:
+            stamp[v] = epoch
+            queue[queued] = v
+            queued += 1
+        queued = queue_between(g, v, core[v] - 1, left[v], LAST, core, place, stamp, epoch, queue, queued)
+        queued = queue_between(g, v, core[v], np.int64(-1), 0, core, place, stamp, epoch, queue, queued)
+    return queued
+
+
 @kernel
-def raise_all(g, src, dst, status, wanted, size, core, support, left, mark, kept, listed, work, queue):
+def raise_all(g, src, dst, status, wanted, size, core, support, place, left, stamp, mark, kept, listed, work, queue,
+              spare, more):  # fmt: skip
     """Raise core numbers after insertions: candidates rise by one, and so again until none does.
 
     ``mark[v]`` is the number of the search that last saw ``v``, plus 1 if it was a candidate, plus 2 if it rose.
-    Returns whether looking at ``work`` arcs sufficed; else ``core`` and ``support`` are unspecified.
+    Returns whether looking at ``work`` arcs sufficed; else ``core``, ``support`` and ``place`` are unspecified.
     """
-    number, count = kept[1] + 3, 0
+    count = 0
+    kept[0] += 1
     for i in range(size):
         u, v = src[i], dst[i]
-        if counts(status, wanted, i, u, v) and core[u] >= core[v] and support[v] > core[v] and mark[v] < number:
-            mark[v] = number
+        after = core[u] > core[v] or (core[u] == core[v] and place[u] >= place[v])
+        if counts(status, wanted, i, u, v) and after and stamp[v] != kept[0]:
+            stamp[v] = kept[0]
             queue[count] = v
             count += 1
-    while count > 0 and work >= 0:
-        last, work = seek(g, core, support, mark, number, listed, work, queue, count)
+    while count > 0:
+        kept[1] += 3
+        number = kept[1]
+        seeds, work = reorder(g, core, place, stamp, mark, number, kept, queue, spare, listed, count, work)
+        for i in range(seeds):
+            queue[i] = listed[i]
+        last, work = seek(g, core, support, mark, number, listed, work, queue, seeds)
         if work < 0:
-            break
-        sift(g, core, left, mark, number, listed, last, queue)
-        count = 0
-        for i in range(last):
-            v = listed[i]
-            if left[v] > core[v]:
-                core[v] += 1
-                mark[v] = number + 2
-                listed[count] = v
-                count += 1
-        for i in range(count):
-            give_support(g, listed[i], core, support, mark, number + 2)
-        number += 3
-        risen, count = count, 0
+            return False
+        gone = sift(g, core, left, mark, number, listed, last, spare)
+        risen = rise(core, place, left, mark, number, listed, last)
+        move_last(queue, seeds, number, place, left, mark, kept)
+        move_last(spare, gone, number + 1, place, left, mark, kept)
         for i in range(risen):
-            v = listed[i]
-            if support[v] > core[v]:
-                mark[v] = number
-                queue[count] = v
-                count += 1
-    kept[1] = number
-    return work >= 0
+            give_support(g, listed[i], core, support, mark, number + 2)
+        kept[0] += 1
+        count = queue_passed(g, queue, seeds, number, core, place, left, mark, stamp, kept[0], more, 0)
+        count = queue_passed(g, spare, gone, number + 1, core, place, left, mark, stamp, kept[0], more, count)
+        count = queue_risen(g, listed, risen, core, place, left, stamp, kept[0], more, count)
+        queue, more = more, queue
+    return True

@@ -1,0 +1,40 @@
+"""Core numbers: what is kept beside them, after every batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.structures.core_numbers import CoreNumbers
+
+
+def check_order(graph: su.Graph, numbers: CoreNumbers) -> None:
+    """At most k neighbours come after a vertex of number k, and its support is what it says."""
+    src, dst = (part.astype(np.int64) for part in su.edges(graph)[:2])
+    src, dst = src[src != dst], dst[src != dst]
+    core, place = numbers.core.astype(np.int64), numbers._place
+    supported = np.bincount(dst[core[src] >= core[dst]], minlength=len(core))
+    np.testing.assert_array_equal(numbers._support, supported)
+    after = (core[src] > core[dst]) | ((core[src] == core[dst]) & (place[src] >= place[dst]))
+    assert (np.bincount(dst[after], minlength=len(core)) <= core).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("scale", [7, 10])
+def test_the_order_stays_valid(scale: int, seed: int) -> None:
+    graph, n = su.Graph(1 << scale, backend="csr_baseline", device="cpu", directed=False), 1 << scale
+    edges = su.generators.rmat(scale, 12, seed=seed)
+    graph.insert_edges(edges.src, edges.dst)
+    tracker, rng = graph.track("kcore"), np.random.default_rng(seed)
+    for count in (5, 50, 400, 5, 400, 50, 5, 50):
+        at = rng.integers(0, len(edges.src), count)
+        for batch in (
+            su.Batch(insert=tuple(rng.integers(0, n, (2, count)))),
+            su.Batch(delete=(edges.src[at], edges.dst[at])),
+            su.Batch(insert=tuple(rng.integers(0, n, (2, count))), delete=(edges.src[at[::-1]], edges.dst[at])),
+        ):
+            graph.apply(batch)
+            check_order(graph, tracker.algorithm._numbers)
+            np.testing.assert_array_equal(tracker.result.core, graph.compute("kcore").core)
+    assert tracker.updates.updated > 8
