@@ -9,6 +9,7 @@ A delta may be read in any thread. It is copied and pickled as its lists.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -234,7 +235,7 @@ class Delta:
             return _listed(deleted.arcs)
         change, wanted = (removed, REMOVED) if kind == "deleted" else (added, NEW if kind == "inserted" else REPLACED)
         if change is None or (wanted == REPLACED and self._weight_dtype is None):
-            return _listed(self._no_edges())
+            return _nothing(self._device, self._weight_dtype)
         (src, dst, weight), (status, old), mirrored = change
         if kind in ("deleted", "replaced_old"):
             weight = old
@@ -302,6 +303,13 @@ def _listed(edges: EdgeList) -> tuple[ArcList, int]:
     """Return a list of arcs that all count, and their number."""
     size = len(edges.src)
     return ArcList(*edges, None, 0, size), size
+
+
+@cache
+def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
+    """Return an empty list; algorithms ask for kinds of change that most batches do not have."""
+    empty = device.xp.empty
+    return _listed(EdgeList(empty(0, np.uint32), empty(0, np.uint32), dtype and empty(0, dtype)))
 
 
 def _restored(
