@@ -105,7 +105,7 @@ class Delta:
     """
 
     __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists", "_lock",
-                 "_wait", "_weight_dtype", "num_vertices_after", "num_vertices_before")  # fmt: skip
+                 "_wait", "_weight_dtype", "keeps_errors", "num_vertices_after", "num_vertices_before")  # fmt: skip
 
     def __init__(
         self,
@@ -117,11 +117,12 @@ class Delta:
         added: Change | Callable[[], Change] | None = None,
         deleted: DeletedEdges | None = None,
         deleted_vertices: Array | None = None,
-        wait: Callable[[], None] | None = None,
+        wait: Callable[[bool], None] | None = None,
         lock: Lock | None = None,
     ) -> None:
         self._device, self._directed, self._weight_dtype = device, directed, weight_dtype
         self._wait, self._lock = wait, lock
+        self.keeps_errors = False  #: while trackers read the delta: errors of deferred batches are left for later calls
         self.num_vertices_before, self.num_vertices_after = num_vertices
         self._changes: Any = (removed, added, deleted)
         self._is_net = False  # whether the statuses of both halves are those of the net change
@@ -281,7 +282,7 @@ class Delta:
             with self._exclusive():
                 if self._lists is None:  # no other thread has made them meanwhile
                     if self._wait is not None:
-                        self._wait()
+                        self._wait(self.keeps_errors)
                     self._lists = self._resolve(*self._net())
                     self._changes = Changes()
         return self._lists

@@ -167,18 +167,23 @@ def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algo
 def advance_all(trackers: list[weakref.ref[Tracker]], delta: Delta) -> list[weakref.ref[Tracker]]:
     """Bring all living trackers up to date and return them.
 
-    If updates raise, the others are still brought up to date; then the first error is raised, with a note.
+    If updates raise, the others are still brought up to date; then the first error is raised, with a note. An invalid
+    batch of a graph with deferred checks is none of theirs: that is raised by the next call that waits.
     """
     living = [(ref, tracker) for ref in trackers if (tracker := ref()) is not None and not tracker.closed]
     errors: list[Exception] = []
-    for _, tracker in living:
-        try:
-            tracker.advance(delta)
-        except Exception as error:
-            error.add_note(
-                f"in the update of tracker {tracker.name!r}; the graph holds the change, the result is stale"
-            )
-            errors.append(error)
+    delta.keeps_errors = True
+    try:
+        for _, tracker in living:
+            try:
+                tracker.advance(delta)
+            except Exception as error:
+                error.add_note(
+                    f"in the update of tracker {tracker.name!r}; the graph holds the change, the result is stale"
+                )
+                errors.append(error)
+    finally:
+        delta.keeps_errors = False
     if errors:
         raise errors[0]
     return [ref for ref, _ in living]

@@ -394,6 +394,14 @@ class Updater:
             return None
         return both_arcs(self.device.xp, batch) if symmetric else batch
 
+    def _wait_for_lists(self, keep_errors: bool) -> None:
+        """Before a delta's lists are made of a deferred batch: wait, and raise pending errors or keep them."""
+        assert self.ingest is not None
+        if keep_errors:
+            self.ingest.refresh()
+        else:
+            self.ingest.raise_pending()
+
     def _delta(
         self,
         num_vertices: tuple[int, int] | None = None,
@@ -411,7 +419,7 @@ class Updater:
             added,
             deleted,
             deleted_vertices,
-            None if self._eager or self.ingest is None else self.ingest.raise_pending,
+            None if self._eager or self.ingest is None else self._wait_for_lists,
             self._lock,
         )
 

@@ -80,7 +80,7 @@ def edges_of(src, dst, weight=None):
 
 def test_lists_are_made_when_asked_for_and_only_once():
     waited = []
-    delta = delta_of(edges_of([0, 1], [1, 2]), [NEW, UNCHANGED], wait=lambda: waited.append(1))
+    delta = delta_of(edges_of([0, 1], [1, 2]), [NEW, UNCHANGED], wait=lambda keep: waited.append(keep))
     assert not waited
     assert pairs(delta.inserted) == [(0, 1)]
     assert delta.inserted.src is delta.inserted.src

@@ -206,6 +206,20 @@ def test_a_deferred_graph_stays_deferred_with_trackers():
     assert tracker.result.tolist() == degrees(graph) == [0, 1, 0, 0]
 
 
+@pytest.mark.gpu
+def test_an_algorithm_that_reads_lists_is_not_blamed_for_a_deferred_batch():
+    import cupy
+
+    graph = su.Graph(4, device="cuda", checks="deferred")
+    tracker = graph.track(Degrees)
+    graph.insert_edges(cupy.array([1, 2]), cupy.array([9, 1]))
+    graph.insert_edges(cupy.array([3]), cupy.array([2]))
+    assert (tracker.updates.failed, tracker.stale) == (0, False)
+    with pytest.raises(VertexRangeError, match="given at version 0"):
+        graph.synchronize()
+    assert tracker.result == degrees(graph) == [0, 0, 0, 1]
+
+
 class Shared:
     made = 0
 
