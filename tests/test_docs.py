@@ -150,6 +150,28 @@ def test_pages_name_no_command_that_is_not_there() -> None:
                     assert name in known, f"{relative(page)}:{block.line}: suricate {name}"
 
 
+# -- algorithms --------------------------------------------------------------------------------------------------------
+
+
+def built_in() -> list[str]:
+    """The algorithms that come along."""
+    return sorted(
+        name for name, kind in plugins.algorithms().items() if kind.__module__.startswith("suricate.algorithms.")
+    )
+
+
+@pytest.mark.parametrize("name", built_in())
+def test_algorithm_is_in_the_table_with_its_parameters_and_its_kind_of_update(name: str) -> None:
+    kind = plugins.algorithm(name)
+    page = (CHECKOUT / "docs" / "algorithms.md").read_text()
+    rows = re.findall(rf"^\| `{name}` \| (?:.*) \| (.*?) ?\| (\w+) \|$", page, re.MULTILINE)
+    assert rows, f"docs/algorithms.md has no row for {name}"
+    parameters, update = rows[0]
+    assert re.findall(r"`(\w+)`", parameters) == list(inspect.signature(kind).parameters)
+    assert update == kind.update_kind
+    assert f"`{name}`" in (CHECKOUT / "README.md").read_text()
+
+
 # -- code and links ----------------------------------------------------------------------------------------------------
 
 
