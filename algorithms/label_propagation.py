@@ -1,0 +1,228 @@
+"""Communities by label propagation, kept current: every vertex has the label that most of its neighbours have.
+
+Raghavan, Albert and Kumara, *Near linear time algorithm to detect community structures in large-scale networks* (2007):
+labels are the vertices' own at first; in rounds every vertex concerned takes the most frequent label of its neighbours,
+and one that takes another label makes its neighbours look again. Of equally frequent labels the first in an order that
+``seed`` gives wins. So that neighbours do not exchange labels for ever, a vertex that wants another one waits for a
+round every second time if that is later in the order (the pick-less rounds of Sahu's *nu-LPA*, 2024), and now and then
+by a hash of its id and of how often it has wanted one; so a result can be replayed. O(m) per round, a few rounds as a
+rule.
+
+After a change the ends of the changed edges look first, with all labels as they are. The labels then are stable again,
+but not those that a computation from scratch gives.
+
+``synchronous=True`` is LDBC Graphalytics' CDLP: from the ids all vertices look at once, exactly ``max_iter`` times, and
+the smallest label wins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithm import Algorithm, Requirements, pull_bytes
+from suricate.algorithms._hash import key_of, mixed, mixed_ids, unmixed
+from suricate.algorithms._vertex_values import resized
+from suricate.operators import converge, neighbor_reduce
+from suricate.parameters import flag, integer
+
+if TYPE_CHECKING:
+    from suricate.delta import Delta
+    from suricate.devices import Array
+    from suricate.graph import Graph
+    from suricate.operators import Propagated
+
+STAY, WAKE = 1, 2  #: look again; neighbours look again
+NOBODY = 2**63 - 1  #: the mode of no neighbours
+ODD = 0x9E3779B9
+MAX_ITERATIONS = 100
+
+
+class Arcs(NamedTuple):
+    """What the labels of a stable result are checked with: every edge from both sides."""
+
+    neighbour: np.ndarray
+    vertex: np.ndarray
+    num_vertices: int
+
+
+def label_of(u, v, w, label):
+    """Return the label of the neighbour."""
+    return label[u]
+
+
+def rank_of(u, v, w, rank, taken, wanted, key):
+    """Return the rank of the neighbour's label."""
+    return rank[u]
+
+
+def take(v, mode, rank, taken, wanted, key):
+    """Take the most frequent rank, or wait for a round; without neighbours take the one of its own."""
+    taken[v] = rank[v]
+    if mode == rank[v]:
+        return 0
+    if mode == NOBODY:
+        taken[v] = mixed(v, key)
+        return 0
+    wanted[v] = wanted[v] + 1
+    if (mode > rank[v] and wanted[v] & 1) or mixed((v + ODD * wanted[v]) & 0xFFFFFFFF, key) & 3 == 0:
+        return STAY
+    taken[v] = mode
+    return WAKE
+
+
+def publish(v, rank, taken, wanted, key):
+    """Let the neighbours see what was taken."""
+    rank[v] = taken[v]
+
+
+class LabelPropagation(Algorithm):
+    """The label of every vertex, ``uint32[num_vertices]``: the id of a vertex; communities are those of equal labels.
+
+    Edges count in both directions, reciprocal ones twice, weights not; a self-loop is one vote for the label that the
+    vertex has. A directed graph needs in-edges. A vertex without neighbours has its own id.
+
+    Args:
+        max_iter: at most so many rounds, for a computation or an update; with ``synchronous`` exactly so many.
+        seed: of the order of labels and of who waits; nothing with ``synchronous``.
+        synchronous: LDBC's CDLP.
+
+    Attributes:
+        iterations: rounds that the last computation or update took; reading it waits for the device.
+        converged: whether the labels are stable; reading it waits for the device. Labels may also stay as they are
+            because ``max_iter`` rounds were not enough.
+
+    Raises:
+        ParameterError: a parameter is of the wrong type or out of range.
+        RequirementError: a directed graph without in-edges.
+    """
+
+    name = "label_propagation"
+    requires = Requirements(in_edges=True)
+    update_kind = "repair"
+
+    def __init__(self, max_iter: int = MAX_ITERATIONS, seed: int = 0, synchronous: bool = False) -> None:
+        self.max_iter = integer("label_propagation: max_iter", max_iter, low=1)
+        self.key = key_of(integer("label_propagation: seed", seed))
+        self.synchronous = flag("label_propagation: synchronous", synchronous)
+        self._rank: Array = None  # labels, renamed so that the smallest is the first in the order that the seed gives
+        self._taken: Array = None
+        self._wanted: Array = None
+        self._outcome: Propagated | None = None
+        self._xp: Any = np
+
+    def compute(self, graph: Graph) -> None:
+        """Start from the vertices' own labels."""
+        xp, n = graph.device.xp, graph.num_vertices
+        self._xp, self._outcome = xp, None
+        if self.synchronous:
+            self._rank = xp.arange(n, dtype=np.uint32)
+            for _ in range(self.max_iter):
+                most = neighbor_reduce(graph, label_of, args=(self._rank,), reduce="mode", over="both")
+                self._rank = xp.where(most == NOBODY, self._rank, most).astype(np.uint32)
+            return
+        self._rank = mixed_ids(xp, 0, n, self.key)
+        self._taken, self._wanted = xp.zeros(n, np.uint32), xp.zeros(n, np.uint32)
+        self._look(graph, None)
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Let the ends of changed edges look."""
+        if self.synchronous:
+            self.compute(graph)
+            return
+        xp, n, known = graph.device.xp, graph.num_vertices, len(self._rank)
+        if n > known:
+            self._rank = xp.concatenate([self._rank, mixed_ids(xp, known, n, self.key)])
+            self._taken, self._wanted = (resized(xp, array, n, 0) for array in (self._taken, self._wanted))
+        self._look(graph, (delta.edges("inserted"), delta.edges("deleted")))
+
+    def _look(self, graph: Graph, frontier: Any) -> None:
+        self._outcome = converge(
+            graph, frontier, rank_of, args=(self._rank, self._taken, self._wanted, self.key), reduce="mode",
+            over="both", then=take, commit=publish, wake="both", max_steps=self.max_iter,
+        )  # fmt: skip
+
+    @property
+    def iterations(self) -> int:  # type: ignore[override]
+        """Rounds of the last computation or update."""
+        return self.max_iter if self._outcome is None else self._outcome.steps
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last computation or update came to an end by itself."""
+        return self._outcome is not None and self._outcome.converged
+
+    @property
+    def result(self) -> Array:
+        """The current labels in a new array."""
+        if self.synchronous:
+            return self._rank.copy()
+        return unmixed(self._rank.astype(np.uint64), np.uint64(self.key)).astype(np.uint32)
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        max_iter: int = MAX_ITERATIONS,
+        synchronous: bool = False,
+        **_: Any,
+    ) -> Any:
+        """Return the labels by NumPy if ``synchronous``, else what :meth:`mismatch` checks a stable result with."""
+        once = src == dst
+        neighbour = np.concatenate((src, dst[~once])) if directed else src
+        vertex = np.concatenate((dst, src[~once])) if directed else dst
+        arcs = Arcs(neighbour.astype(np.int64), vertex.astype(np.int64), num_vertices)
+        if not synchronous:
+            return arcs
+        label = np.arange(num_vertices, dtype=np.uint64)
+        for _step in range(max_iter):
+            label = modes(arcs, label, label)
+        return label.astype(np.uint32)
+
+    @classmethod
+    def mismatch(cls, result: Any, reference: Any, *, seed: int = 0, **params: Any) -> str | None:
+        """Compare synchronous labels; of stable ones every vertex must have the first of its most frequent labels."""
+        if not isinstance(reference, Arcs):
+            return super().mismatch(result, reference, **params)
+        if result.shape != (reference.num_vertices,):
+            return f"result has shape {result.shape} instead of {(reference.num_vertices,)}"
+        key = np.uint64(key_of(seed))
+        rank, own = (mixed(ids.astype(np.uint64), key) for ids in (result, np.arange(len(result))))
+        wrong = np.count_nonzero(modes(reference, rank, own) != rank)
+        return f"{wrong} vertices have another label than most of their neighbours" if wrong else None
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Go on until the labels are stable."""
+        return {"max_iter": 10_000}
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of one look of every vertex."""
+        return pull_bytes(graph.num_vertices, graph.num_edges, 4)
+
+
+def modes(arcs: Arcs, label: np.ndarray, alone: np.ndarray) -> np.ndarray:
+    """Return the most frequent label of each vertex' neighbours, of several the smallest; ``alone`` without any."""
+    result = alone.copy()
+    if len(arcs.vertex):
+        seen = np.stack((arcs.vertex, label[arcs.neighbour].astype(np.int64)))
+        (vertex, found), count = np.unique(seen, axis=1, return_counts=True)
+        order = np.lexsort((found, -count, vertex))
+        first = order[np.unique(vertex[order], return_index=True)[1]]
+        result[vertex[first]] = found[first]
+    return result
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer label propagation."""
+    return [LabelPropagation]

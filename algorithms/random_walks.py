@@ -1,0 +1,247 @@
+"""Random walks: uniform or by weight, with restarts, of first and second order. Computed anew after every change.
+
+In every step each walk goes along an out-edge of its vertex, with a probability in proportion to the edge's weight. The
+random numbers are hashes of (seed, walk, step, neighbour), and depend on nothing else: neither on the device nor on the
+backend or the order of storage. Of all neighbours the one with the smallest number is taken; by weight it is the one
+that wins a race of exponential clocks, the smallest ``-log(number) / weight`` (Efraimidis and Spirakis, *Weighted
+random sampling with a reservoir*, 2006). A step costs the degrees of the vertices that the walks are at.
+
+Of second order (Grover and Leskovec, *node2vec: scalable feature learning for networks*, 2016): the weight of the way
+back to the vertex before is divided by ``p``, that of vertices to which the one before has no edge by ``q``.
+
+The same seed gives the same walks on both devices, up to ties within the rounding of logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import suricate as su
+from suricate import hookimpl
+from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.algorithms._hash import key_of, mixed64
+from suricate.algorithms._sums import Weighting
+from suricate.arrays import as_ids, checked_ids
+from suricate.operators import edge_map
+from suricate.parameters import integer, real
+from suricate.structures.frontier import Frontier
+from suricate.types import EMPTY
+
+if TYPE_CHECKING:
+    from suricate.devices import Array
+    from suricate.graph import Graph
+
+NONE = 0xFFFFFFFFFFFFFFFF  #: what no neighbour offers: its lower half is EMPTY
+LOW = 0xFFFFFFFF
+LENGTH = 10
+
+
+def hashed(draw, v):
+    """Return the random bits of neighbour ``v``."""
+    return mixed64(draw ^ np.uint64(v))
+
+
+def unit(bits):
+    """Return a number above 0 and below 1."""
+    return ((bits >> 12) + 0.5) * 2.0**-52
+
+
+def bell(bits, weight):
+    """Return when a clock of this rate rings, as bits in the same order."""
+    return np.uint64(np.float32(-math.log(unit(bits)) / weight).view(np.uint32))
+
+
+def uniformly(i, u, v, w, draw, best):
+    """Offer ``v`` to walk ``i`` with a random number."""
+    su.atomic.min(best, i, hashed(draw[i], v) >> 32 << 32 | np.uint64(v))
+
+
+def by_weight(i, u, v, w, draw, best):
+    """Offer ``v`` to walk ``i`` with the time at which its clock rings."""
+    if w > 0:
+        su.atomic.min(best, i, bell(hashed(draw[i], v), w) << 32 | np.uint64(v))
+
+
+def of_second_order(i, u, v, w, draw, best, before, graph, p, q, weighted):
+    """Offer ``v`` to walk ``i``, at a rate that depends on the vertex before."""
+    rate = w if weighted else 1.0
+    if before[i] != EMPTY:
+        if v == before[i]:
+            rate = rate / p
+        elif (before[i], v) not in graph:
+            rate = rate / q
+    if rate > 0:
+        su.atomic.min(best, i, bell(hashed(draw[i], v), rate) << 32 | np.uint64(v))
+
+
+class RandomWalks(Algorithm):
+    """Walks along out-edges, ``uint32[walks, length + 1]``: the vertices of each; EMPTY after one with no way on.
+
+    Walk ``i`` begins at ``starts[i // walks_per_vertex]``. Edges of weight 0 or less are never taken.
+
+    Args:
+        length: number of steps.
+        walks_per_vertex: walks from each start.
+        starts: ids of vertices; None: all vertices.
+        restart: probability of going back to the start instead of a step, in [0, 1).
+        p: weights are divided by it for the way back to the vertex before (node2vec's return parameter), above 0.
+        q: weights are divided by it for vertices to which the one before has no edge (in-out parameter), above 0.
+        weighted: True goes by edge weights, False ignores them; None uses them if the graph has any.
+        seed: of the random numbers.
+
+    Raises:
+        ParameterError: a parameter is of the wrong type or out of range.
+        DTypeError, ShapeError, VertexRangeError: ``starts`` are no ids of vertices.
+        RequirementError: ``weighted=True`` on a graph without weights.
+    """
+
+    name = "random_walks"
+
+    def __init__(
+        self,
+        length: int = LENGTH,
+        walks_per_vertex: int = 1,
+        starts: Any = None,
+        restart: float = 0.0,
+        p: float = 1.0,
+        q: float = 1.0,
+        weighted: bool | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.length = integer("random_walks: length", length, low=0)
+        self.walks_per_vertex = integer("random_walks: walks_per_vertex", walks_per_vertex, low=1)
+        self.starts = None if starts is None else host_ids(starts)
+        self.restart = real("random_walks: restart", restart, low=0, high=1)
+        self.p = real("random_walks: p", p, low=0, include_low=False)
+        self.q = real("random_walks: q", q, low=0, include_low=False)
+        self.weighting = Weighting("random_walks", weighted)
+        self.key = key_of(integer("random_walks: seed", seed))
+        self._walks: Array = None  # uint32[length + 1, walks]
+
+    def compute(self, graph: Graph) -> None:
+        """Make all walks, step by step; nothing is read from the device in between."""
+        self.weighting.demand(graph)
+        xp = graph.device.xp
+        starts = xp.asarray(first_vertices(self.starts, graph.num_vertices, self.walks_per_vertex))
+        self._walks = xp.empty((self.length + 1, len(starts)), np.uint32)
+        self._walks[0] = at = starts
+        base = mixed64(xp.arange(len(starts), dtype=np.uint64) + np.uint64(self.key))
+        best, before = xp.empty(len(starts), np.uint64), xp.full(len(starts), EMPTY, np.uint32)
+        for step in range(self.length if len(starts) else 0):
+            best.fill(NONE)
+            draw = mixed64(base + np.uint64(2 * step))
+            self._offer(graph, at, (draw, best), before)
+            after = (best & np.uint64(LOW)).astype(np.uint32)
+            if self.restart:
+                back = unit(mixed64(base + np.uint64(2 * step + 1))) < self.restart
+                after = xp.where(back, starts, after)
+                after = xp.where(self._walks[step] == EMPTY, np.uint32(EMPTY), after)
+                before = xp.where(back, np.uint32(EMPTY), at)
+            else:
+                before = at
+            self._walks[step + 1] = after
+            at = xp.where(after == EMPTY, at, after)
+
+    def _offer(self, graph: Graph, at: Array, numbers: tuple[Array, Array], before: Array) -> None:
+        """Let every neighbour of the vertices that the walks are at offer itself."""
+        places = Frontier(graph.device, at, num_vertices=graph.num_vertices, distinct=False)
+        if self.p != 1 or self.q != 1:
+            more = (before, graph, self.p, self.q, self.weighting.applies(graph))
+            edge_map(graph, of_second_order, places, args=(*numbers, *more))
+        else:
+            edge_map(graph, by_weight if self.weighting.applies(graph) else uniformly, places, args=numbers)
+
+    @property
+    def result(self) -> Array:
+        """The walks in a new array."""
+        return self._walks.T.copy()
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        length: int = LENGTH,
+        walks_per_vertex: int = 1,
+        starts: Any = None,
+        restart: float = 0.0,
+        p: float = 1.0,
+        q: float = 1.0,
+        weighted: bool | None = None,
+        seed: int = 0,
+        **_: Any,
+    ) -> np.ndarray:
+        """The same walks by NumPy: all offers of a step as one list, sorted by walk and offer."""
+        order = np.lexsort((dst, src))
+        src, dst = src[order].astype(np.int64), dst[order]
+        by_weights = weight is not None and weighted is not False
+        rates = weight[order].astype(np.float64) if by_weights and weight is not None else np.ones(len(src))
+        begin = np.searchsorted(src, np.arange(num_vertices + 1))
+        keys = src << 32 | dst
+        first = first_vertices(None if starts is None else host_ids(starts), num_vertices, walks_per_vertex)
+        base = mixed64(np.arange(len(first), dtype=np.uint64) + np.uint64(key_of(seed)))
+        walks, before = [first], np.full(len(first), EMPTY, np.uint32)
+        at, alive = first, np.ones(len(first), bool)
+        for step in range(length):
+            count = begin[at.astype(np.int64) + 1] - begin[at]
+            walk = np.repeat(np.arange(len(at)), count)
+            edge = np.repeat(begin[at] - np.cumsum(count) + count, count) + np.arange(count.sum())
+            rate, last = rates[edge], before[walk].astype(np.int64)
+            bits = mixed64(mixed64(base + np.uint64(2 * step))[walk] ^ dst[edge].astype(np.uint64))
+            if p != 1 or q != 1:
+                known = np.isin(last << 32 | dst[edge], keys)
+                factor = np.where(last == dst[edge], 1 / p, np.where(known, 1.0, 1 / q))
+                rate = np.where(last == EMPTY, rate, rate * factor)
+            with np.errstate(divide="ignore"):
+                ring = np.float32(-np.log(unit(bits)) / rate).view(np.uint32).astype(np.uint64)
+            offer = (ring if by_weights or p != 1 or q != 1 else bits >> 32) << 32 | dst[edge].astype(np.uint64)
+            best = np.full(len(at), NONE, np.uint64)
+            np.minimum.at(best, walk[rate > 0], offer[rate > 0])
+            after = (best & np.uint64(LOW)).astype(np.uint32)
+            back = unit(mixed64(base + np.uint64(2 * step + 1))) < restart
+            after = np.where(alive, np.where(back, first, after), np.uint32(EMPTY))
+            before = np.where(back, np.uint32(EMPTY), at)
+            alive &= after != EMPTY
+            at = np.where(after == EMPTY, at, after)
+            walks.append(after)
+        return np.stack(walks, axis=1)
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Walk from a thousand vertices."""
+        return {"starts": np.arange(min(num_vertices, 1000))}
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of the edges of all vertices that walks were at, and of the walks themselves."""
+        visited = self._walks[:-1][self._walks[:-1] != EMPTY]
+        edges = int(graph.degrees()[visited].sum())
+        per_edge = ID_BYTES + self.weighting.bytes_per_edge(graph)
+        return edges * per_edge + visited.size * (OFFSET_BYTES + ID_BYTES)
+
+
+def host_ids(starts: Any) -> np.ndarray:
+    """Return a copy of the ids on the host; their range is checked when a graph is there."""
+    ids = as_ids(starts, "random_walks: starts")
+    return np.array(ids.get() if hasattr(ids, "get") else ids)
+
+
+def first_vertices(starts: np.ndarray | None, num_vertices: int, walks_per_vertex: int) -> np.ndarray:
+    """Return the vertex that each walk begins at, ``uint32[walks]``."""
+    if starts is None:
+        return np.repeat(np.arange(num_vertices, dtype=np.uint32), walks_per_vertex)
+    return np.repeat(checked_ids(starts, num_vertices, "random_walks: starts"), walks_per_vertex)
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer random walks."""
+    return [RandomWalks]

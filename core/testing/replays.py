@@ -1,0 +1,97 @@
+"""The conformance kit of algorithms whose updated result depends on the history, and can be replayed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.algorithm import Algorithm
+from suricate.testing.algorithms import AlgorithmConformance, Params, Variant
+
+if TYPE_CHECKING:
+    from suricate.delta import Delta
+    from suricate.graph import Graph
+    from suricate.store import Store
+    from suricate.tracker import Tracker
+
+
+class Snapshot(NamedTuple):
+    """A graph at one time: its arcs on the host (undirected: both directions) and the number of its vertices."""
+
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray | None
+    num_vertices: int
+
+    def changed(self, before: Snapshot) -> np.ndarray:
+        """Return the ends of the arcs that are in one of the two snapshots only, ascending."""
+        keys, old = (part.src.astype(np.int64) << 32 | part.dst for part in (self, before))
+        different = np.setxor1d(keys, old)
+        return np.unique(np.concatenate((different >> 32, different & 0xFFFFFFFF)))
+
+
+class _Recorder(Algorithm):
+    """Keeps a snapshot of the graph after every change."""
+
+    name = "recorder"
+
+    def compute(self, graph: Graph) -> None:
+        self.snapshots = [_snapshot(graph)]
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        self.snapshots.append(_snapshot(graph))
+
+    @property
+    def result(self) -> None:
+        """Nothing."""
+        return None
+
+
+def _snapshot(graph: Graph) -> Snapshot:
+    host = graph.device.to_numpy
+    src, dst, weight = graph.store("out").edges()
+    return Snapshot(host(src), host(dst), None if weight is None else host(weight), graph.num_vertices)
+
+
+class ReplayedConformance(AlgorithmConformance):
+    """The kit for an algorithm without a unique result: every result must be valid, and one that a replay gives.
+
+    A subclass defines :meth:`begin`, :meth:`follow_on` and :meth:`answer`, in plain NumPy or Python. A tracker may have
+    begun at any time: its result must be that of a replay from one of the snapshots.
+    """
+
+    def begin(self, first: Snapshot, **params: Any) -> Any:
+        """Return the state after a computation from scratch."""
+        raise NotImplementedError("define begin()")
+
+    def follow_on(self, state: Any, before: Snapshot, after: Snapshot, **params: Any) -> Any:
+        """Return the state after the update for one change of the graph; ``state`` may be changed."""
+        raise NotImplementedError("define follow_on()")
+
+    def answer(self, state: Any, **params: Any) -> np.ndarray:
+        """Return the result that belongs to a state."""
+        raise NotImplementedError("define answer()")
+
+    def build(self, backend: type[Store], device_kind: str, variant: Variant) -> Graph:
+        """Return a graph without edges whose changes are recorded."""
+        graph = super().build(backend, device_kind, variant)
+        self._recorders: Mapping[int, Tracker] = {id(graph): graph.track(_Recorder)}
+        return graph
+
+    def judge(self, result: Any, graph: Graph, params: Params) -> None:
+        """Verify that the result is valid, then look for a replay that gives it."""
+        super().judge(result, graph, params)
+        found = graph.device.to_numpy(result)
+        snapshots = self._recorders[id(graph)].algorithm.snapshots  # type: ignore[attr-defined]
+        assert any(np.array_equal(found, self._replayed(snapshots[at:], params)) for at in range(len(snapshots))), (
+            "the result is not that of a replay"
+        )
+
+    def _replayed(self, snapshots: list[Snapshot], params: Params) -> np.ndarray:
+        state = self.begin(snapshots[0], **params)
+        for before, after in itertools.pairwise(snapshots):
+            state = self.follow_on(state, before, after, **params)
+        return self.answer(state, **params)

@@ -1,0 +1,172 @@
+"""Label propagation on every backend and device: valid, replayed by NumPy, LDBC's variant, parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.algorithms._hash import key_of, mixed, unmixed
+from suricate.algorithms.label_propagation import Arcs, LabelPropagation, modes
+from suricate.errors import ParameterError, RequirementError
+from suricate.testing import AlgorithmConformance
+from suricate.testing.replays import ReplayedConformance, Snapshot
+
+ODD = 0x9E3779B9
+
+
+class Labels:
+    """The state of a replay."""
+
+    def __init__(self, seed: int) -> None:
+        self.key = np.uint64(key_of(seed))
+        self.rank, self.wanted = np.empty(0, np.uint64), np.empty(0, np.uint64)
+
+    def grow(self, size: int) -> None:
+        new = np.arange(len(self.rank), size, dtype=np.uint64)
+        self.rank = np.concatenate((self.rank, mixed(new, self.key)))
+        self.wanted = np.concatenate((self.wanted, np.zeros(len(new), np.uint64)))
+
+    def look(self, active: np.ndarray, arcs: Arcs, max_iter: int) -> None:
+        """Rounds: a vertex takes the most frequent label of its neighbours, unless its hash says to wait."""
+        own = mixed(np.arange(len(self.rank), dtype=np.uint64), self.key)
+        for _ in range(max_iter if len(active) else 0):
+            wishes = modes(arcs, self.rank, own)
+            lonely = np.isin(active, arcs.vertex, invert=True)
+            differs = wishes[active] != self.rank[active]
+            asks = active[differs & ~lonely]
+            self.wanted[asks] += np.uint64(1)
+            coin = mixed((asks.astype(np.uint64) + np.uint64(ODD) * self.wanted[asks]) & np.uint64(2**32 - 1), self.key)
+            later = (wishes[asks] > self.rank[asks]) & (self.wanted[asks] & np.uint64(1) == 1)
+            waits = asks[later | (coin & np.uint64(3) == 0)]
+            takes = np.setdiff1d(asks, waits)
+            alone = active[lonely]
+            self.rank[takes], self.rank[alone] = wishes[takes], own[alone]
+            active = np.union1d(waits, arcs.neighbour[np.isin(arcs.vertex, takes)])
+            if not len(active):
+                break
+
+
+class TestLabelPropagation(ReplayedConformance):
+    algorithm = LabelPropagation
+    params = ({"max_iter": 1000}, {"max_iter": 1000, "seed": 5})
+    examples = 1
+    cuda_marks = (pytest.mark.gpu,)
+
+    directed = True
+
+    def build(self, backend: Any, device_kind: str, variant: Any) -> su.Graph:
+        self.directed = variant.directed
+        return super().build(backend, device_kind, variant)
+
+    def arcs_of(self, at: Snapshot) -> Arcs:
+        found = LabelPropagation.reference(at.src, at.dst, None, at.num_vertices, self.directed)
+        assert isinstance(found, Arcs)
+        return found
+
+    def begin(self, first: Snapshot, *, max_iter: int = 100, seed: int = 0) -> Labels:
+        state = Labels(seed)
+        state.grow(first.num_vertices)
+        state.look(np.arange(first.num_vertices), self.arcs_of(first), max_iter)
+        return state
+
+    def follow_on(
+        self, state: Labels, before: Snapshot, after: Snapshot, *, max_iter: int = 100, seed: int = 0
+    ) -> Labels:
+        state.grow(after.num_vertices)
+        state.look(after.changed(before), self.arcs_of(after), max_iter)
+        return state
+
+    def answer(self, state: Labels, **params: Any) -> np.ndarray:
+        return unmixed(state.rank, state.key).astype(np.uint32)
+
+
+class TestSynchronousLabelPropagation(AlgorithmConformance):
+    algorithm = LabelPropagation
+    params = ({"synchronous": True, "max_iter": 7},)
+    examples = 1
+    cuda_marks = (pytest.mark.gpu,)
+
+
+def undirected(device: Any, backend: str, other: Any) -> su.Graph:
+    graph = su.Graph(len(other), backend=backend, device=str(device), directed=False)
+    graph.insert_edges(*np.array(other.edges).T)
+    return graph
+
+
+def test_cliques_are_communities(device: su.devices.Device, backend: str) -> None:
+    cliques = nx.disjoint_union_all([nx.complete_graph(size) for size in (5, 9, 30)])
+    graph = undirected(device, backend, cliques)
+    for seed in range(5):
+        label = device.to_numpy(graph.compute("label_propagation", seed=seed))
+        assert [len(set(part.tolist())) for part in np.split(label, [5, 14])] == [1, 1, 1]
+        assert len(set(label.tolist())) == 3
+        assert set(label[:5]) <= set(range(5))
+
+
+@pytest.mark.parametrize("other", [nx.path_graph(300), nx.star_graph(299), nx.complete_bipartite_graph(40, 60)])
+def test_neighbours_do_not_exchange_labels_for_ever(device: su.devices.Device, backend: str, other: Any) -> None:
+    tracker = undirected(device, backend, other).track("label_propagation", max_iter=500)
+    assert tracker.algorithm.converged
+    assert 1 <= tracker.algorithm.iterations < 500
+    arcs = su.edges(tracker.graph)
+    reference = LabelPropagation.reference(*map(device.to_numpy, arcs[:2]), None, len(other), False)
+    assert LabelPropagation.mismatch(device.to_numpy(tracker.result), reference) is None
+
+
+def test_a_vertex_without_neighbours_has_its_own_label(device: su.devices.Device, backend: str) -> None:
+    graph = undirected(device, backend, nx.complete_graph(8))
+    tracker = graph.track("label_propagation")
+    graph.delete_vertices([3, 4])
+    assert tracker.result[3:5].tolist() == [3, 4]
+    graph.insert_vertices(2)
+    assert tracker.result[8:].tolist() == [8, 9]
+
+
+def test_too_few_rounds_are_noted(device: su.devices.Device) -> None:
+    graph = su.Graph(300, device=str(device), directed=False)
+    graph.insert_edges(range(299), range(1, 300))
+    algorithm = LabelPropagation(max_iter=1)
+    algorithm.compute(graph)
+    assert (algorithm.iterations, algorithm.converged) == (1, False)
+
+
+def test_seeds_give_different_communities(device: su.devices.Device) -> None:
+    graph = su.Graph(200, device=str(device), directed=False)
+    graph.insert_edges(range(199), range(1, 200))
+    first, second, again = (device.to_numpy(graph.compute("label_propagation", seed=seed)) for seed in (1, 2, 1))
+    assert np.any(first != second)
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"max_iter": 1.5}, "max_iter must be an integer"),
+        ({"seed": "x"}, "seed must be an integer"),
+        ({"synchronous": 1}, "synchronous must be True or False"),
+    ],
+    ids=str,
+)
+def test_impossible_parameters(params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=f"^label_propagation: {message}"):
+        su.Graph(3, device="cpu", directed=False).compute("label_propagation", **params)
+    with pytest.raises(RequirementError, match="in-edges: build"):
+        su.Graph(3, device="cpu").compute("label_propagation")
+
+
+def test_mismatches_are_noticed() -> None:
+    graph = su.Graph(30, device="cpu", directed=False)
+    graph.insert_edges(*np.random.default_rng(1).integers(0, 30, (2, 90)))
+    arcs = su.edges(graph)
+    for params in ({}, {"synchronous": True, "max_iter": 3}):
+        right = graph.compute("label_propagation", **params)
+        reference = LabelPropagation.reference(*arcs, 30, False, **params)
+        assert LabelPropagation.mismatch(right, reference, **params) is None
+        right[4] = (right[4] + 1) % 30
+        assert LabelPropagation.mismatch(right, reference, **params) is not None
+        assert LabelPropagation.mismatch(right[:-1], reference, **params) is not None

@@ -1,0 +1,144 @@
+"""Random walks on every backend and device: replayed by NumPy, transition frequencies, parameters."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import suricate as su
+from suricate.algorithms.random_walks import RandomWalks
+from suricate.errors import DTypeError, ParameterError, RequirementError, ShapeError, VertexRangeError
+from suricate.testing import AlgorithmConformance
+from suricate.types import EMPTY
+
+LIKELY = 1e-4  #: least probability of frequencies such as those found
+
+
+class TestRandomWalks(AlgorithmConformance):
+    algorithm = RandomWalks
+    params = (
+        {},
+        {"walks_per_vertex": 3, "restart": 0.2, "seed": 7, "length": 6},
+        {"p": 0.25, "q": 3.0, "starts": [5, 0, 5, 29], "weighted": False},
+    )
+    weights = (0, 1, 2, 7)
+    examples = 1
+    cuda_marks = (pytest.mark.gpu,)
+
+
+def follows_edges(graph: su.Graph, walks: np.ndarray, starts: np.ndarray, restart: bool) -> None:
+    """Every step goes along an edge (or back to the start); a walk ends where there is no edge, and not before."""
+    src, dst, _ = su.edges(graph)
+    known = set(zip(src.tolist(), dst.tolist(), strict=True))
+    ends = set(range(graph.num_vertices)) - set(src.tolist())
+    for start, walk in zip(starts.tolist(), walks.tolist(), strict=True):
+        assert walk[0] == start
+        for u, v in itertools.pairwise(walk):
+            if u == EMPTY or v == EMPTY:
+                assert v == EMPTY
+                assert u == EMPTY or u in ends
+            else:
+                assert (u, v) in known or (restart and v == start)
+
+
+@pytest.mark.parametrize("restart", [0.0, 0.4])
+def test_walks_follow_edges(restart: float) -> None:
+    graph = su.Graph(40, device="cpu")
+    graph.insert_edges(*np.random.default_rng(3).integers(0, 40, (2, 60)))
+    walks = graph.compute("random_walks", length=12, walks_per_vertex=2, restart=restart)
+    assert walks.shape == (80, 13)
+    assert walks.dtype == np.uint32
+    follows_edges(graph, walks, np.repeat(np.arange(40), 2), restart > 0)
+
+
+@pytest.mark.parametrize("weight_dtype", [None, "float32", "int32"])
+def test_frequencies_of_transitions(device: su.devices.Device, backend: str, weight_dtype: str | None) -> None:
+    graph = su.Graph(8, backend=backend, device=str(device), weight_dtype=weight_dtype)
+    weight = None if weight_dtype is None else [1, 2, 3, 4, 10, 0, 5]
+    graph.insert_edges([0] * 7, range(1, 8), weight)
+    graph.insert_edges(range(1, 8), [0] * 7, None if weight_dtype is None else [1] * 7)
+    walks = device.to_numpy(graph.compute("random_walks", starts=[0], walks_per_vertex=8000, length=3))
+    share = np.ones(7) / 7 if weight is None else np.array(weight) / sum(weight)
+    for step in (1, 3):
+        found = np.bincount(walks[:, step], minlength=8)[1:]
+        assert np.all(found[share == 0] == 0)
+        assert stats.chisquare(found[share > 0], 8000 * share[share > 0]).pvalue > LIKELY
+    pairs = np.zeros((7, 7))  # steps do not depend on each other
+    np.add.at(pairs, (walks[:, 1] - 1, walks[:, 3] - 1), 1)
+    pairs = pairs[share > 0][:, share > 0]
+    assert stats.chi2_contingency(pairs).pvalue > LIKELY
+
+
+def test_frequencies_of_restarts(device: su.devices.Device) -> None:
+    graph = su.Graph(50, device=str(device))
+    graph.insert_edges(range(49), range(1, 50))
+    walks = device.to_numpy(graph.compute("random_walks", starts=[0], walks_per_vertex=5000, length=2, restart=0.3))
+    found = np.bincount(walks[:, 1], minlength=2)
+    assert stats.chisquare(found[:2], [1500, 3500]).pvalue > LIKELY
+    assert found[2:].sum() == 0
+
+
+def test_frequencies_of_second_order(device: su.devices.Device, backend: str) -> None:
+    # from 0 to 1, and on from 1: back to 0, to 2 which 0 leads to, to 3 and 4 which it does not
+    graph = su.Graph(5, backend=backend, device=str(device))
+    graph.insert_edges([0, 0, 1, 1, 1, 1, 2], [1, 2, 0, 2, 3, 4, 1])
+    walks = device.to_numpy(graph.compute("random_walks", starts=[0], walks_per_vertex=9000, length=2, p=0.5, q=4.0))
+    on = walks[walks[:, 1] == 1, 2]
+    rate = np.array([1 / 0.5, 1, 1 / 4, 1 / 4])
+    assert stats.chisquare(np.bincount(on, minlength=5)[[0, 2, 3, 4]], len(on) * rate / rate.sum()).pvalue > LIKELY
+
+
+def test_walks_depend_on_seed_walk_and_step_alone(device: su.devices.Device, backend: str) -> None:
+    graph = su.Graph(30, backend=backend, device=str(device))
+    src, dst = np.random.default_rng(5).integers(0, 30, (2, 300))
+    graph.insert_edges(src, dst)
+    few, many, other = (
+        device.to_numpy(graph.compute("random_walks", length=length, seed=seed))
+        for length, seed in ((5, 1), (9, 1), (9, 2))
+    )
+    np.testing.assert_array_equal(few, many[:, :6])
+    assert np.mean(many[:, 1:] != other[:, 1:]) > 0.5
+    again = su.Graph(30, device="cpu")
+    again.insert_edges(src[::-1].copy(), dst[::-1].copy())
+    np.testing.assert_array_equal(again.compute("random_walks", length=9, seed=1), many)
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"length": -1}, ParameterError, "length must be at least 0"),
+        ({"walks_per_vertex": 0}, ParameterError, "walks_per_vertex must be at least 1"),
+        ({"restart": 1}, ParameterError, r"restart must be in \[0, 1\)"),
+        ({"p": 0}, ParameterError, r"p must be in \(0, inf\)"),
+        ({"q": -1}, ParameterError, r"q must be in \(0, inf\)"),
+        ({"seed": 0.5}, ParameterError, "seed must be an integer"),
+        ({"weighted": 3}, ParameterError, "weighted must be True or False"),
+        ({"weighted": True}, RequirementError, "weighted=True needs edge weights"),
+        ({"starts": [0, 3]}, VertexRangeError, r"starts\[1\]"),
+        ({"starts": [-1]}, VertexRangeError, r"starts\[0\]"),
+        ({"starts": [0.5]}, DTypeError, "starts has dtype"),
+        ({"starts": [[0]]}, ShapeError, "starts has shape"),
+    ],
+    ids=str,
+)
+def test_impossible_parameters(params: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"random_walks: {message}"):
+        su.Graph(3, device="cpu").compute("random_walks", **params)
+
+
+def test_no_vertices_no_steps(device: su.devices.Device) -> None:
+    assert su.Graph(0, device=str(device)).compute("random_walks").shape == (0, 11)
+    assert su.Graph(2, device=str(device)).compute("random_walks", length=0).tolist() == [[0], [1]]
+    assert su.Graph(2, device=str(device)).compute("random_walks", starts=[]).shape == (0, 11)
+
+
+def test_traffic_counts_the_edges_of_visited_vertices() -> None:
+    graph = su.Graph(4, device="cpu", weight_dtype="float32")
+    graph.insert_edges([0, 1, 2, 2], [1, 2, 0, 3], [1, 1, 1, 0])
+    algorithm = RandomWalks(length=2, starts=[0])
+    algorithm.compute(graph)
+    assert algorithm.traffic(graph) == 2 * 8 + 2 * 12  # one edge of each of two vertices
