@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from suricate.algorithm import Algorithm, pull_bytes
 from suricate.algorithms._sums import Weighting
 from suricate.algorithms._vertex_values import optional_values, resized
 from suricate.errors import ConvergenceError
+from suricate.operators import iterate
 from suricate.parameters import integer, real
+from suricate.structures.scalar import Scalar
 
 if TYPE_CHECKING:
     from suricate.delta import Delta
@@ -23,7 +25,7 @@ class FixedPoint(Algorithm):
 
     Attributes:
         iterations: steps that the last computation or update took.
-        converged: whether the last step was below the tolerance; reading :attr:`result` raises if not.
+        converged: whether the last step was within the tolerance; reading :attr:`result` raises if not.
     """
 
     update_kind = "warm"
@@ -63,23 +65,24 @@ class FixedPoint(Algorithm):
         """Return ``x`` in the scale that the iteration keeps."""
 
     @abstractmethod
-    def step(self, graph: Graph, x: Array, out: Array) -> Array:
-        """Fill ``out`` with the values after ``x``; return the L1 norm of the difference as an array of one entry."""
+    def step(self, graph: Graph, x: Array, out: Array, change: Scalar) -> None:
+        """Replace ``x`` by the values after it, adding the L1 norm of the difference to ``change``.
+
+        It calls operators only: its calls are recorded and repeated. ``out`` is zero, and is left so.
+        """
 
     def bound(self, graph: Graph) -> float:
-        """Return the L1 norm of a step below which the iteration stops."""
+        """Return the L1 norm of a step at which the iteration stops."""
         return self.tol * graph.num_vertices
 
     def _iterate(self, graph: Graph) -> None:
-        after, bound = graph.device.xp.empty_like(self._x), self.bound(graph)
         self.iterations, self.converged = 0, graph.num_vertices == 0
-        while not self.converged and self.iterations < self.max_iter:
-            change = float(self.step(graph, self._x, after))
-            self._x, after = after, self._x
-            self.iterations += 1
-            if not math.isfinite(change):
-                break
-            self.converged = change < bound
+        if self.converged:
+            return
+        change, bound = Scalar("sum", "float64", graph), self.bound(graph)
+        body = partial(self.step, graph, self._x, graph.device.xp.zeros_like(self._x), change)
+        self.iterations = iterate(body, until=(change, bound), max_steps=self.max_iter)
+        self.converged = self.iterations < self.max_iter or float(change) <= bound
 
     def _demand_convergence(self) -> None:
         if not self.converged:

@@ -66,13 +66,12 @@ class Weighting:
     def sum_over_in(self, graph: Graph, x: Array, out: Array, vertices: Any = None) -> None:
         """Set ``out[v] = sum of w * x[u]`` over the edges ``u -> v``; of some ``vertices``: one entry each.
 
-        Without in-edges this pushes along all out-edges, and ``vertices`` must be None.
+        Without in-edges this pushes along all out-edges: ``vertices`` must be None and ``out`` zero.
         """
         fn = weighted_of_source if self.applies(graph) else of_source
         if graph.has_in_edges:
             neighbor_reduce(graph, fn, args=(x,), over="in", vertices=vertices, out=out)
         else:
-            out.fill(0)
             advance(graph, None, fn, out, args=(x,), reduce="sum")
 
 

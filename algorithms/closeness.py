@@ -27,9 +27,16 @@ if TYPE_CHECKING:
 UNREACHED = 0xFFFFFFFF
 
 
-def one_further(u, v, w, level):
+def one_further(u, v, w, level, count, total):
     """Offer ``v`` the level below ``u``."""
     return level[u] + 1
+
+
+def reached(v, step, level, count, total):
+    """Count a source that reaches ``v`` in so many steps."""
+    count[v] = count[v] + 1
+    total[v] = total[v] + step
+    return True
 
 
 class Closeness(Algorithm):
@@ -55,16 +62,14 @@ class Closeness(Algorithm):
     def compute(self, graph: Graph) -> None:
         """Search from every source, and sum what each vertex sees."""
         n, xp = graph.num_vertices, graph.device.xp
-        level = xp.empty(n, np.uint32)
-        self._count, total = xp.zeros(n, np.int64), xp.zeros(n, np.int64)
+        level, total = xp.empty(n, np.uint32), xp.zeros(n, np.int64)
         sources = self.sample.drawn(n)
+        self._count = xp.asarray(np.bincount(sources, minlength=n).astype(np.int64))
         for source in sources:
             level.fill(UNREACHED)
             level[source] = 0
-            propagate(graph, [source], one_further, level, once="equal")
-            reached = level != UNREACHED
-            self._count += reached
-            total += xp.where(reached, level, 0)
+            arguments = (level, self._count, total)
+            propagate(graph, [source], one_further, level, args=arguments, then=reached, once="equal")
         self._closeness = closeness(xp, self._count, total, len(sources), n, self.wf_improved)
 
     @property

@@ -10,6 +10,7 @@ largest eigenvalue has several eigenvectors (components that are alike), the sta
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,8 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms._fixed_point import FixedPoint, divided
 from suricate.algorithms._sums import adjacency
+from suricate.operators import vertex_map
+from suricate.structures.scalar import Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +31,20 @@ if TYPE_CHECKING:
 TOLERANCE, MAX_ITERATIONS = 1e-6, 100
 SLACK = 10  #: by which a further step may change more than the last one, for matrices that are not normal
 DENSE = 400  #: up to so many vertices references use dense matrices
+
+
+def shift(v, x, out, square):
+    """Add the identity's share to the sum over the in-neighbours, and sum the squares."""
+    out[v] = out[v] + x[v]
+    square.add(out[v] * out[v])
+
+
+def scale(v, x, out, square, change):
+    """Divide by the L2 norm."""
+    after = out[v] / math.sqrt(square.value) if square.value > 0 else 0.0
+    change.add(abs(after - x[v]))
+    x[v] = after
+    out[v] = 0.0
 
 
 class Eigenvector(FixedPoint):
@@ -62,12 +79,15 @@ class Eigenvector(FixedPoint):
         """Return ``x`` with an L2 norm of 1."""
         return divided(xp, x, xp.sqrt((x * x).sum()))
 
-    def step(self, graph: Graph, x: Array, out: Array) -> Array:
-        """Set ``out = (A^T + I) x``, scaled."""
+    def _iterate(self, graph: Graph) -> None:
+        self._square = Scalar("sum", "float64", graph)
+        super()._iterate(graph)
+
+    def step(self, graph: Graph, x: Array, out: Array, change: Scalar) -> None:
+        """Set ``x = (A^T + I) x``, scaled."""
         self.weighting.sum_over_in(graph, x, out)
-        out += x
-        out[...] = self.scaled(graph.device.xp, out)
-        return abs(out - x).sum()
+        vertex_map(graph, None, shift, args=(x, out, self._square))
+        vertex_map(graph, None, scale, args=(x, out, self._square, change))
 
     @property
     def result(self) -> Array:

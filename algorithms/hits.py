@@ -17,7 +17,9 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms._fixed_point import FixedPoint, divided
 from suricate.algorithms._sums import adjacency
+from suricate.operators import vertex_map
 from suricate.parameters import flag
+from suricate.structures.scalar import Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +38,20 @@ class HITSResult(NamedTuple):
 
     hubs: Array
     authorities: Array
+
+
+def count(v, authority, out, total):
+    """Sum the new hubs; the authorities of this step are used up."""
+    total.add(out[v])
+    authority[v] = 0.0
+
+
+def scale(v, x, out, total, change):
+    """Divide the new hubs by their sum."""
+    after = out[v] / total.value if total.value > 0 else 0.0
+    change.add(abs(after - x[v]))
+    x[v] = after
+    out[v] = 0.0
 
 
 class HITS(FixedPoint):
@@ -70,7 +86,7 @@ class HITS(FixedPoint):
         super().__init__(max_iter, tol, nstart, weighted)
         self.normalized = flag("hits: normalized", normalized)
         self._authorities: Array = None
-        self._gain: Array = None  # by how much A A^T makes the hubs grow
+        self._hubs: Array = None  # A times the authorities, if that is asked for
 
     def bound(self, graph: Graph) -> float:
         """Return ``tol``: the hubs sum to 1 on every graph."""
@@ -80,18 +96,21 @@ class HITS(FixedPoint):
         """Return ``x`` with a sum of 1."""
         return divided(xp, x, x.sum())
 
-    def step(self, graph: Graph, x: Array, out: Array) -> Array:
-        """Set the authorities to ``A^T x``, and ``out`` to ``A`` times these, scaled."""
+    def step(self, graph: Graph, x: Array, out: Array, change: Scalar) -> None:
+        """Set ``x = A A^T x``, scaled."""
         self.weighting.sum_over_in(graph, x, self._authorities)
         self.weighting.sum_over_out(graph, self._authorities, out)
-        self._gain = out.sum()
-        out[...] = divided(graph.device.xp, out, self._gain)
-        return abs(out - x).sum()
+        vertex_map(graph, None, count, args=(self._authorities, out, self._total))
+        vertex_map(graph, None, scale, args=(x, out, self._total, change))
 
     def _iterate(self, graph: Graph) -> None:
+        self._total = Scalar("sum", "float64", graph)
         self._authorities = graph.device.xp.zeros(graph.num_vertices)
-        self._gain = self._authorities.sum()
         super()._iterate(graph)
+        self.weighting.sum_over_in(graph, self._x, self._authorities)
+        if not self.normalized:
+            self._hubs = graph.device.xp.empty(graph.num_vertices)
+            self.weighting.sum_over_out(graph, self._authorities, self._hubs)
 
     @property
     def result(self) -> HITSResult:
@@ -101,7 +120,7 @@ class HITS(FixedPoint):
         if self.normalized:
             return HITSResult(hubs.copy(), divided(xp, authorities, authorities.sum()))
         length = xp.sqrt((authorities * authorities).sum())
-        return HITSResult(divided(xp, hubs * self._gain, length), divided(xp, authorities, length))
+        return HITSResult(divided(xp, self._hubs, length), divided(xp, authorities, length))
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from suricate import hookimpl
 from suricate.algorithms._fixed_point import FixedPoint, divided
 from suricate.algorithms._sums import adjacency
 from suricate.algorithms._vertex_values import VertexValues
+from suricate.operators import vertex_map
 from suricate.parameters import flag, real
 
 if TYPE_CHECKING:
@@ -27,8 +28,17 @@ if TYPE_CHECKING:
     from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
+    from suricate.structures.scalar import Scalar
 
 ALPHA, TOLERANCE, MAX_ITERATIONS = 0.1, 1e-6, 1000
+
+
+def attenuate(v, x, out, beta, alpha, change):
+    """Finish a step at ``v``, whose in-neighbours' values are summed in ``out``."""
+    after = alpha * out[v] + beta[v]
+    change.add(abs(after - x[v]))
+    x[v] = after
+    out[v] = 0.0
 
 
 class Exact(NamedTuple):
@@ -91,12 +101,10 @@ class Katz(FixedPoint):
         """Return ``x``: the scale is given by ``beta``."""
         return x
 
-    def step(self, graph: Graph, x: Array, out: Array) -> Array:
-        """Set ``out = alpha A^T x + beta``."""
+    def step(self, graph: Graph, x: Array, out: Array, change: Scalar) -> None:
+        """Set ``x = alpha A^T x + beta``."""
         self.weighting.sum_over_in(graph, x, out)
-        out *= self.alpha
-        out += self._beta
-        return abs(out - x).sum()
+        vertex_map(graph, None, attenuate, args=(x, out, self._beta, self.alpha, change))
 
     @property
     def result(self) -> Array:

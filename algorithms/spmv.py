@@ -62,7 +62,7 @@ class SpMV(Algorithm):
         """Compute all rows."""
         self.weighting.demand(graph)
         self._x = self.x.on_device(graph, grown=self._y is not None)
-        self._y = graph.device.xp.empty(graph.num_vertices)
+        self._y = graph.device.xp.zeros(graph.num_vertices)
         self._multiply(graph, self._y)
 
     def update(self, graph: Graph, delta: Delta) -> None:
@@ -72,6 +72,7 @@ class SpMV(Algorithm):
             self._x = self.x.on_device(graph, grown=True)
             self._y = resized(xp, self._y, graph.num_vertices, 0)
         if self.over == "in" and not graph.has_in_edges:
+            self._y.fill(0)
             self._multiply(graph, self._y)
             return
         end = 0 if self.over == "out" else 1
