@@ -28,8 +28,8 @@ from suricate.operators.cpu.templates.layering import append_layer
 from suricate.operators.cpu.templates.pushing import push_list
 from suricate.types import TOMBSTONE
 
-PULLED = 14  #: a frontier is pulled if its edges are more than this part of all ...
-PUSHED = 24  #: ... and pushed again once its vertices are fewer than this part of all
+LARGE = 24  #: a frontier of fewer vertices than this part of all is pushed
+PULLED = 14  #: a larger one is pulled if its edges are more than this part of all, where the first offer will do
 MANY = np.int64(1) << np.int64(62)
 
 
@@ -85,18 +85,30 @@ def edges_of(g, h, num_vertices, frontier, everything, count, enough):
     return edges
 
 
+@inner
+def edges_of_rest(g, h, num_vertices, stamp, step):
+    """Return the number of edges of the vertices that were not altered yet: what a pull without early ends reads."""
+    edges = np.int64(0)
+    for v in range(num_vertices):
+        if stamp[v] < step:
+            edges += np.int64(degree(g, v))
+            if both:
+                edges += np.int64(degree(h, v))
+    return edges
+
+
 @kernel
 def propagate(
-    g, h, back, also_back, num_vertices, equal, frontier, everything, count, out, stamp, step, number,
-    max_steps, queue, spare, layers, ends, *args,
+    g, h, back, also_back, num_vertices, equal, frontier, everything, count, out, stamp, step, number, max_steps, queue,
+    spare, layers, ends, *args,
 ):  # fmt: skip
     """Push or pull until no vertex joins; return the number of the last step, of vertices that pushed, of those left.
 
     ``back`` and ``also_back`` are the views of the reverse direction. The other parameters are those of
-    ``propagate_levels.py``; the vertices that joined in step i have the stamp ``step + i + 1``. All edges are counted
-    once, when a frontier has so many vertices that it may be pulled.
+    ``propagate_levels.py``; the vertices that joined in step i have the stamp ``step + i + 1``. Edges are counted only
+    while the frontier is a large part of all vertices.
     """
-    touched, pulling, all_edges = 0, False, np.int64(-1)
+    touched, pulling, enough = 0, False, np.int64(-1)
     fits = append_layer(layers, ends, number, frontier, everything, count)
     for i in range(count):
         u = np.uint32(i) if everything else frontier[i]
@@ -104,13 +116,14 @@ def propagate(
             stamp[u] = step + number + 1
     while count > 0 and number < max_steps and fits:
         touched += count
-        if pulling:
-            pulling = count * PUSHED > num_vertices
-        elif count * PUSHED > num_vertices:
-            if all_edges < 0:
-                all_edges = edges_of(g, h, num_vertices, frontier, True, num_vertices, MANY)
-            enough = all_edges // PULLED
+        large = count * LARGE > num_vertices
+        if large and not (pulling and equal):
+            if not equal:
+                enough = edges_of_rest(back, also_back, num_vertices, stamp, step)
+            elif enough < 0:
+                enough = edges_of(g, h, num_vertices, frontier, True, num_vertices, MANY) // PULLED
             pulling = edges_of(g, h, num_vertices, frontier, everything, count, enough) > enough
+        pulling = pulling and large
         number += 1
         if pulling:
             queued = pull_rest(back, also_back, num_vertices, out, stamp, step, number, equal, queue, *args)
