@@ -17,6 +17,7 @@ from suricate.structures.edge_table import DECLARATIONS, SOURCE_FACTOR, EdgeTabl
 from suricate.types import EMPTY, StoreView
 
 BUCKET = 512  #: arcs of a bucket on CUDA; splits heavy vertices into parts of equal work
+_HEADER, _CONSTANTS = Path(__file__).with_suffix(".cuh"), {"EDGE_ROWS_BUCKET": BUCKET}
 _FACTOR, _HALF, _LOW = np.uint64(SOURCE_FACTOR), np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
@@ -50,10 +51,10 @@ def rows_view(data: EdgeRows, num_vertices: int, value_dtype: np.dtype | None) -
     return StoreView(
         data=data,
         cursor=__name__,
-        header=Path(__file__).with_suffix(".cuh"),
+        header=_HEADER,
         num_vertices=num_vertices,
         weight_dtype=value_dtype,
-        constants={"EDGE_ROWS_BUCKET": BUCKET},
+        constants=_CONSTANTS,
         declarations=DECLARATIONS,
         can_scan=True,
         find="hash",

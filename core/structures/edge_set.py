@@ -137,7 +137,7 @@ class EdgeSet:
         from suricate.structures.edge_table import EdgeTable
 
         src, dst, value, status, wanted, size = self._arcs
-        kernels, capacity = _kernels(self.device), 2 * self._most + SPARE
+        kernels, capacity = _kernels(self.device), 7 * self._most // 4 + SPARE
         words = kernels.all_bits_set(self.device, 3 * capacity)
         absent = src[:0].view(np.uint8) if value is None else value
         table = EdgeTable(words[: 2 * capacity].view(np.uint64), words[2 * capacity :], absent, int(self.directed))
