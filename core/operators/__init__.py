@@ -39,6 +39,18 @@ Two phases
     no array that ``then`` writes, except ``out`` of a min or max push. So results do not depend on the schedule:
     integers bit for bit, sums of floats within rounding.
 
+    Pulls have two phases as well: ``then(v, value, *args)`` runs once per vertex with the value that was reduced for
+    it, and writes what ``fn`` does not read. ``converge`` has a third one, ``commit``, which publishes what ``then``
+    wrote elsewhere. A ``Scalar`` reads as the total of the last operator that had it as an argument; what is added goes
+    to the next total.
+
+Errors
+    Raised in the call, before anything changed, the same on both devices: ``ShapeError``, ``DTypeError``,
+    ``DeviceError``, ``VertexRangeError``, ``WeightError``, ``ParameterError`` and ``UnknownNameError`` of arguments,
+    ``RequirementError`` where the graph or backend lacks something, ``EdgeFunctionError`` with file and line of a
+    function. Ids that lie on a CUDA device are not read on graphs with ``checks="deferred"``: those out of range are
+    passed over. ``CapacityError``: layers were asked for, and a vertex joined twice.
+
 ``advance`` and ``neighbor_reduce`` take a ``scheme``, the way in which they iterate:
 
 =============  ========================================================================================================
