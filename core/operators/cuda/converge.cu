@@ -11,7 +11,7 @@
 
 #define ALONE 64  // up to this many vertices block 0 works alone
 #define FEW 4096  // of so few vertices those of more than FEW_LIMIT neighbours are split, of more those above WIDE
-#define FEW_LIMIT 512
+#define FEW_LIMIT (IS_MODE ? WIDE : 512)
 #define SPARSE 128  // a set of less than one vertex in so many is a list
 
 // Of this launch, all zero before it; counters rotate over three turns: one is read, one written, one cleared.

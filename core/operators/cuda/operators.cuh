@@ -1,6 +1,6 @@
 // What all operator kernels share: the reduction of the call, tiles, weights.
 // Defined before it is included: the view's prelude (except for filter), the functions of the call `edge_fn` and perhaps
-// `then_fn` and `commit_fn`, the type `out_t` of the values that are reduced, REDUCE (SUM, MIN, MAX or OR), and the macros by
+// `then_fn` and `commit_fn`, the type `out_t` of the values that are reduced, REDUCE (SUM, MIN, MAX, OR, or MODE with IS_MODE 1), and the macros by
 // which the arguments of the call are declared and passed:
 //   PARAMS   parameters of a kernel (", float* a0, ...")
 //   LOCALS   declarations; every kernel with PARAMS begins with it
@@ -13,7 +13,11 @@
 #include "lists.cuh"
 
 constexpr uint32_t ALL_LANES = 0xFFFFFFFFu;
-constexpr int FOLD = REDUCE == MIN ? FOLD_MIN : REDUCE == MAX ? FOLD_MAX : REDUCE == OR ? FOLD_OR : FOLD_SUM;
+constexpr int FOLD =
+    REDUCE == MIN || REDUCE == MODE ? FOLD_MIN
+    : REDUCE == MAX                 ? FOLD_MAX
+    : REDUCE == OR                  ? FOLD_OR
+                                    : FOLD_SUM;
 
 // The neutral value of the reduction.
 __device__ __forceinline__ out_t identity() { return neutral<FOLD, out_t>(); }

@@ -85,6 +85,7 @@ def call_text(call: Call) -> str:
     """
     macros = {
         "REDUCE": call.reduce.upper(),
+        "IS_MODE": int(call.reduce == "mode"),
         "HAS_THEN": int(call.then is not None),
         "HAS_COMMIT": int(call.commit is not None),
         **call.function.macros,

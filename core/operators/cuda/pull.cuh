@@ -7,7 +7,11 @@
 #define TILE 4  // lanes for a vertex of the class below
 #define TINY 8  // up to this degree a thread serves a vertex
 #define SMALL 64  // up to this degree a tile does
+#if IS_MODE
+#define WIDE EMPTY  // a warp serves every other vertex
+#else
 #define WIDE 2048  // up to this degree a warp, above it the whole block, or all blocks
+#endif
 
 #if OVER == OVER_OUT
 #define EDGE(vertex, neighbor, w) out_t(edge_fn(vertex, neighbor, w ARGS))
@@ -15,12 +19,16 @@
 #define EDGE(vertex, neighbor, w) out_t(edge_fn(neighbor, vertex, w ARGS))
 #endif
 
+#if IS_MODE
+#include "mode.cuh"
+#else
 // The reduction over all neighbours of x, in each of the LANES threads of the calling tile.
 template <int LANES> __device__ __forceinline__ out_t reduce_neighbors(WALK, uint32_t x, int lane FORMALS) {
     out_t total = identity();
     walk_neighbors<LANES>(WALKED, x, lane, [&](uint32_t y, weight_t w) { total = combine(total, EDGE(x, y, w)); });
     return tile_reduce<LANES>(total);
 }
+#endif
 
 // The reduction over the buckets [first, end) of x, in each of the BUCKET_LANES threads of the calling tile.
 __device__ __forceinline__ out_t reduce_run(WALK, uint32_t x, uint32_t first, uint32_t end, int lane FORMALS) {

@@ -36,8 +36,10 @@ def neighbor_reduce(
     graph: Graph, call: Call, vertices: Array | Start | Layers | None, out: Any, over: str, scheme: str
 ) -> Frontier | None:
     """Fill ``out``, or run the epilogue ``call.then`` (see ``suricate.operators.neighbor_reduce``)."""
-    not_yet(call.reduce not in ("sum", "min", "max", "or"), f"reduce={call.reduce!r}")
+    not_yet(call.reduce == "argmin", "reduce='argmin'")
     not_yet(isinstance(vertices, Layers), "layers")
+    if call.reduce == "mode":
+        scheme = "vertex"  # what parts of the neighbours give cannot be combined
     pull = _Pull.of(graph, call, out, over)
     if isinstance(vertices, Start) or call.then is not None:
         assert vertices is None or isinstance(vertices, Start)

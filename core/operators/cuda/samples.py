@@ -130,6 +130,7 @@ def _rounds(walk: Walk, view: StoreView) -> list[Program]:
     return [
         converge_program(walk, call, "in", "out", Until(total, 0.5)),
         converge_program(walk, call._replace(commit=None), "both", "both", None),
+        converge_program(walk, call._replace(reduce="mode"), "both", "both", None),
     ]
 
 
@@ -143,6 +144,7 @@ def _pulls(walk: Walk, view: StoreView) -> list[Program]:
         pull(scaled, "max", F64, "in"),
         pull(scaled, "sum", F64, "in", grew),
         pull(plus, "or", U32, "both", grew),
+        pull(plus, "mode", I64, "both", grew),
         *(pull(plus, reduce, dtype) for reduce, dtype in (("min", I32), ("sum", I64), ("max", U64))),
         *([] if view.weight_dtype == F64 else [pull(scaled, "sum", F32)]),
     ]
