@@ -12,15 +12,13 @@ struct Row {
 
 __device__ __forceinline__ uint32_t quads_of(uint32_t length) { return (length + 3) / 4; }
 
-// One triangle: u and v are known, x is in `slot` of the set, whose counters are `found`; `middle` counts for v.
-__device__ __forceinline__ void meet(const Row& row, uint32_t v, uint32_t x, uint32_t* found, uint32_t* middle,
-                                     uint32_t& corner, out_t& sum, out_t* out FORMALS) {
+// One triangle: u and v are known, x is in the slot of the set whose counter is *found.
+__device__ __forceinline__ void meet(const Row& row, uint32_t v, uint32_t x, uint32_t* found, out_t& sum,
+                                     out_t* out FORMALS) {
 #if CORNERS == 0
     sum += value_of(0, row.u, v, x ARGS);
 #elif CORNERS == 1
     atomicAdd(found, 1u);
-    atomicAdd(middle, 1u);
-    ++corner;
 #else
     const out_t value = value_of(0, row.u, v, x ARGS);
     atomic_sum(out + row.u, value);
@@ -60,14 +58,20 @@ __device__ __forceinline__ void stream_rows(const uint2* rows, const uint32_t* i
         if (item >= total) continue;
         const uint4 quad = reinterpret_cast<const uint4*>(ids)[place];
         const uint32_t id[4] = {quad.x, quad.y, quad.z, quad.w};
+        uint32_t hits = 0;
 #pragma unroll
         for (int c = 0; c < 4; ++c) {
             if (c >= left) break;
             const int slot = slot_of(set, id[c]);
             if (slot >= 0) {
-                meet(row, members[j], id[c], found + slot, middle + j, corner, sum, out ARGS);
+                meet(row, members[j], id[c], found + slot, sum, out ARGS);
+                ++hits;
             }
         }
+#if CORNERS == 1
+        if (hits > 0) atomicAdd(middle + j, hits);
+        corner += hits;
+#endif
     }
     __syncwarp();
 #if CORNERS == 1
