@@ -254,3 +254,11 @@ def test_readme_of_a_backend_is_one_page_of_known_parts(backend: str) -> None:
     own = parameters.keys() - inspect.signature(Store).parameters.keys()
     for option in own:
         assert f"| `{option}` |" in text, f"{backend} does not explain its option {option}"
+
+
+def test_glossary_has_one_meaning_per_word_in_alphabetical_order() -> None:
+    page = (CHECKOUT / "docs" / "glossary.md").read_text()
+    words = re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE)[1:]
+    assert words == sorted(words, key=lambda word: word.lower().replace(",", " "))
+    each = [word for entry in words for word in entry.split(", ")]
+    assert len(each) == len(set(each))
