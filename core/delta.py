@@ -191,7 +191,8 @@ class Delta:
         if self._lists is not None:
             return self.is_empty
         if not self._device.is_cuda:
-            removed, added, _ = self._net()
+            with self._exclusive():
+                removed, added, _ = self._net()
             return not any(half.outcome.status.any() for half in (removed, added) if half is not None)
         return self._changes == Changes()
 
@@ -248,13 +249,12 @@ class Delta:
 
     def _net(self) -> Changes:
         """Return what the batch was made of, with the net change in the statuses; does not wait for the device."""
-        removed, added, deleted = self._changes
-        if callable(removed) or callable(added):
+        if not self._is_net:
+            removed, added, deleted = self._changes
             removed, added = _made(removed), _made(added)
-        if removed is not None and added is not None and not self._is_net:
-            net_change(self._device, removed, added)
-        self._is_net = True
-        self._changes = Changes(removed, added, deleted)
+            if removed is not None and added is not None:
+                net_change(self._device, removed, added)
+            self._changes, self._is_net = Changes(removed, added, deleted), True
         return self._changes
 
     def __repr__(self) -> str:
