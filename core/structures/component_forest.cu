@@ -63,7 +63,7 @@ __device__ __forceinline__ void spread(Forest& f, const View& g, const View& h, 
         if (from == UNREACHED) return;
         for_all_neighbors(g, h, both, v, [&](uint32_t w) { offer(f, v, from, w, nearer, next); });
     };
-    run_rounds(r, list, count, by_warp(offer_all));
+    run_rounds(g, r, list, count, by_warp(offer_all));
 }
 
 __device__ __forceinline__ Rounds begin(RoundState* state, uint32_t* stamp, uint32_t* queue0, uint32_t* queue1,
@@ -203,7 +203,7 @@ repair(View g, View h, int both, uint32_t n, Arcs deleted, Arcs inserted, int64_
         const auto check_one = [&](uint32_t v, const Next& later) {
             check(f, g, h, both, v, fallen, &state->listed[0], later);
         };
-        run_rounds(r, list, count, by_warp(check_one));
+        run_rounds(g, r, list, count, by_warp(check_one));
         cut = fresh(state->listed[0]);
         next = open_round(r);
         for (uint32_t i = thread_id() / 32; i < cut; i += thread_count() / 32) adopt(f, g, h, both, fallen[i], next);

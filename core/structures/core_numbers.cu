@@ -68,7 +68,7 @@ __device__ __forceinline__ void lower_all(const View& g, const Arcs& deleted, ui
     uint32_t count;
     const uint32_t* list = close_round(r, count);
     const auto lower_one = [&](uint32_t v, const Next& later) { lower(g, v, core, later); };
-    run_rounds(r, list, count, by_warp(lower_one));
+    run_rounds(g, r, list, count, by_warp(lower_one));
 }
 
 // -- insertions: candidates rise by one, and so again until none does ------------------------------------------------
@@ -122,7 +122,7 @@ __device__ __forceinline__ void sift(const View& g, const Search& s, uint32_t be
         if (w == v || s.core[w] != k || s.mark[w] != s.number + 1) return;
         if (atomicSub(&s.left[w], 1) == int(k) + 1) append(later.queue, later.count, w);
     };
-    run_rounds(r, list, count, by_neighbor(g, take_away));
+    run_rounds(g, r, list, count, by_neighbor(g, take_away));
 }
 
 // Raise what is left of the candidates; they are the seeds of the next search.
@@ -164,7 +164,7 @@ maintain(View g, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32
     const uint32_t* list = close_round(r, count);
     while (count > 0) {
         const auto seek_one = [&](uint32_t v, const Next& later) { seek(g, v, s, later); };
-        run_rounds(r, list, count, by_warp(seek_one));
+        run_rounds(g, r, list, count, by_warp(seek_one));
         const uint32_t end = fresh(state->listed[0]);
         if (end > limit) {
             peel_all(g, n, core, left, rest, spare, r);

@@ -7,7 +7,8 @@ constexpr int TILE = 8;                    // lanes that serve a vertex of at mo
 constexpr uint32_t SMALL = 64, HUB = 2048,
                    HUBS = 64;  // vertices above HUB are served by a block, HUBS of them in a round
 
-// Serves a list: calls visit(v, w, next) for each neighbour w of each v, in one of the threads that share v.
+// Serves a list: calls visit(v, w, next) for each neighbour w of each v, in one of the threads that share v. With at least twice
+// as many warps as vertices several warps share each, bucket by bucket.
 template <class F> struct ByNeighbor {
     const View& g;
     F visit;
@@ -15,10 +16,41 @@ template <class F> struct ByNeighbor {
     __device__ void operator()(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Next& next) {
         __shared__ uint32_t hubs[HUBS];
         __shared__ uint32_t num_hubs;
-        constexpr uint32_t TILES = 32 / TILE;
-        const uint32_t lane = threadIdx.x & 31, tile = lane / TILE;
+        const uint32_t sharers = warps / count;
+        if (sharers > 1) {
+            const uint32_t i = warp / sharers;
+            if (i < count) share(list[i], warp % sharers, sharers, next);
+            return;
+        }
         if (threadIdx.x == 0) num_hubs = 0;
         __syncthreads();
+        by_tiles(list, warp, warps, count, next, hubs, &num_hubs);
+        __syncthreads();
+        const uint32_t found = min(num_hubs, HUBS);
+        for (uint32_t i = 0; i < found; ++i) share(hubs[i], threadIdx.x / 32, blockDim.x / 32, next);
+        __syncthreads();  // before `hubs` is used again
+    }
+
+    // One of `sharers` warps that share v: its part of the buckets; the first takes all of a vertex with few neighbours.
+    __device__ void share(uint32_t v, uint32_t part, uint32_t sharers, const Next& next) {
+        constexpr uint32_t TEAMS = 32 / SEARCH_LANES;
+        const uint32_t lane = threadIdx.x & 31;
+        const auto each = [&](uint32_t w, long long) { visit(v, w, next); };
+        if (degree(g, v) <= SMALL) {
+            if (part == 0) for_neighbors<32>(g, v, lane, each);
+            return;
+        }
+        const uint32_t parts = buckets(g, v);
+        for (uint32_t k = part * TEAMS + lane / SEARCH_LANES; k < parts; k += sharers * TEAMS) {
+            for_bucket<SEARCH_LANES>(g, v, k, lane % SEARCH_LANES, each);
+        }
+    }
+
+    // A tile per vertex, a warp if it has more neighbours; hubs are listed for the whole block.
+    __device__ void by_tiles(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Next& next,
+                             uint32_t* hubs, uint32_t* num_hubs) {
+        constexpr uint32_t TILES = 32 / TILE;
+        const uint32_t lane = threadIdx.x & 31, tile = lane / TILE;
         for (uint32_t base = warp * TILES; base < count; base += warps * TILES) {
             const uint32_t v = base + tile < count ? list[base + tile] : EMPTY;
             const uint32_t neighbors = v == EMPTY ? 0 : degree(g, v);
@@ -27,21 +59,10 @@ template <class F> struct ByNeighbor {
             uint32_t wide = __ballot_sync(WARP, neighbors > SMALL && lane % TILE == 0);
             for (; wide; wide &= wide - 1) {
                 const uint32_t u = __shfl_sync(WARP, v, __ffs(wide) - 1);
-                if (degree(g, u) > HUB && listed_as_hub(u, hubs, &num_hubs)) continue;
+                if (degree(g, u) > HUB && listed_as_hub(u, hubs, num_hubs)) continue;
                 for_neighbors<32>(g, u, lane, [&](uint32_t w, long long) { visit(u, w, next); });
             }
         }
-        __syncthreads();
-        const uint32_t found = min(num_hubs, HUBS), teams = blockDim.x / SEARCH_LANES;
-        for (uint32_t i = 0; i < found; ++i) {
-            const uint32_t u = hubs[i], parts = buckets(g, u);
-            for (uint32_t k = threadIdx.x / SEARCH_LANES; k < parts; k += teams) {
-                for_bucket<SEARCH_LANES>(g, u, k, threadIdx.x % SEARCH_LANES, [&](uint32_t w, long long) {
-                    visit(u, w, next);
-                });
-            }
-        }
-        __syncthreads();  // before `hubs` is used again
     }
 
     // Put u on the list of the block, if there is space; a warp calls it, and gets one answer.
@@ -125,7 +146,7 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* co
             core[w] = k;
             append(later.queue, later.count, w);
         };
-        run_rounds(r, list, count, by_neighbor(g, take_away));
+        run_rounds(g, r, list, count, by_neighbor(g, take_away));
         ++k;
     }
 }

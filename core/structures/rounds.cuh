@@ -89,9 +89,16 @@ __device__ __forceinline__ const uint32_t* close_round(Rounds& r, uint32_t& coun
     return list;
 }
 
-// Block 0 serves rounds alone until the list is empty or long; then all blocks know what it reached.
+// Whether block 0 should serve a list alone: it is short, and nobody in it has many neighbours. Every thread of the block calls it.
+__device__ __forceinline__ bool is_little(const View& g, const uint32_t* list, uint32_t count) {
+    if (count > ALONE) return false;
+    const bool wide = threadIdx.x < count && degree(g, list[threadIdx.x]) > MANY;
+    return !__syncthreads_or(wide);
+}
+
+// Block 0 serves rounds alone while there is little to do; then all blocks know what it reached.
 template <class Serve>
-__device__ __forceinline__ const uint32_t* rounds_alone(Rounds& r, const uint32_t* list, uint32_t& count,
+__device__ __forceinline__ const uint32_t* rounds_alone(const View& g, Rounds& r, const uint32_t* list, uint32_t& count,
                                                         Serve&& serve) {
     __shared__ uint32_t queued;
     RoundState* state = r.state;
@@ -99,7 +106,7 @@ __device__ __forceinline__ const uint32_t* rounds_alone(Rounds& r, const uint32_
     if (thread_id() == 0) state->count[r.turn == 2 ? 0 : r.turn + 1] = 0;
     if (blockIdx.x == 0) {
         uint32_t now = count;
-        while (now > 0 && now <= ALONE) {
+        do {
             if (threadIdx.x == 0) queued = 0;
             __syncthreads();
             const Next next = {r.stamp, ++r.epoch, r.queue[r.side], &queued};
@@ -109,7 +116,7 @@ __device__ __forceinline__ const uint32_t* rounds_alone(Rounds& r, const uint32_
             r.side ^= 1;
             now = queued;
             __syncthreads();  // everybody has read the count
-        }
+        } while (now > 0 && is_little(g, list, now));
         if (threadIdx.x == 0) {
             *result = now;
             state->epoch = r.epoch;
@@ -128,10 +135,11 @@ __device__ __forceinline__ const uint32_t* rounds_alone(Rounds& r, const uint32_
 // next), by all threads of some blocks together. All threads of the grid call it with equal arguments; between two calls lies a
 // barrier.
 template <class Serve>
-__device__ __forceinline__ void run_rounds(Rounds& r, const uint32_t* list, uint32_t count, Serve&& serve) {
+__device__ __forceinline__ void run_rounds(const View& g, Rounds& r, const uint32_t* list, uint32_t count,
+                                           Serve&& serve) {
     while (count > 0) {
-        if (count <= ALONE) {
-            list = rounds_alone(r, list, count, serve);
+        if (is_little(g, list, count)) {  // the same in all blocks
+            list = rounds_alone(g, r, list, count, serve);
             continue;
         }
         const Next next = open_round(r);

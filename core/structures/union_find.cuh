@@ -19,13 +19,12 @@ __device__ __forceinline__ uint32_t root_of(volatile uint32_t* parent, uint32_t 
 // Make the root of x its parent, and return it. Each element's parent is stored by one thread only, which walks without halving
 // the paths of others: so all are flat in the end, whatever the order. Runs without unions at the same time.
 __device__ __forceinline__ uint32_t flatten_one(volatile uint32_t* parent, uint32_t x) {
-    const uint32_t before = parent[x];
-    uint32_t p = before, above = parent[p];
+    uint32_t p = parent[x], above = parent[p];
     while (above != p) {
+        parent[x] = above;  // at once: who comes by x has half the way
         p = above;
         above = parent[p];
     }
-    if (p != before) parent[x] = p;
     return p;
 }
 
