@@ -81,6 +81,27 @@ __device__ __forceinline__ uint32_t warp_sum(uint32_t mine) {
     return mine;
 }
 
+// The number of neighbours w of v, besides itself, for which test(w) holds; exact below `enough`. A warp calls it.
+template <class Test>
+__device__ __forceinline__ uint32_t count_until(const View& g, uint32_t v, uint32_t enough, Test&& test) {
+    const int lane = threadIdx.x & 31;
+    uint32_t mine = 0;
+    const auto each = [&](uint32_t w, long long) { mine += w != v && test(w); };
+    if (degree(g, v) <= MANY) {
+        for_neighbors<32>(g, v, lane, each);
+        return warp_sum(mine);
+    }
+    const uint32_t parts = buckets(g, v), teams = 32 / SEARCH_LANES;
+    uint32_t total = 0;
+    for (uint32_t first = 0; first < parts && total < enough; first += 4 * teams) {
+        for (uint32_t k = first + lane / SEARCH_LANES; k < min(parts, first + 4 * teams); k += teams) {
+            for_bucket<SEARCH_LANES>(g, v, k, lane % SEARCH_LANES, each);
+        }
+        total = warp_sum(mine);
+    }
+    return total;
+}
+
 // left[v] = the number of neighbours besides v itself. A thread per vertex asks for the self-loop, or a tile looks for it.
 __device__ __forceinline__ void count_neighbors(const View& g, uint32_t n, int* left) {
 #if FIND_IS_LINEAR
@@ -95,17 +116,19 @@ __device__ __forceinline__ void count_neighbors(const View& g, uint32_t n, int* 
 #endif
 }
 
-// core[v] for all v: for k = 0, 1, ... all vertices with at most k neighbours left are taken away, in rounds, until none is; k is
+// core[v] and place[v], the round in which it goes, for all v: for k = 0, 1, ... all vertices with at most k neighbours left are taken away, in rounds, until none is; k is
 // their core number. Those that remain are listed anew for each k, in `rest` and `spare` by turns. left int32[n]: neighbours
 // left, exact for what remains. All threads of the grid call it, once per launch.
-__device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* core, int* left, uint32_t* rest,
-                                         uint32_t* spare, Rounds& r) {
+__device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* core, uint32_t* place, int* left,
+                                         uint32_t* rest, uint32_t* spare, Rounds& r) {
     RoundState* state = r.state;
+    const uint32_t base = r.epoch;
     count_neighbors(g, n, left);
     if (thread_id() < 3) state->least[thread_id()] = UNKNOWN;
     grid_barrier(r);
     for (uint32_t v = thread_id(); v < n; v += thread_count()) {
         core[v] = left[v] > 0 ? UNKNOWN : 0;
+        place[v] = 0;
         if (left[v] > 0) append(rest, &state->remaining[0], v);
     }
     grid_barrier(r);
@@ -124,6 +147,7 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* co
             const uint32_t has = fresh(left[v]);
             if (has <= k) {
                 core[v] = k;
+                place[v] = next.epoch - base;
                 append(next.queue, next.count, v);
             } else {
                 append(spare, &state->remaining[turn], v);
@@ -144,6 +168,7 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* co
         const auto take_away = [&](uint32_t, uint32_t w, const Next& later) {
             if (fresh(left[w]) <= int(k) || atomicSub(&left[w], 1) != int(k) + 1) return;
             core[w] = k;
+            place[w] = later.epoch - base;
             append(later.queue, later.count, w);
         };
         run_rounds(g, r, list, count, by_neighbor(g, take_away));

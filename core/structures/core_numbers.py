@@ -15,7 +15,7 @@ passes may move in turn. Who finds no place, or still moves after some rounds, i
 reached through vertices of the same number k with more than k neighbours of at least k are candidates; those that
 cannot have more than k neighbours among candidates and higher vertices are dropped, until none is; what is left rises
 by one. That is repeated until every vertex has a place. If it takes more than a share of the graph, all is computed
-from scratch, which is decided on the device. (The CUDA kernels search from every new edge, without places.)
+from scratch, which is decided on the device.
 
 Work of an update: the arcs of what moves, of candidates and of what changes, once per level that it changes by.
 """
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.cuda.structs import enum
+from suricate.cuda.structs import constants, enum
 from suricate.devices import Array, Device
 from suricate.structures.arcs import ARCS, NO_ARCS, packed_arcs, plain_arcs
 from suricate.structures.walking import ROUND_WORDS, assembled, loops_over, packed, program_over, resident_blocks
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 BLOCK = 512  #: threads per block of the cooperative kernels
 LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an update begins
+PASSES = 32  #: rounds of moving back before a search is made
 FEW = 1 << 15  #: graphs of at most so many vertices are never computed from scratch for having many candidates
 SHARE = 32  #: larger graphs are if more than one in so many vertices is a candidate
 
@@ -47,7 +48,14 @@ SHARE = 32  #: larger graphs are if more than one in so many vertices is a candi
 def prelude_of(view: StoreView) -> str:
     """Return what the kernels need besides what the view says."""
     linear = f"#define FIND_IS_LINEAR {int(view.find == 'linear')}"
-    return "\n".join([ARCS.declaration, enum("", {"CORE_BLOCK": BLOCK}), linear])
+    return "\n".join(
+        [
+            ARCS.declaration,
+            constants({"LAST_NUMBER": LAST_EPOCH}),
+            enum("", {"CORE_BLOCK": BLOCK, "PASSES": PASSES}),
+            linear,
+        ]
+    )
 
 
 def programs(view: StoreView) -> list[Program]:
@@ -73,7 +81,7 @@ class CoreNumbers:
         self._place: Array = xp.empty(0, np.uint32)
         self._stamp: Array = xp.empty(0, np.uint32)
         self._mark: Array = xp.empty(0, np.uint32)
-        self._kept: Array = xp.zeros(4, np.int64)  # epoch of the stamps, number of searches, greatest place, arcs
+        self._kept: Array = xp.zeros(4, np.int64)  # see core_numbers_cpu.py and core_numbers.cu
 
     def compute(self, graph: Graph) -> None:
         """Compute from scratch."""
@@ -81,7 +89,7 @@ class CoreNumbers:
         if not graph.num_vertices:
             return
         if self.device.is_cuda:
-            self._launch(graph, "peel", (self.core,))
+            self._launch(graph, "peel", (self.core, self._place))
         else:
             self._peel(graph)
 
@@ -90,9 +98,9 @@ class CoreNumbers:
         n = graph.num_vertices
         self.grow(n)
         if self.device.is_cuda:
-            most = np.uint32(n if n <= FEW else n // SHARE)
-            arguments = (packed_arcs(deleted), packed_arcs(inserted), most, self.core, self._mark)
-            self._launch(graph, "maintain", arguments)
+            limit = np.uint32(LAST_EPOCH if n <= FEW else n // SHARE)
+            own = (self.core, self._support, self._mark, *self._scratch(graph, "queue2"), self._place)
+            self._launch(graph, "maintain", (packed_arcs(deleted), packed_arcs(inserted), limit, *own))
             return
         if self._kept[:3].max() >= LAST_EPOCH:
             self._stamp[...] = self._mark[...] = self._kept[:2] = 0

@@ -11,10 +11,10 @@ import numpy as np
 
 from suricate.cursors.bindings import begin, buckets, degree, end, find, first, following, key
 from suricate.jit import inner, kernel
+from suricate.structures.core_numbers import PASSES
 from suricate.types import TOMBSTONE
 
 LAST = 0xFFFFFFFF  #: a place after all others
-PASSES = 32  #: rounds of moving back before a search is made
 
 
 @inner
