@@ -112,19 +112,11 @@ template <class T> __device__ __forceinline__ T decode(unsigned long long raw) {
 // (in a word of a uint32 number of hops and a parent: 2^32 - 1 hops).
 constexpr unsigned long long LOCK = 0xFFFFFFFFFFFFFFFEull;
 
-// The whole word, by one load. With PLAIN_WORD_LOADS the L1 cache may serve it: for kernels in which it does no harm if what other
-// blocks write is seen at the next grid-wide barrier only.
-#ifndef PLAIN_WORD_LOADS
-#define PLAIN_WORD_LOADS 0
-#endif
-__device__ __forceinline__ Word64 load(const Word64* p) { return PLAIN_WORD_LOADS ? *p : *(const volatile Word64*)p; }
-__device__ __forceinline__ Word128 load(const Word128* p) {
+// The whole word, by one load, as it is in memory now.
+__device__ __forceinline__ Word64 load_now(const Word64* p) { return *(const volatile Word64*)p; }
+__device__ __forceinline__ Word128 load_now(const Word128* p) {
     Word128 word;
-#if PLAIN_WORD_LOADS && HAS_CAS_128
-    const ulonglong2 pair = *reinterpret_cast<const ulonglong2*>(p);
-    word.low = pair.x;
-    word.high = pair.y;
-#elif defined(__CUDA_ARCH__)
+#ifdef __CUDA_ARCH__
     do {
 #if HAS_PTX_83
         asm volatile("{ .reg .b128 r; ld.relaxed.gpu.b128 r, [%2]; mov.b128 {%0, %1}, r; }"
@@ -139,6 +131,21 @@ __device__ __forceinline__ Word128 load(const Word128* p) {
     word = *p;
 #endif
     return word;
+}
+
+// The same; with PLAIN_WORD_LOADS the L1 cache may serve it: for kernels in which it does no harm if what other blocks write is seen
+// at the next grid-wide barrier only.
+#ifndef PLAIN_WORD_LOADS
+#define PLAIN_WORD_LOADS 0
+#endif
+__device__ __forceinline__ Word64 load(const Word64* p) { return PLAIN_WORD_LOADS ? *p : load_now(p); }
+__device__ __forceinline__ Word128 load(const Word128* p) {
+#if PLAIN_WORD_LOADS && HAS_CAS_128
+    const ulonglong2 pair = *reinterpret_cast<const ulonglong2*>(p);
+    return {pair.x, pair.y};
+#else
+    return load_now(p);
+#endif
 }
 
 // Replaces a word that no other thread writes, by one store.

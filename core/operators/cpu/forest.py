@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.edgefn.layout import numba_decoded
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, stamps_of
 from suricate.operators.results import Propagated
@@ -39,7 +40,7 @@ def repair(
     uniform: bool,
 ) -> Propagated:
     """Propagate from ``roots``, or repair after ``changes``: deleted, replaced and inserted arcs."""
-    return _Repair(graph, call, words.data, violated).run(roots, changes)
+    return _Repair(graph, call, words.data, violated).run(roots, changes, order)
 
 
 class _Repair:
@@ -57,9 +58,15 @@ class _Repair:
         self.stamps = stamps_of(graph)
         names = ("operators.queue", "operators.spare", "operators.invalid")
         self.queue, self.spare, self.invalid = (graph.workspace.array(name, n, np.uint32) for name in names)
+        self.mark = graph.workspace.array("operators.waiting", n, np.uint32)
         self.step = self.stamps.steps(2**31 - 1)
 
-    def run(self, roots: Frontier | None, changes: tuple[ArcList | None, ArcList | None, ArcList | None]) -> Propagated:
+    def run(
+        self,
+        roots: Frontier | None,
+        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
+        order: tuple[float, float] | None,
+    ) -> Propagated:
         deleted, replaced, inserted = changes
         count = self._suspects(deleted, 0, exists=False)
         count = self._suspects(replaced, count, exists=True)
@@ -79,10 +86,16 @@ class _Repair:
             self.queue[:count] = roots.vertices
         else:
             count = self._offers(invalid, (replaced, inserted))
-        steps, pushed, self.step = self.loops.propagate(
-            self.g, everything, count, self.tree, self.stamps.array, self.step, self.queue, self.spare, self.violated,
-            *self.values,
-        )  # fmt: skip
+        target = (self.tree, self.stamps.array, self.step, self.queue, self.spare)
+        if order is None or everything:
+            steps, pushed, self.step = self.loops.propagate(
+                self.g, everything, count, *target, self.violated, *self.values
+            )
+        else:
+            bound, delta = map(np.float64, order)
+            steps, pushed, self.step = self.loops.propagate_in_order(
+                self.g, count, *target, self.invalid, self.mark, bound, delta, self.violated, *self.values
+            )
         self.stamps.give_back(self.step)
         return Propagated.of(steps, pushed, True)
 
@@ -133,6 +146,7 @@ def _module_text(view: StoreView, call: Call) -> str:
     """Return the template with the cursor, the functions of words and those of the call in place of the bindings."""
     assert call.commit is not None
     weighted = view.weight_dtype is not None
+    first = numba_decoded(call.layout.bits, call.layout.fields[0], "word")
     low = "word" if call.layout.bits == 64 else "word[0]"
     parts = [
         "import math\n\nimport numpy as np\nfrom numba import njit\n\nfrom suricate.jit import inner",
@@ -140,6 +154,8 @@ def _module_text(view: StoreView, call: Call) -> str:
         cursor_functions(view, _CURSOR, absent_weight=1),
         call.layout.numba_source,
         f"@inner\ndef parent_of(word):\n    return np.uint32({low} & np.uint64(0xFFFFFFFF))",
+        "farthest = np.float64(np.inf)",
+        f"@inner\ndef first_key(word):\n    return np.float64({first})",
         f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}",
         *(
             f"{'@njit' if function.by_hand else '@inner'}\n{function.numba_source(name)}"

@@ -16,7 +16,7 @@ push_vertices(View g, uint32_t num_vertices, const uint32_t* frontier, const uin
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
-    const Changed changed = {stamp, step, queue, count, nullptr};
+    const Changed changed = {stamp, step, queue, count, nullptr, false};
     const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, HEAVY_SHIFT};
     const uint32_t vertices = device_count ? *device_count : size;
     const auto everybody = [](uint32_t, unsigned long long) { return true; };
@@ -75,7 +75,7 @@ push_heavy_buckets(View g, uint32_t num_vertices, value_t* out, uint32_t* stamp,
     if (packed == 0) return;  // the same for the whole grid
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
-    const Changed changed = {stamp, step, queue, count, nullptr};
+    const Changed changed = {stamp, step, queue, count, nullptr, false};
     const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, listed ? BUCKET_SHIFT : HEAVY_SHIFT};
     push_heavy<SECOND_VIEW>(g, packed, out, heavy, changed, shared ARGS);
     FINISH
@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) push_edges(uint32_t num_vert
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
-    const Changed changed = {stamp, step, queue, count, nullptr};
+    const Changed changed = {stamp, step, queue, count, nullptr, false};
     push_arcs(arcs, num_vertices, out, changed, shared ARGS);
     flush(changed, shared);
     FINISH
@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) push_segments(View g, uint32
                                                                   uint32_t* stamp, uint32_t step, uint32_t* queue,
                                                                   uint32_t* count PARAMS) {
     LOCALS
-    push_all<AllSegments>(g, num_vertices, out, {stamp, step, queue, count, nullptr} ARGS);
+    push_all<AllSegments>(g, num_vertices, out, {stamp, step, queue, count, nullptr, false} ARGS);
     FINISH
 }
 
@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) push_updated(View g, uint32_
                                                                  uint32_t* stamp, uint32_t step, uint32_t* queue,
                                                                  uint32_t* count PARAMS) {
     LOCALS
-    push_all<UpdatedSegments>(g, num_vertices, out, {stamp, step, queue, count, nullptr} ARGS);
+    push_all<UpdatedSegments>(g, num_vertices, out, {stamp, step, queue, count, nullptr, false} ARGS);
     FINISH
 }
 #endif

@@ -77,7 +77,7 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
         if (begin == invalid) break;
         ++steps.epoch;
         const Changed changed = {
-            steps.stamp, steps.epoch, steps.spare, &steps.state->count[steps.turn], steps.violated};
+            steps.stamp, steps.epoch, steps.spare, &steps.state->count[steps.turn], steps.violated, false};
         suspect_below(g, steps, begin, invalid, tree, changed, shared_serve, shared);
         flush(changed, shared);
         swap_queues(steps);
@@ -112,6 +112,7 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
     __syncthreads();
     Steps steps = begin_steps(memory, num_vertices, EMPTY);
     steps.violated = violated;
+    steps.once = IS_UNIFORM && anew;  // a search reaches a vertex once
     Policy policy;
     policy.begin(steps);
     policy.out = tree;
@@ -135,7 +136,8 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
     if (deleted.size + replaced.size > 0) {
         begin_turn(steps);
         ++steps.epoch;
-        const Changed changed = {steps.stamp, steps.epoch, steps.near, &steps.state->count[steps.turn], violated};
+        const Changed changed = {
+            steps.stamp, steps.epoch, steps.near, &steps.state->count[steps.turn], violated, false};
         suspect_children(deleted, false, num_vertices, tree, changed, shared ARGS);
         suspect_children(replaced, true, num_vertices, tree, changed, shared ARGS);
         flush(changed, shared);
@@ -146,7 +148,8 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
     if (HAS_BACK && invalid > 0) {
         begin_turn(steps);
         ++steps.epoch;
-        const Changed changed = {steps.stamp, steps.epoch, steps.near, &steps.state->count[steps.turn], violated};
+        const Changed changed = {
+            steps.stamp, steps.epoch, steps.near, &steps.state->count[steps.turn], violated, false};
         pull_offers(back, steps, invalid, tree, changed, shared_serve, shared ARGS);
         push_arcs(replaced, num_vertices, tree, changed, shared ARGS);
         push_arcs(inserted, num_vertices, tree, changed, shared ARGS);

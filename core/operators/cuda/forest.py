@@ -25,7 +25,8 @@ def program(walk: Walk, call: Call, *, has_back: bool, ordered: bool, uniform: b
     return program_of(
         "forest.cu", walk, call,
         IS_FOREST=1, PLAIN_WORD_LOADS=1, HAS_BACK=int(has_back), HAS_ORDER=int(ordered), ORDER_T=c_type(key.dtype),
-        HAS_PULL=int(has_back and uniform), FIRST_KEY=f"word_{key.name}", restart_fn="commit_fn",
+        HAS_PULL=int(has_back and uniform), IS_UNIFORM=int(uniform), FIRST_KEY=f"word_{key.name}",
+        restart_fn="commit_fn",
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ struct Steps {
     long long* heavy_base;
     uint32_t *near, *spare, *far;
     uint32_t* violated;
+    bool once;  // no vertex is altered twice
     uint32_t expected, epoch, turn, level, base;
     unsigned long long pushed;
 };

@@ -2,13 +2,13 @@
 // second phase.
 #include "steps.cuh"
 
-// from: a frontier without repeats. arcs0 to arcs2: arcs that the first step pushes besides. memory.near, spare and far: uint32[num_vertices] each; memory.heavy_vertex and heavy_base of
+// from: a frontier without repeats. once: no vertex is altered twice. arcs0 to arcs2: arcs that the first step pushes besides. memory.near, spare and far: uint32[num_vertices] each; memory.heavy_vertex and heavy_base of
 // as many entries. order_array order_t[num_vertices], bound order_t[1], delta: HAS_ORDER. layers uint32[capacity], offsets
 // int64[capacity + 2], layer_count int64[1]: HAS_LAYERS. outcome: zero at launch; left_count: uint32[1] for the number of vertices
 // left in memory.near, or null.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK, 1)
 propagate(View g, View other, uint32_t num_vertices, Vertices from, Arcs arcs0, Arcs arcs1, Arcs arcs2, value_t* out,
-          LoopMemory memory, uint32_t max_steps, const order_t* order_array, order_t* bound, order_t delta,
+          LoopMemory memory, uint32_t max_steps, int once, const order_t* order_array, order_t* bound, order_t delta,
           uint32_t* layers, long long* offsets, long long capacity, long long* layer_count, uint64_t* outcome,
           uint32_t* left_count PARAMS) {
     LOCALS
@@ -16,6 +16,7 @@ propagate(View g, View other, uint32_t num_vertices, Vertices from, Arcs arcs0, 
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
     Steps steps = begin_steps(memory, num_vertices, max_steps);
+    steps.once = once && !HAS_ORDER;
     Policy policy;
     policy.begin(steps);
 #if HAS_ORDER

@@ -29,6 +29,8 @@
 #define SMALL 64
 #define WIDE 1024  // a vertex with more neighbours is heavy
 #define MAX_TILES 256  // tiles of a block: blockDim.x / TILE is at most this
+#define FEW \
+    4096  // of so many vertices at most those with more than SMALL neighbours are heavy: else some warps work alone
 #define GATHERED 4096  // changed vertices gathered in shared memory before they are queued
 
 // -- the values that are pushed ----------------------------------------------------------------------------------------
@@ -58,13 +60,14 @@ __device__ __forceinline__ value_t reduce_into(value_t* p, value_t value) { retu
 #endif
 
 // Where changed vertices go: queue uint32[num_vertices], *count of them so far. `stamp[v] == step` if v is queued already.
-// `violated` is for the dependence forest only.
+// `violated` is for the dependence forest only. `once`: no vertex is altered twice in the launch.
 struct Changed {
     uint32_t* stamp;
     uint32_t step;
     uint32_t* queue;
     uint32_t* count;
     uint32_t* violated;
+    bool once;
 };
 
 struct Shared {
@@ -84,7 +87,8 @@ __device__ __forceinline__ void reset(Shared& shared) {
 
 // Queue v unless it is queued.
 __device__ __forceinline__ void queue_vertex(uint32_t v, const Changed& changed, Shared& shared) {
-    if (!claim(changed.stamp, v, changed.step)) return;
+    if (changed.once) changed.stamp[v] = changed.step;
+    else if (!claim(changed.stamp, v, changed.step)) return;
     const uint32_t place = atomicAdd(&shared.filled, 1u);
     if (place < GATHERED) shared.gathered[place] = v;
     else append(changed.queue, changed.count, v);
@@ -100,13 +104,18 @@ __device__ __forceinline__ void push_value(value_t* out, uint32_t v, const value
 }
 
 #if IS_FOREST
-// What u offers v over an edge of weight w; false if it offers nothing. See forest.cu.
+// What u offers v over an edge of weight w; false if it offers nothing. The function loads the word of u itself, perhaps another one
+// than this loads before: words change meanwhile. So an offer that seems not to be above its maker is compared again, with
+// the word that is there after the function has run; what that word replaced was above it.
 __device__ __forceinline__ bool offer(const value_t* tree, uint32_t u, uint32_t v, weight_t w, uint32_t* violated,
                                       value_t& value FORMALS) {
     const value_t own = stored(tree + u);
     if (word_parent(own) == EMPTY) return false;
     value = EDGE_VALUE(u, v, w);
     if (keys_less(own, value)) return true;
+    const value_t now = words::load_now(tree + u);
+    if (word_parent(now) == EMPTY) return false;
+    if (keys_less(now, value)) return true;
     *violated = 1;
     return false;
 }

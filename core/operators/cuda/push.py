@@ -124,7 +124,7 @@ def _updated(
 def _advance_in_two_phases(graph: Graph, call: Call, start: Start, out: Any, over: str) -> Frontier:
     queue, count = graph.device.xp.empty(graph.num_vertices, np.uint32), graph.workspace.state(Counters).take()[0]
     memory = graph.workspace.state(LoopMemory).with_frontier(graph, queue)
-    _loop(graph, call, start, out, over, memory, 1, None, None, count)
+    _loop(graph, call, start, out, over, memory, 1, False, None, None, count)
     return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
 
 
@@ -149,7 +149,9 @@ def propagate(
         )
     kept = empty_layers(graph.device, graph.num_vertices, graph.num_vertices) if layers else None
     memory = graph.workspace.state(LoopMemory).of(graph)
-    outcome = _loop(graph, call, start, out, over, memory, max_steps, order, kept, None)
+    outcome = _loop(
+        graph, call, start, out, over, memory, max_steps, once == "equal" and call.reduce != "sum", order, kept, None
+    )
     return propagated(graph.device, outcome, kept)
 
 
@@ -161,6 +163,7 @@ def _loop(
     over: str,
     memory: np.void,
     max_steps: int,
+    once: bool,
     order: Order | None,
     layers: Layers | None,
     left_count: Array | None,
@@ -187,7 +190,7 @@ def _loop(
     outcome = graph.workspace.state(Outcomes).take()
     arguments = (
         views[0].packed, views[-1].packed, views[0].bound, packed_vertices(frontier), *lists, _array_of(out), memory,
-        np.uint32(max_steps), *by_order, *by_layer, outcome, NULL if left_count is None else left_count,
+        np.uint32(max_steps), np.int32(once), *by_order, *by_layer, outcome, NULL if left_count is None else left_count,
         *values_of(call),
     )  # fmt: skip
     program.kernel("propagate")(*loop_grid(graph.device), arguments)

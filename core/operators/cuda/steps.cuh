@@ -32,6 +32,7 @@ __device__ __forceinline__ Steps begin_steps(const LoopMemory& memory, uint32_t 
     steps.spare = memory.spare;
     steps.far = memory.far;
     steps.violated = nullptr;
+    steps.once = false;
     steps.expected = steps.base = steps.state->base;
     steps.turn = steps.state->turn;
     steps.epoch = first_epoch(steps.state, steps.stamp, num_vertices, steps.expected);
@@ -68,7 +69,8 @@ __device__
 __forceinline__ void push_both(const View& g, const View& other, const Steps& steps, const uint32_t* frontier,
                                uint32_t count, uint32_t block, uint32_t blocks, value_t* out, const HeavyList& heavy,
                                const Changed& changed, const Policy& policy, Shared& shared FORMALS) {
-    push_frontier<false>(g, steps.num_vertices, frontier, count, WIDE, block, blocks, out, heavy, changed, shared,
+    push_frontier<false>(g, steps.num_vertices, frontier, count, count <= FEW ? SMALL : WIDE, block, blocks, out, heavy,
+                         changed, shared,
                          [&](uint32_t u, unsigned long long i) { return policy.admits(steps, u, i, shared); } ARGS);
 #if OVER_BOTH_VIEWS
     push_frontier<true>(other, steps.num_vertices, frontier, count, EMPTY, block, blocks, out, heavy, changed, shared,
@@ -87,7 +89,8 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
         if (threadIdx.x == 0) joined = altered = shared.has_heavy = 0;
         __syncthreads();
         ++steps.epoch;
-        const Changed changed = {steps.stamp, steps.epoch, steps.spare, HAS_THEN ? &altered : &joined, steps.violated};
+        const Changed changed = {
+            steps.stamp, steps.epoch, steps.spare, HAS_THEN ? &altered : &joined, steps.violated, steps.once};
         push_both(g, other, steps, frontier, count, 0, 1, out, heavy, changed, policy, shared ARGS);
         steps.pushed += count;
         ++level;
@@ -155,8 +158,9 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
         } else {
             ++steps.epoch;
             ++steps.level;
-            const Changed changed = {steps.stamp, steps.epoch, steps.spare,
-                                     HAS_THEN ? &state->altered[turn] : &state->count[turn], steps.violated};
+            const Changed changed = {
+                steps.stamp,    steps.epoch, steps.spare, HAS_THEN ? &state->altered[turn] : &state->count[turn],
+                steps.violated, steps.once};
             if (arcs) push_arc_lists(changed);
 #if HAS_PULL
             if (policy.pulls(steps, count)) pull_unreached(other, steps, steps.epoch - 1, out, changed, shared ARGS);
@@ -173,8 +177,13 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
 
         const unsigned long long packed = fresh(state->heavy[turn]);
         if (packed != 0) {
-            const Changed changed = {steps.stamp, steps.epoch, HAS_THEN ? steps.spare : steps.near,
-                                     HAS_THEN ? &state->altered[turn] : &state->count[turn], steps.violated};
+            const Changed changed = {
+                steps.stamp,
+                steps.epoch,
+                HAS_THEN ? steps.spare : steps.near,
+                HAS_THEN ? &state->altered[turn] : &state->count[turn],
+                steps.violated,
+                steps.once};
             push_heavy<false>(g, packed, out, heavy, changed, shared ARGS);
             grid_barrier(state, steps.expected);
         }

@@ -18,7 +18,9 @@ from suricate.operators.cpu.templates.forest_bindings import (
     commit,
     edge,
     end,
+    farthest,
     first,
+    first_key,
     following,
     identity_word,
     key,
@@ -208,14 +210,22 @@ def push_offers(
 @inner
 def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
     """Make the offers of ``u``; return the queue's length."""
+    own = load_word(tree, u)
+    if parent_of(own) == EMPTY:
+        return queued
     for k in range(buckets(g, u)):
         c = first(g, u, k)
         while c >= 0:
             for slot in range(begin(g, c), end(g, c)):
                 v = key(g, slot)
-                if v < TOMBSTONE:
-                    value = offer(tree, u, v, weight(g, slot), violated, *args)
-                    if take(tree, v, value) and stamp[v] != step:
+                if v >= TOMBSTONE:
+                    continue
+                value, old = edge(u, v, weight(g, slot), *args), load_word(tree, v)
+                if not above(value, own):
+                    violated[0] = 1
+                elif less_word(value, old):
+                    store_word(tree, v, value)
+                    if stamp[v] != step and not same_keys(value, old):
                         stamp[v] = step
                         queue[queued] = v
                         queued += 1
@@ -236,9 +246,54 @@ def propagate(g, everything, count, tree, stamp, step, queue, spare, violated, *
         queued = 0
         for i in range(count):
             u = np.uint32(i) if everything else queue[i]
-            if parent_of(load_word(tree, u)) != EMPTY:
-                queued = push_from(g, tree, u, stamp, step, spare, queued, violated, *args)
+            queued = push_from(g, tree, u, stamp, step, spare, queued, violated, *args)
         queue, spare = spare, queue
         count, everything = queued, False
         step += 1
+    return steps, pushed, step
+
+
+@kernel
+def propagate_in_order(g, count, tree, stamp, step, queue, spare, waiting, mark, bound, delta, violated, *args):
+    """Like :func:`propagate`, but vertices whose first key is above ``bound`` wait until the others are done.
+
+    Then the bound rises to the next multiple of ``delta`` that admits one. ``waiting`` is ``uint32[num_vertices]``;
+    ``mark[v]`` is the first number of this run while ``v`` is in it.
+    """
+    steps, pushed, waits, run = 0, 0, 0, step
+    while count > 0:
+        steps += 1
+        queued = 0
+        for i in range(count):
+            u = queue[i]
+            if first_key(load_word(tree, u)) <= bound:
+                pushed += 1
+                queued = push_from(g, tree, u, stamp, step, spare, queued, violated, *args)
+            elif mark[u] != run:
+                mark[u] = run
+                waiting[waits] = u
+                waits += 1
+        queue, spare = spare, queue
+        count = queued
+        step += 1
+        if count == 0 and waits > 0:
+            before, kept = bound, 0
+            least = farthest
+            for i in range(waits):
+                distance = first_key(load_word(tree, waiting[i]))
+                if distance > bound:
+                    least = min(least, distance)
+            bound = max(np.ceil(least / delta) * delta, least)
+            for i in range(waits):
+                u = waiting[i]
+                distance = first_key(load_word(tree, u))
+                if distance > bound:
+                    waiting[kept] = u
+                    kept += 1
+                    continue
+                mark[u] = 0
+                if distance > before:  # else it came closer since, and has made its offers
+                    queue[count] = u
+                    count += 1
+            waits = kept
     return steps, pushed, step

@@ -12,11 +12,18 @@ from suricate.cursors.bindings import begin, buckets, end, first, following, key
 from suricate.jit import inner
 
 __all__ = [
-    "arc_weight", "begin", "buckets", "commit", "edge", "end", "first", "following", "identity_word", "key",
-    "less_word", "load_word", "parent_of", "same_keys", "store_word", "weight",
+    "arc_weight", "begin", "buckets", "commit", "edge", "end", "farthest", "first", "first_key", "following",
+    "identity_word", "key", "less_word", "load_word", "parent_of", "same_keys", "store_word", "weight",
 ]  # fmt: skip
 
 identity_word = np.uint64(2**64 - 1)  #: the word that every other one replaces
+farthest = np.float64(np.inf)  #: above every first key
+
+
+@inner
+def first_key(word):
+    """Return the first key in a word, as a float."""
+    return np.float64(word >> np.uint64(32))
 
 
 @inner
