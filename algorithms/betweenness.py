@@ -16,9 +16,8 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithm import Algorithm
 from suricate.algorithms._sources import Sample, search_bytes
-from suricate.operators import advance, neighbor_reduce
+from suricate.operators import neighbor_reduce, propagate
 from suricate.parameters import flag
-from suricate.structures.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.devices import Array
@@ -28,14 +27,15 @@ UNREACHED = 0xFFFFFFFF
 PATH_BYTES = 8
 
 
-def one_further(u, v, w, level):
-    """Offer ``v`` the level below ``u``."""
-    return level[u] + 1
-
-
 def paths_through(u, v, w, paths, level):
     """Return how many shortest paths reach ``v`` by this edge."""
-    return paths[u] if level[v] == level[u] + 1 else 0.0
+    return paths[u] if level[v] == UNREACHED else 0.0
+
+
+def reached(v, step, paths, level):
+    """Note the level of ``v``."""
+    level[v] = step
+    return True
 
 
 def credit_from(u, v, w, paths, level, credit):
@@ -89,15 +89,10 @@ class Betweenness(Algorithm):
         n, xp = graph.num_vertices, graph.device.xp
         level, paths, credit = xp.full(n, UNREACHED, np.uint32), xp.zeros(n), xp.zeros(n)
         level[source], paths[source] = 0, 1
-        layers, frontier = [], Frontier.from_vertices(graph, [source])
-        while len(frontier):
-            layers.append(frontier)
-            below = advance(graph, frontier, one_further, level)
-            advance(graph, frontier, paths_through, paths, args=(paths, level), reduce="sum")
-            frontier = below
-        for layer in reversed(layers[:-1]):
-            arguments = (paths, level, credit)
-            credit[layer.vertices] = neighbor_reduce(graph, credit_from, args=arguments, vertices=layer)
+        state = (paths, level)
+        found = propagate(graph, [source], paths_through, paths, args=state, reduce="sum", then=reached, layers=True)
+        assert found.layers is not None
+        neighbor_reduce(graph, credit_from, args=(*state, credit), vertices=found.layers.reversed, out=credit)
         return level, credit
 
     @property

@@ -22,6 +22,7 @@ from suricate.operators.cuda.launches import (
     not_yet,
     wide_array,
 )
+from suricate.operators.cuda.layers import reduce_layers
 from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, walk_of
 from suricate.operators.cuda.recording import fill
 from suricate.operators.results import Layers
@@ -37,7 +38,8 @@ def neighbor_reduce(
 ) -> Frontier | None:
     """Fill ``out``, or run the epilogue ``call.then`` (see ``suricate.operators.neighbor_reduce``)."""
     not_yet(call.reduce == "argmin", "reduce='argmin'")
-    not_yet(isinstance(vertices, Layers), "layers")
+    if isinstance(vertices, Layers):
+        return reduce_layers(graph, call, vertices, out, over)
     if call.reduce == "mode":
         scheme = "vertex"  # what parts of the neighbours give cannot be combined
     pull = _Pull.of(graph, call, out, over)

@@ -12,6 +12,7 @@ from suricate.edgefn import EdgeFunction, argument_of, compile_function
 from suricate.operators.call import Call, Until
 from suricate.operators.cuda import push_samples
 from suricate.operators.cuda.converge import converge_program
+from suricate.operators.cuda.layers import layers_program
 from suricate.operators.cuda.programs import MERGE, Walk, program_of
 from suricate.operators.cuda.recording import rounds_program
 from suricate.structures.scalar import Scalar
@@ -139,7 +140,10 @@ def _pulls(walk: Walk, view: StoreView) -> list[Program]:
         call = call_of(fn, dtype, ("u", "v", "w"), view.weight_dtype, reduce=reduce, then=then)
         return program_of("neighbor_reduce.cu", walk, call, dtype, OVER=f"OVER_{over.upper()}")
 
+    shared = call_of(scaled, F64, ("u", "v", "w"), view.weight_dtype, then=grew)
     return [
+        layers_program(walk, shared, "both"),
+        layers_program(walk, shared._replace(then=None), "out"),
         pull(scaled, "sum", F64),
         pull(scaled, "max", F64, "in"),
         pull(scaled, "sum", F64, "in", grew),

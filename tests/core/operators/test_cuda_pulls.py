@@ -13,6 +13,7 @@ import suricate as su
 from suricate.operators import binding
 from suricate.operators.call import Start
 from suricate.operators.cuda import driver, samples
+from suricate.operators.results import Layers, empty_layers
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList
 
@@ -124,6 +125,28 @@ def test_effects(graph: su.Graph, kernels: list[str], over: str) -> None:
     driver.edge_map(fake, call, Start((ids(fake, 5, known=False),)), over, None)
     driver.edge_map(fake, call, Start((ids(fake, 5),)), over, (1, 3))
     assert kernels == ["map_edges", "map_places"]
+
+
+@pytest.mark.parametrize("over", ["out", "in", "both"])
+def test_layers(graph: su.Graph, kernels: list[str], over: str) -> None:
+    fake = FakeGraph(graph)
+    layers = Layers(fake.device, array(9, np.uint32), array(11, np.int64), array(1, np.int64), num_vertices=10_000)
+    for then, out in ((keep, None), (keep, array(10_000, np.float32)), (None, array(10_000, np.float32))):
+        bound = binding.bind_pull(graph, read, (np.zeros(10_000, np.float32),), "sum", None, np.float32, then)
+        found = driver.neighbor_reduce(fake, call_of(fake, bound), layers.reversed, out, over, "auto")
+        assert (found is None) == (then is None)
+    assert kernels == ["reduce_layers"] * 3
+    driver.neighbor_reduce(fake, call_of(fake, bound), empty_layers(fake.device, 10_000, 0), out, over, "auto")
+    assert len(kernels) == 3
+
+
+@pytest.mark.parametrize("then", [None, keep])
+def test_modes_are_not_combined(graph: su.Graph, kernels: list[str], then: Any) -> None:
+    fake = FakeGraph(graph)
+    call = call_of(fake, binding.bind_pull(graph, read, (np.zeros(10_000, np.float32),), "mode", None, None, then))
+    vertices = None if then is None else Start((ids(fake, 5, known=False),))
+    driver.neighbor_reduce(fake, call, vertices, None if then else array(10_000, np.float32), "out", "auto")
+    assert kernels == ["reduce_vertices"]
 
 
 @pytest.mark.parametrize("over", ["out", "in", "both"])

@@ -16,10 +16,12 @@ from suricate.devices import CPU
 from suricate.operators.cpu import instances
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash")
+COOPERATIVE = ("converge.cu", "forest.cu", "layers.cu", "propagate.cu")
 TEMPLATES = {
     "advance.cu",
     "converge.cu",
     "forest.cu",
+    "layers.cu",
     "edge_map.cu",
     "merge.cu",
     "neighbor_reduce.cu",
@@ -120,7 +122,7 @@ def test_cuda_sources_can_be_assembled_anywhere(backend, weight_dtype):
     assert {program.source.name for program in programs} == TEMPLATES
     for program in programs:
         assert "edge_fn" in program.text or program.source.name in ("merge.cu", "rounds.cu")
-        assert program.cooperative == (program.source.name in ("converge.cu", "forest.cu", "propagate.cu"))
+        assert program.cooperative == (program.source.name in COOPERATIVE)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
