@@ -135,9 +135,10 @@ class Triangles(Algorithm):
         self._grow(graph.num_vertices)
         counts = self._triangles
         if gone.size:
+            came = new if new.size else gone  # no edge of the graph is in `gone`: as good as an empty set
             edge_map(graph, change_degree, gone, args=(self._degrees, -1))
-            intersect(graph, None, gone, fn=lose_one, args=(new, counts), oriented="id")
-            intersect(gone, graph, gone, fn=lose_two, args=(new, counts))
+            intersect(graph, None, gone, fn=lose_one, args=(came, counts), oriented="id")
+            intersect(gone, graph, gone, fn=lose_two, args=(came, counts))
             intersect(gone, gone, gone, fn=lose_three, args=(counts,), oriented="id")
         if new.size:
             edge_map(graph, change_degree, new, args=(self._degrees, 1))

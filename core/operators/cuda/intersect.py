@@ -30,6 +30,8 @@ HERE = Path(__file__).parent
 MOST_STREAMED = 1 << 22
 #: pairs in one launch of the method "hash"; those that are split are listed, at most so many
 MOST_PROBED, MOST_SPLIT = 1 << 31, 1 << 18
+#: where one operand has at most this many arcs, as a batch has, the method "hash" splits no pairs, which saves a launch
+UNSPLIT = 1 << 16
 
 PAIRS = Struct("Pairs", {
     "u": "const uint32_t*",
@@ -47,6 +49,7 @@ PAIR_LIST = Struct("PairList", {
     "capacity": "uint32_t",
 })  # fmt: skip
 PAIRS_DTYPE, PAIR_LIST_DTYPE = PAIRS.dtype, PAIR_LIST.dtype
+NO_LIST: Any = np.zeros(1, PAIR_LIST_DTYPE)[0]  #: of capacity 0: nothing is listed
 
 
 def intersect(
@@ -80,7 +83,7 @@ def _pairs(
     name, most = ("stream", MOST_STREAMED) if streams else ("probe", MOST_PROBED)
     program = program_of("intersect_stream.cu" if streams else "intersect.cu", graph, views, call)
     served, capacity = WARPS if streams else BLOCK // PAIR_TILE, most if streams else MOST_SPLIT
-    first, second = program.kernel(f"{name}_pairs"), program.kernel(f"{name}_parts")
+    splits = streams or min(views[0].most_edges, views[1].most_edges) > UNSPLIT
     values, fill = launch_values(call), full_grid(graph.device)
     src, dst, status, wanted, size = pairs.src, pairs.dst, pairs.status, pairs.wanted, pairs.size
     addresses = src.data.ptr, dst.data.ptr, 0 if status is None else status.data.ptr
@@ -88,12 +91,14 @@ def _pairs(
         count = min(size - begin, most)
         u, v, filtered = addresses[0] + 4 * begin, addresses[1] + 4 * begin, addresses[2] and addresses[2] + begin
         chunk: Any = np.array((u, v, filtered, begin, count, wanted, once), PAIRS_DTYPE)[()]
+        listed = _pair_list(graph, min(capacity, count)) if splits else NO_LIST
         arguments = (
-            left.packed, right.packed, np.uint32(graph.num_vertices), chunk, _pair_list(graph, min(capacity, count)),
-            np.int32(total), out if total or count == size else out[begin : begin + count], *values,
+            left.packed, right.packed, np.uint32(graph.num_vertices), chunk, listed, np.int32(total),
+            out if total or count == size else out[begin : begin + count], *values,
         )  # fmt: skip
-        first((min(blocks(count, served), fill),), (BLOCK,), arguments)
-        second((fill,), (BLOCK,), arguments)
+        program.kernel(f"{name}_pairs")((min(blocks(count, served), fill),), (BLOCK,), arguments)
+        if splits:
+            program.kernel(f"{name}_parts")((fill,), (BLOCK,), arguments)
 
 
 def _nothing(call: Call, out: Array | None) -> None:

@@ -34,7 +34,7 @@ __device__ __forceinline__ HeavyList list_of(const PairList& list) {
 // Note pair i with this many parts, if there is space; return whether there was.
 __device__ __forceinline__ bool note_pair(const PairList& list, long long i, uint32_t parts) {
     const HeavyList heavy = list_of(list);
-    return i < EMPTY && has_space(heavy) && add_heavy(heavy, uint32_t(i), parts);
+    return list.capacity > 0 && i < EMPTY && has_space(heavy) && add_heavy(heavy, uint32_t(i), parts);
 }
 
 // The parts of all listed pairs in equal runs of at least `least`, the `worker`-th of `workers` of them: f(pair, first, end) for

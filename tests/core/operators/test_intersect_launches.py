@@ -66,7 +66,10 @@ def call_of(graph: Any) -> Any:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("method", ["auto", "bitmap"])
-def test_pairs(backend: str, method: str, launched: list[str]) -> None:
+@pytest.mark.parametrize("splits", [True, False])
+def test_pairs(backend: str, method: str, splits: bool, launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operands that are both large have pairs that are split, in a second launch."""
+    monkeypatch.setattr(intersect, "UNSPLIT", 0 if splits else 1 << 16)
     fake, graph = graph_on_fake_cuda(backend)
     batch = fake_view(su.EdgeSet(graph, [0, 1], [2, 2]).view())
     pairs = ArcList(array(5, np.uint32), array(5, np.uint32), None, array(5, np.uint8), 1, 5)
@@ -74,11 +77,12 @@ def test_pairs(backend: str, method: str, launched: list[str]) -> None:
         launched.clear()
         intersect.intersect(fake, call_of(graph), fake.view(), right, pairs, array(5, np.int64), None, method)
         name = "stream" if method == "bitmap" or backend == "hornet_like" else "probe"
-        assert launched == [f"{name}_pairs", f"{name}_parts"]
+        assert launched == [f"{name}_pairs", *([f"{name}_parts"] if splits or name == "stream" else [])]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_everything(backend: str, launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intersect, "UNSPLIT", 0)
     fake, graph = graph_on_fake_cuda(backend)
     intersect.intersect(fake, call_of(graph), fake.view(), fake.view(), None, array(1, np.int64), None, "auto")
     assert launched[:3] == ["measure_rows", "begin_rows", "fill_rows"]
