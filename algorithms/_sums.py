@@ -58,19 +58,19 @@ class Weighting:
         """Return the bytes of weight that each edge is read with."""
         return graph.weight_dtype.itemsize if self.applies(graph) and graph.weight_dtype is not None else 0
 
-    def sum_over_out(self, graph: Graph, x: Array, out: Array, vertices: Any = None) -> None:
-        """Set ``out[u] = sum of w * x[v]`` over the edges ``u -> v``; of some ``vertices``: one entry each."""
+    def sum_over_out(self, graph: Graph, x: Array, out: Array) -> None:
+        """Set ``out[u] = sum of w * x[v]`` over the edges ``u -> v``."""
         fn = weighted_of_destination if self.applies(graph) else of_destination
-        neighbor_reduce(graph, fn, args=(x,), vertices=vertices, out=out)
+        neighbor_reduce(graph, fn, args=(x,), out=out)
 
-    def sum_over_in(self, graph: Graph, x: Array, out: Array, vertices: Any = None) -> None:
-        """Set ``out[v] = sum of w * x[u]`` over the edges ``u -> v``; of some ``vertices``: one entry each.
+    def sum_over_in(self, graph: Graph, x: Array, out: Array) -> None:
+        """Set ``out[v] = sum of w * x[u]`` over the edges ``u -> v``.
 
-        Without in-edges this pushes along all out-edges: ``vertices`` must be None and ``out`` zero.
+        Without in-edges this pushes along all out-edges, and ``out`` must be zero.
         """
         fn = weighted_of_source if self.applies(graph) else of_source
         if graph.has_in_edges:
-            neighbor_reduce(graph, fn, args=(x,), over="in", vertices=vertices, out=out)
+            neighbor_reduce(graph, fn, args=(x,), over="in", out=out)
         else:
             advance(graph, None, fn, out, args=(x,), reduce="sum")
 

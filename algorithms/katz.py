@@ -94,7 +94,8 @@ class Katz(FixedPoint):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Iterate from the previous values."""
-        self._beta = self.beta.on_device(graph, grown=True)
+        if graph.num_vertices > len(self._x):
+            self._beta = self.beta.on_device(graph, grown=True)
         super().update(graph, delta)
 
     def scaled(self, xp: Any, x: Array) -> Array:

@@ -20,7 +20,8 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._hash import key_of, mixed_ids
-from suricate.operators import advance, neighbor_reduce, propagate, vertex_map
+from suricate.operators import advance, iterate, neighbor_reduce, propagate, vertex_map
+from suricate.structures.scalar import Scalar
 from suricate.types import EMPTY, EdgeList
 
 if TYPE_CHECKING:
@@ -54,10 +55,11 @@ def is_left_bare(v, step, lost, count, root):
     return bare
 
 
-def remains(v, rank, first, region, root):
-    """Return whether ``v`` belongs to no component yet; begin a round for it."""
+def remains(v, rank, first, region, root, left):
+    """Return whether ``v`` belongs to no component yet; count it, and begin a round for it."""
     region[v] = first[v]
     first[v] = rank[v]
+    left.add(1 if root[v] == EMPTY else 0)
     return root[v] == EMPTY
 
 
@@ -116,12 +118,15 @@ class StronglyConnectedComponents(Algorithm):
         """Find the components of the vertices that remain."""
         xp, n = graph.device.xp, graph.num_vertices
         rank, first, region = mixed_ids(xp, 0, n, KEY), xp.zeros(n, np.uint32), xp.zeros(n, np.uint32)
-        rest = vertex_map(graph, None, remains, args=(rank, first, region, root))
-        while len(rest):
+        left = Scalar("sum", "int64", graph)
+
+        def color() -> None:
+            rest = vertex_map(graph, None, remains, args=(rank, first, region, root, left))
             propagate(graph, rest, first_of, first, args=(first, region, root))
             roots = vertex_map(graph, rest, is_first, args=(rank, first, root))
             propagate(graph, roots, root_of, root, args=(first, root), over="in")
-            rest = vertex_map(graph, rest, remains, args=(rank, first, region, root))
+
+        iterate(color, until=left, max_steps=n + 1)
 
     def _smallest(self, graph: Graph, root: Array) -> Array:
         """Return the smallest member of the component of each root."""

@@ -16,6 +16,7 @@ from suricate.algorithm import Algorithm, pull_bytes
 from suricate.algorithms._sums import Weighting, adjacency
 from suricate.algorithms._vertex_values import VertexValues, resized
 from suricate.errors import ParameterError
+from suricate.operators import converge
 from suricate.parameters import shown
 
 if TYPE_CHECKING:
@@ -24,6 +25,22 @@ if TYPE_CHECKING:
     from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
+
+
+def product_out(u, v, w, x, y, weighted):
+    """Return the share of ``v`` in row ``u``."""
+    return w * x[v] if weighted else x[v]
+
+
+def product_in(u, v, w, x, y, weighted):
+    """Return the share of ``u`` in row ``v``."""
+    return w * x[u] if weighted else x[u]
+
+
+def store(v, total, x, y, weighted):
+    """Store a row; nobody looks again."""
+    y[v] = total
+    return 0
 
 
 class SpMV(Algorithm):
@@ -63,33 +80,33 @@ class SpMV(Algorithm):
         self.weighting.demand(graph)
         self._x = self.x.on_device(graph, grown=self._y is not None)
         self._y = graph.device.xp.zeros(graph.num_vertices)
-        self._multiply(graph, self._y)
+        self._multiply(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Compute the rows of which an edge was inserted or deleted, or has another weight."""
+        """Compute the rows of both ends of edges that were inserted or deleted, or have another weight."""
         xp = graph.device.xp
         if graph.num_vertices > len(self._y):
             self._x = self.x.on_device(graph, grown=True)
             self._y = resized(xp, self._y, graph.num_vertices, 0)
         if self.over == "in" and not graph.has_in_edges:
             self._y.fill(0)
-            self._multiply(graph, self._y)
+            self._multiply(graph)
             return
-        end = 0 if self.over == "out" else 1
-        rows = xp.unique(xp.concatenate([delta.arcs(kind)[end] for kind in ("inserted", "deleted", "replaced")]))
-        if len(rows):
-            changed = xp.empty(len(rows))
-            self._multiply(graph, changed, rows)
-            self._y[rows] = changed
+        fn = product_out if self.over == "out" else product_in
+        weighted = self.weighting.applies(graph)
+        changed = tuple(map(delta.edges, ("inserted", "deleted", "replaced") if weighted else ("inserted", "deleted")))
+        converge(
+            graph, changed, fn, args=(self._x, self._y, weighted), reduce="sum", over=self.over, then=store, max_steps=1
+        )
 
     @property
     def result(self) -> Array:
         """The product in a new array."""
         return self._y.copy()
 
-    def _multiply(self, graph: Graph, out: Array, rows: Array | None = None) -> None:
+    def _multiply(self, graph: Graph) -> None:
         multiply = self.weighting.sum_over_out if self.over == "out" else self.weighting.sum_over_in
-        multiply(graph, self._x, out, rows)
+        multiply(graph, self._x, self._y)
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
