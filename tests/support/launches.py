@@ -23,7 +23,7 @@ class FakeArray(np.ndarray):
     @property
     def data(self) -> Any:
         """The address."""
-        return SimpleNamespace(ptr=self.ctypes.data)
+        return SimpleNamespace(ptr=self.ctypes.data, memset_async=lambda value, size: None)
 
     def get(self) -> np.ndarray:
         """Return a copy on the host."""
@@ -44,7 +44,7 @@ def fake_cupy() -> ModuleType:
 
 def parameters(code: Program, kernel: str) -> list[str]:
     """Return the C++ types of a kernel's parameters."""
-    found = re.search(rf"__global__ void\s+(?:__launch_bounds__\(\w+\)\s+)?{kernel}\(([^)]*)\)", code.text)
+    found = re.search(rf"__global__ void\s+(?:__launch_bounds__\([\w, ]+\)\s+)?{kernel}\(([^)]*)\)", code.text)
     assert found, f"{code.source.name} has no kernel {kernel}"
     return [" ".join(part.split()[:-1]).replace("const ", "") for part in found[1].split(",")]
 

@@ -1,0 +1,110 @@
+"""The launches of structures that walk a graph, without a GPU: every kernel gets the arguments that it declares."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from launches import array, check_launch
+
+import suricate as su
+from suricate.cuda.program import Program
+from suricate.cuda.structs import view_struct
+from suricate.structures import component_forest, connect, core_numbers, union_find
+from suricate.structures.arcs import ARCS
+from suricate.structures.component_forest import ComponentForest
+from suricate.structures.core_numbers import CoreNumbers
+from suricate.structures.union_find import UnionFind
+from suricate.types import ArcList, StoreView
+
+VERTICES = 50
+STRUCTS: dict[str, Any] = {"Layout": component_forest.LAYOUT, "Arcs": ARCS}
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the kernels launched, whose arguments were checked."""
+    names: list[str] = []
+
+    def kernel(program: Program, name: str) -> Any:
+        def launch(grid: tuple[int, ...], block: tuple[int, ...], args: tuple) -> None:
+            assert grid[0] > 0
+            check_launch(program, name, args, STRUCTS)
+            names.append(name)
+
+        return launch
+
+    def packed(view: StoreView) -> np.void:
+        struct = view_struct(view.data).dtype
+        STRUCTS["View"] = SimpleNamespace(size=struct.itemsize)
+        return np.zeros(1, struct)[0]
+
+    monkeypatch.setattr(Program, "kernel", kernel)
+    for module in (component_forest, connect, core_numbers):
+        monkeypatch.setattr(module, "packed", packed)
+        monkeypatch.setattr(module, "resident_blocks", lambda index: 132)
+    return names
+
+
+def graph_of(backend: str, *, directed: bool) -> Any:
+    """A graph whose arrays only look as if they were on a CUDA device."""
+    real = su.Graph(VERTICES, backend=backend, device="cpu", directed=directed, in_edges=directed)
+    xp = SimpleNamespace(empty=array, zeros=array)
+    workspace = SimpleNamespace(array=lambda name, size, dtype: array(size, dtype))
+    return SimpleNamespace(
+        num_vertices=VERTICES, directed=directed, has_in_edges=True, view=real.view, workspace=workspace,
+        device=SimpleNamespace(is_cuda=True, index=0, xp=xp),
+    )  # fmt: skip
+
+
+def arcs_of(size: int, *, filtered: bool) -> ArcList:
+    status = array(size, np.uint8) if filtered else None
+    return ArcList(array(size, np.uint32), array(size, np.uint32), None, status, 1, size)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_components(launched: list[str], backend_name: str, directed: bool) -> None:
+    graph = graph_of(backend_name, directed=directed)
+    connect.connect(graph, SimpleNamespace(parent=array(VERTICES, np.uint32)))  # type: ignore[arg-type]
+    forest = ComponentForest(graph.device)
+    forest.plant(graph, array(VERTICES, np.uint32), array(1, np.uint32))
+    forest.plant(graph, array(VERTICES, np.uint32))
+    forest.repair(graph, arcs_of(7, filtered=True))
+    forest.repair(graph, inserted=arcs_of(7, filtered=False))
+    forest.grow(VERTICES + 9)
+    forest.labels(graph)
+    labels = ["make_roots", "count_roots", "find_smallest", "write_labels"]
+    assert launched == ["connect", "plant", "plant", "repair", "repair", *labels]
+
+
+def test_core_numbers(launched: list[str], backend_name: str) -> None:
+    graph = graph_of(backend_name, directed=False)
+    numbers = CoreNumbers(graph.device)
+    numbers.compute(graph)
+    numbers.update(graph, arcs_of(7, filtered=True), arcs_of(3, filtered=False))
+    assert launched == ["peel", "maintain"]
+
+
+def test_union_find(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(union_find, "resolve_device", lambda device: device)
+    sets = UnionFind(VERTICES, graph_of("csr_baseline", directed=True).device)
+    sets.union_arcs(arcs_of(7, filtered=True))
+    sets.union_arcs(arcs_of(7, filtered=False))
+    ids = array(5, np.uint32)
+    sets.union(ids, ids, trusted=True)
+    sets.connected(ids, ids, trusted=True)
+    sets.detach(ids, trusted=True)
+    sets.labels()
+    sets.flatten()
+    sets.reset()
+    unions = ["unite_pairs"] * 3
+    assert launched == [
+        "make_singletons", *unions, "same_component", "detach", "compress", "compress", "make_singletons"
+    ]  # fmt: skip
+
+
+@pytest.fixture(params=["slabhash", "hornet_like", "csr_baseline"])
+def backend_name(request: pytest.FixtureRequest) -> str:
+    return request.param
