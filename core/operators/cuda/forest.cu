@@ -3,6 +3,8 @@
 // of; they are the same view on undirected graphs. HAS_PULL: steps from scratch may pull.
 #include "forest.cuh"
 
+#define FEW_SUSPECTS 64  // up to so many are looked at by block 0 alone
+
 // Queue the children across arcs that were deleted, or whose weight rose; a thread per arc.
 __device__ __forceinline__ void suspect_children(const Arcs& arcs, bool exists, uint32_t num_vertices,
                                                  const word_t* tree, const Changed& changed, Shared& shared FORMALS) {
@@ -20,10 +22,10 @@ __device__ __forceinline__ void suspect_children(const Arcs& arcs, bool exists, 
 
 // The suspects, steps.near[0 .. count): each adopts the best of the neighbours that offer exactly its keys as its parent, or
 // starts anew and is listed in steps.far. A neighbour may fall in the same round: then the next pass finds the adopted child.
-__device__ __forceinline__ void adopt(const View& back, const Steps& steps, uint32_t count, word_t* tree,
-                                      Serve& shared_serve FORMALS) {
+__device__ __forceinline__ void adopt(const View& back, const Steps& steps, uint32_t count, uint32_t block,
+                                      uint32_t blocks, word_t* tree, Serve& shared_serve FORMALS) {
     serve(
-        back, steps.near, 0, count, shared_serve,
+        back, steps.near, 0, count, block, blocks, shared_serve,
         [&](uint32_t v, uint32_t x, weight_t w, word_t& best) {
             if (PAYLOAD_BITS == 32 && x >= word_parent(best)) return;  // no better parent, by its id alone
             word_t value;
@@ -43,15 +45,45 @@ __device__ __forceinline__ void adopt(const View& back, const Steps& steps, uint
 
 // The children of invalid vertices, steps.far[begin .. end), are the next suspects.
 __device__ __forceinline__ void suspect_below(const View& g, const Steps& steps, uint32_t begin, uint32_t end,
-                                              const word_t* tree, const Changed& changed, Serve& shared_serve,
-                                              Shared& shared) {
+                                              uint32_t block, uint32_t blocks, const word_t* tree,
+                                              const Changed& changed, Serve& shared_serve, Shared& shared) {
     serve(
-        g, steps.far, begin, end, shared_serve,
+        g, steps.far, begin, end, block, blocks, shared_serve,
         [&](uint32_t v, uint32_t x, weight_t, word_t&) {
             if (x != v && word_parent(stored(tree + x)) == v) queue_vertex(x, changed, shared);
         },
         [](uint32_t, const word_t&) {});
 }
+
+#if HAS_BACK
+// Block 0: rounds of few suspects without grid-wide barriers. The counters of the turn get how many suspects are left (count), how
+// many vertices are invalid by now (altered), and the number of rounds (level).
+__device__ __forceinline__ void invalidate_alone(const View& g, const View& back, Steps& steps, uint32_t count,
+                                                 uint32_t invalid, word_t* tree, Serve& shared_serve,
+                                                 Shared& shared FORMALS) {
+    __shared__ uint32_t suspects;
+    uint32_t rounds = 0;
+    for (; count > 0 && count <= FEW_SUSPECTS; ++rounds) {
+        if (threadIdx.x == 0) suspects = 0;
+        adopt(back, steps, count, 0, 1, tree, shared_serve ARGS);
+        __syncthreads();
+        const uint32_t begin = invalid;
+        invalid = fresh(steps.state->invalid);
+        ++steps.epoch;
+        const Changed changed = {steps.stamp, steps.epoch, steps.spare, &suspects, steps.violated, false};
+        suspect_below(g, steps, begin, invalid, 0, 1, tree, changed, shared_serve, shared);
+        flush(changed, shared);
+        swap_queues(steps);
+        count = suspects;
+        __syncthreads();  // everybody has read it
+    }
+    if (threadIdx.x == 0) {
+        steps.state->count[steps.turn] = count;
+        steps.state->altered[steps.turn] = invalid;
+        steps.state->level[steps.turn] = rounds;
+    }
+}
+#endif
 
 // Find all invalid vertices, from the suspects that the counters of the turn have. They are in steps.far at the end, and their
 // words start anew. All threads of the grid call it; returns their number.
@@ -62,7 +94,22 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
         next_turn(steps);
         begin_turn(steps);
 #if HAS_BACK
-        adopt(back, steps, count, tree, shared_serve ARGS);
+        if (count <= FEW_SUSPECTS) {
+            const uint32_t turn = steps.turn;
+            if (blockIdx.x == 0) {
+                invalidate_alone(g, back, steps, count, invalid, tree, shared_serve, shared ARGS);
+            }
+            grid_barrier(steps.state, steps.expected);
+            const uint32_t rounds = fresh(steps.state->level[turn]);
+            if (blockIdx.x != 0) {
+                steps.epoch += rounds;
+                if (rounds & 1) swap_queues(steps);
+            }
+            invalid = fresh(steps.state->altered[turn]);
+            count = fresh(steps.state->count[turn]);
+            continue;
+        }
+        adopt(back, steps, count, blockIdx.x, gridDim.x, tree, shared_serve ARGS);
 #else
         for (unsigned long long i = thread_id(); i < count; i += thread_count()) {  // nobody can be asked
             const uint32_t v = steps.near[i];
@@ -78,7 +125,7 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
         ++steps.epoch;
         const Changed changed = {
             steps.stamp, steps.epoch, steps.spare, &steps.state->count[steps.turn], steps.violated, false};
-        suspect_below(g, steps, begin, invalid, tree, changed, shared_serve, shared);
+        suspect_below(g, steps, begin, invalid, blockIdx.x, gridDim.x, tree, changed, shared_serve, shared);
         flush(changed, shared);
         swap_queues(steps);
         grid_barrier(steps.state, steps.expected);
@@ -92,7 +139,7 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
 __device__ __forceinline__ void pull_offers(const View& back, const Steps& steps, uint32_t invalid, word_t* tree,
                                             const Changed& changed, Serve& shared_serve, Shared& shared FORMALS) {
     serve(
-        back, steps.far, 0, invalid, shared_serve,
+        back, steps.far, 0, invalid, blockIdx.x, gridDim.x, shared_serve,
         [&](uint32_t v, uint32_t x, weight_t w, word_t& best) {
             word_t value;
             if (offer(tree, x, v, w, steps.violated, value ARGS) && words::less(value, best)) best = value;

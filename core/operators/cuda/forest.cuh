@@ -32,13 +32,14 @@ struct Serve {
 };
 
 // For each of list[begin .. end): visit(v, x, w, best) for all its neighbours x in g, by 32 lanes or by the whole block, each with a `best`
-// of its own; then done(v, best) in one thread, with the least of them. All threads of the grid call it; it synchronises the block.
+// of its own; then done(v, best) in one thread, with the least of them. The blocks `block` of `blocks` take turns; all their
+// threads call it; it synchronises the block, and ends with everything done.
 template <class Visit, class Done>
-__device__ __forceinline__ void serve(const View& g, const uint32_t* list, uint32_t begin, uint32_t end, Serve& serve,
-                                      Visit&& visit, Done&& done) {
+__device__ __forceinline__ void serve(const View& g, const uint32_t* list, uint32_t begin, uint32_t end, uint32_t block,
+                                      uint32_t blocks, Serve& serve, Visit&& visit, Done&& done) {
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
-    for (unsigned long long base = begin; base < end; base += (unsigned long long)warps * gridDim.x) {
-        const unsigned long long i = base + warp * gridDim.x + blockIdx.x;  // few vertices spread over all blocks
+    for (unsigned long long base = begin; base < end; base += (unsigned long long)warps * blocks) {
+        const unsigned long long i = base + warp * blocks + block;  // few vertices spread over all blocks
         if (threadIdx.x == 0) serve.wides = 0;
         __syncthreads();
         if (i < end) {

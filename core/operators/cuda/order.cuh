@@ -54,6 +54,7 @@ template <> __device__ __forceinline__ double raised(double least, double delta)
 struct Policy {
 #if IS_FOREST
     const value_t* out;
+    bool everybody;  // the frontier is all vertices, unreached ones too
 #endif
 #if HAS_PULL
     bool anew;  // nothing was reached before the first step
@@ -85,7 +86,7 @@ struct Policy {
     // Whether u, at place i of the frontier, pushes now. All TILE lanes of its tile ask together.
     __device__ __forceinline__ bool admits(const Steps& steps, uint32_t u, unsigned long long i, Shared& shared) const {
 #if IS_FOREST
-        if (word_parent(stored(out + u)) == EMPTY) return false;
+        if (everybody && word_parent(stored(out + u)) == EMPTY) return false;
 #endif
 #if HAS_LAYERS
         if (threadIdx.x % TILE == 0 && filled + (long long)i < capacity) vertices[filled + i] = u;

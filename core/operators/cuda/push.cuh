@@ -173,8 +173,8 @@ __device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertic
          base += (unsigned long long)blocks * round, parity ^= 1) {
         if (tile < round && base + tile < count) {
             const uint32_t u = frontier ? frontier[base + tile] : uint32_t(base + tile);
-            const bool pushes = u < num_vertices && admit(u, base + tile);
-            const uint32_t neighbors = pushes ? degree(g, u) : 0;
+            const uint32_t all = u < num_vertices ? degree(g, u) : 0;  // loaded while admit() loads
+            const uint32_t neighbors = u < num_vertices && admit(u, base + tile) ? all : 0;
             if (neighbors <= SMALL) {
                 if (neighbors > 0) push_neighbors<TILE, SECOND>(g, u, threadIdx.x % TILE, out, changed, shared ARGS);
             } else if (threadIdx.x % TILE == 0) {

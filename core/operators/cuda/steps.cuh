@@ -141,6 +141,9 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
         }
 
         const uint32_t turn = steps.turn, pushing = count;
+#if IS_FOREST
+        policy.everybody = frontier == nullptr;
+#endif
         const HeavyList heavy = {
             steps.heavy_vertex, steps.heavy_base, &state->heavy[turn], steps.num_vertices, HEAVY_SHIFT};
         const bool alone = count <= ALONE && !arcs;
