@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.cuda.program import Program, c_type
-from suricate.cuda.structs import enum, view_prelude, view_struct
+from suricate.cuda.structs import ViewStruct, enum, view_prelude, view_struct
 from suricate.operators.call import REDUCTIONS, Call
 from suricate.operators.cuda import push_structs
 from suricate.types import StoreView
@@ -48,13 +48,13 @@ MERGE = Program(HERE / "merge.cu", enum("", {"BLOCK": BLOCK}))
 
 
 class Walk:
-    """What launches need of a view: worked out once per view."""
+    """What launches need of a view: worked out once per view, and its text once per kind of view."""
 
     def __init__(self, view: StoreView) -> None:
         self.num_vertices = view.num_vertices
         self.bound = np.uint32(view.num_vertices)  # as kernels take it
         self.header = view.header
-        self.prelude = view_prelude(view)
+        self.prelude, self._struct = _shape_of(view)
         self._view = weakref.ref(view)
 
     @cached_property
@@ -62,7 +62,22 @@ class Walk:
         """The struct ``View`` of the kernels."""
         view = self._view()
         assert view is not None
-        return view_struct(view.data).pack(view.data)
+        packed: np.void = self._struct.pack(view.data)
+        return packed
+
+
+_shapes: dict[tuple, tuple[str, ViewStruct]] = {}
+
+
+def _shape_of(view: StoreView) -> tuple[str, ViewStruct]:
+    """Return the prelude and the packer of a view, made once for all views of the same types and constants."""
+    dtypes = tuple([getattr(part, "dtype", None) for part in view.data])
+    flags = (view.weight_dtype, view.can_scan, view.has_updated, view.owner_per)
+    key = (type(view.data), dtypes, view.header, view.declarations, flags, *view.constants.items())
+    shape = _shapes.get(key)
+    if shape is None:
+        shape = _shapes[key] = view_prelude(view), view_struct(view.data)
+    return shape
 
 
 _walks: dict[int, tuple[weakref.ref[StoreView], Walk]] = {}

@@ -143,3 +143,17 @@ def test_assembling_needs_no_cupy():
         "cuda.programs(su.Graph(4, backend='csr_baseline', device='cpu').view())\nassert 'cupy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_views_of_one_kind_share_their_text():
+    """A graph has a new view after every batch; only the first one is described."""
+    from suricate.operators.cuda.programs import Walk
+
+    graph = su.Graph(4, backend="slabhash", device=CPU)
+    first = graph.view()
+    graph.insert_edges([0], [1])
+    second = graph.view()
+    weighted = su.Graph(4, backend="slabhash", device=CPU, weight_dtype="float32").view()
+    assert first is not second
+    assert Walk(first).prelude is Walk(second).prelude
+    assert Walk(weighted).prelude != Walk(first).prelude
