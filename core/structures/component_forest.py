@@ -201,13 +201,13 @@ class ComponentForest:
         state = graph.workspace.array("components.state", ROUND_WORDS, np.uint32)
         state.data.memset_async(0, state.nbytes)
         walk = (packed(g), packed(h), np.int32(both), np.uint32(graph.num_vertices))
-        blocks = resident_blocks(self.device.index) * (2 if kernel == "plant" else 1)
+        blocks = resident_blocks(self.device.index, BLOCK, 2 if kernel == "plant" else 1)
         program = program_over(g, HERE / "component_forest.cu", PRELUDE)
         rounds = (*self._queues(graph), self._stamp, state, self._kept)
         program.kernel(kernel)((blocks,), (BLOCK,), (*walk, *arguments, *rounds))
 
     def _plain(self, kernel: str, size: int, arguments: tuple) -> None:
-        blocks = min(-(-size // PLAIN_BLOCK), 8 * resident_blocks(self.device.index))
+        blocks = min(-(-size // PLAIN_BLOCK), resident_blocks(self.device.index, PLAIN_BLOCK, 8))
         LABELS.kernel(kernel)((blocks,), (PLAIN_BLOCK,), arguments)
 
 

@@ -58,6 +58,6 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
     state.data.memset_async(0, state.nbytes)
     found = graph.workspace.array("connect.largest", 1, np.uint32)
     arguments = (packed(g), packed(h), np.int32(both), np.int32(skips), np.uint32(n), sets.parent, found, state)
-    blocks = BLOCKS_PER_SM * resident_blocks(device.index)
+    blocks = resident_blocks(device.index, BLOCK, BLOCKS_PER_SM)
     program_over(g, HERE / "connect.cu", PRELUDE).kernel("connect")((blocks,), (BLOCK,), arguments)
     return found

@@ -77,11 +77,16 @@ def program_over(view: StoreView, source: Path, prelude: str) -> Program:
 
 
 @cache
-def resident_blocks(index: int) -> int:
-    """Return how many blocks a cooperative launch on CUDA device ``index`` has: one per multiprocessor."""
+def resident_blocks(index: int, threads: int, per_multiprocessor: int = 1) -> int:
+    """Return how many blocks of ``threads`` a cooperative launch on CUDA device ``index`` has.
+
+    That is ``per_multiprocessor`` for each multiprocessor, or as many as it holds threads for.
+    """
     import cupy
 
-    return cupy.cuda.Device(index).attributes["MultiProcessorCount"]
+    attributes = cupy.cuda.Device(index).attributes
+    held = max(1, attributes["MaxThreadsPerMultiProcessor"] // threads)
+    return min(per_multiprocessor, held) * attributes["MultiProcessorCount"]
 
 
 def packed(view: StoreView) -> Any:

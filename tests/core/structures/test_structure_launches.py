@@ -44,7 +44,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(Program, "kernel", kernel)
     for module in (component_forest, connect, core_numbers):
         monkeypatch.setattr(module, "packed", packed)
-        monkeypatch.setattr(module, "resident_blocks", lambda index: 132)
+        monkeypatch.setattr(module, "resident_blocks", lambda *args: 132)
     return names
 
 
