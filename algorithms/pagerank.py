@@ -1,14 +1,36 @@
-"""PageRank kept current: power iteration, warm-started after every batch.
+"""PageRank, from scratch and kept current, in the formulations of Meerkat and of Sahu's DF-P PageRank.
 
-Follows Meerkat (Concessao et al.): damping 0.85, stop when the L1 norm of a step is below 1e-5, at most 100 steps. With
-in-edges a step pulls (one write per vertex, no atomics); without, it pushes along the out-edges.
+The ranks ``r`` sum to 1 and satisfy ``r = alpha P^T r + (alpha D + 1 - alpha) j``: ``P`` shares the rank of a vertex
+among its out-edges in proportion to their weights, ``D`` is the rank of dangling vertices (whose out-edges weigh
+nothing), and ``j`` is where jumps go, everywhere alike or by ``personalization``. This is NetworkX's definition, and
+Meerkat's (Concessao et al.), who stop when the L1 norm of a step is below 1e-5. With ``self_loops=True`` every vertex
+has exactly one self-loop, so nothing dangles: the formulation of Sahu ("Efficient GPU Implementation of Static and
+Incrementally Expanding DF-P PageRank"), who stops when the L-infinity norm of a step is at most 1e-10.
 
-Edge weights, personalisation and dangling vertices are treated as by NetworkX: a vertex shares its rank among its
-out-edges in proportion to their weights, a vertex whose out-edges weigh nothing gives it to all vertices, and both
-that and the jumps go to the vertices in proportion to ``personalization``.
+After a batch (``method``):
 
-An approximation by design: at the stop the L1 distance to the exact ranks is at most
-``tolerance * damping / (1 - damping)``.
+==========  ============================================================================================================
+"static"    computes from scratch
+"nd"        passes over all vertices, from the old ranks (naive-dynamic)
+"dt"        steps over what the ends of changed edges reach (dynamic traversal)
+"df"        steps over the ends of changed edges and, growing, the out-neighbours of vertices whose share changed by
+            more than ``frontier_tol``, relative to what they were last told (dynamic frontier)
+"dfp"       the same, without vertices that changed by less than ``prune_tol`` (DF with pruning)
+"auto"      "dfp" after small batches (at most 1e-4 of the edges), though not after more than 32 of them; else "nd", or
+            from scratch where the first step shows that to be nearer, which is decided on the device
+==========  ============================================================================================================
+
+The dynamic methods follow Sahu, where the printed algorithm is mended: flags of neighbours are set, the new rank is
+what is compared, ranks of vertices that are left out are kept. They need in-edges, and the number of vertices as it
+was, since another one changes all jumps; otherwise "nd" takes their place. They keep the weight of the jumps, and
+:attr:`PageRank.result` divides by the sum of the ranks, which is exact: for a given weight the solution is a multiple
+of the ranks. A step of "nd" is one launch for pull, ranks, sums and norm; "dt", "df" and "dfp" are one loop on the
+device, without a wait.
+
+An approximation by design. With b = (tol + frontier_tol) * alpha / (1 - alpha), and the L1 norm, whole passes end at an
+L1 distance of at most b from the exact ranks, dynamic methods of 3 b, and b more for each further batch since the last
+whole pass, as ends of loops leave the last changes to be told. With the L-infinity norm ``tol`` counts num_vertices
+times.
 """
 
 from __future__ import annotations
@@ -19,11 +41,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import suricate as su
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, pull_bytes
-from suricate.arrays import as_array
-from suricate.errors import ParameterError, RequirementError, ShapeError, VertexRangeError, WeightError
-from suricate.operators import advance, neighbor_reduce
+from suricate.algorithms._pagerank_parameters import Jumps, one_of, sums_up_loops
+from suricate.algorithms._pagerank_reference import distance_bound, power_iteration
+from suricate.algorithms._pagerank_steps import (
+    by_degree,
+    choose,
+    is_reached,
+    local,
+    measure,
+    normalise,
+    passes,
+    reach,
+    visit,
+)
+from suricate.algorithms._sums import Weighting
+from suricate.errors import WeightError
+from suricate.operators import advance, converge, iterate, neighbor_reduce, vertex_map
 from suricate.parameters import dtype as one_dtype
 from suricate.parameters import flag, integer, real
 
@@ -32,136 +68,271 @@ if TYPE_CHECKING:
     from suricate.devices import Array
     from suricate.graph import Graph
 
-DAMPING, TOLERANCE, MAX_ITERATIONS = 0.85, 1e-5, 100
+ALPHA, TOL, MAX_ITER = 0.85, 1e-5, 100
+METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
+LOCAL = ("dt", "df", "dfp")
+SMALL_BATCH = 1e-4  #: of the edges: above it passes over all vertices are faster (Sahu)
+RENEWAL = 32  #: after so many local updates "auto" passes over all vertices
 EXACT_TOLERANCE, EXACT_ITERATIONS = 1e-14, 10_000  #: of the reference
-
-
-def share(u, v, w, shares):
-    """Return what ``u`` gives to each of its out-neighbours."""
-    return shares[u]
-
-
-def weighted_share(u, v, w, shares):
-    """Return what ``u`` gives to ``v`` by the weight of the edge; minus infinity shows that a weight is negative."""
-    return w * shares[u] if w >= 0 else -math.inf
 
 
 class PageRank(Algorithm):
     """Ranks that sum to 1.
 
     Args:
-        damping: probability of following an edge, in [0, 1).
-        tolerance: L1 norm of the last step's change at which the iteration stops, above 0.
-        max_iterations: upper bound on the number of steps, at least 1.
-        dtype: ``"float64"`` or ``"float32"``.
-        weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
+        alpha: probability of following an edge, in [0, 1).
         personalization: where jumps go, in any scale: a dict from vertex to a number (others: 0), or an array with an
             entry per vertex; None: everywhere alike. Vertices that are added to the graph later count as 0.
+        tol: norm of the last step's change at which the iteration stops, above 0.
+        max_iter: upper bound on the number of steps, at least 1.
+        weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
+        norm: ``"l1"`` or ``"linf"``, of the change of a step.
+        method: how ranks are brought up to date, see above.
+        self_loops: whether every vertex counts as having exactly one self-loop, of weight 1.
+        equation: of Sahu's paper: 1 takes a self-loop's contribution from the step before, 2 (with ``self_loops``) sums
+            it up exactly; None: 2 for ``"dfp"`` with self-loops, else 1.
+        frontier_tol: relative change of a share of which out-neighbours are told; None: tol / 2, with the L-infinity
+            norm 1e-6.
+        prune_tol: relative change below which ``"dfp"`` leaves a vertex out; None: as ``frontier_tol``.
+        dtype: ``"float64"`` or ``"float32"``.
 
     Raises:
-        ParameterError: a parameter is of the wrong type or out of range.
+        ParameterError, UnknownNameError: a parameter is of the wrong type or out of range.
         RequirementError: ``weighted=True`` on a graph without weights.
         ShapeError, VertexRangeError: ``personalization`` does not fit the graph.
-        WeightError: the graph has negative weights, or the weights of a vertex have no finite sum.
+        WeightError: the graph has negative weights, or the weights of a vertex have no finite sum. On CUDA after a
+            batch it is raised by :attr:`result`.
     """
 
     name = "pagerank"
     suites = ("algorithms", "demo")
-    update_kind = "warm"
+    update_kind = "dynamic"
 
     def __init__(
         self,
-        damping: float = DAMPING,
-        tolerance: float = TOLERANCE,
-        max_iterations: int = MAX_ITERATIONS,
-        dtype: str = "float64",
-        weighted: bool | None = None,
+        alpha: float = ALPHA,
         personalization: Mapping[int, float] | Array | None = None,
+        tol: float = TOL,
+        max_iter: int = MAX_ITER,
+        weighted: bool | None = None,
+        norm: str = "l1",
+        method: str = "auto",
+        self_loops: bool = False,
+        equation: int | None = None,
+        frontier_tol: float | None = None,
+        prune_tol: float | None = None,
+        dtype: str = "float64",
     ) -> None:
-        self.damping = real("pagerank: damping", damping, low=0, high=1)
-        self.tolerance = real("pagerank: tolerance", tolerance, low=0, include_low=False)
-        self.max_iterations = integer("pagerank: max_iterations", max_iterations, low=1)
+        self.alpha = real("pagerank: alpha", alpha, low=0, high=1)
+        self.jumps = Jumps(personalization)
+        self.tol = real("pagerank: tol", tol, low=0, include_low=False)
+        self.max_iter = integer("pagerank: max_iter", max_iter, low=1)
+        self.weighting = Weighting("pagerank", weighted)
+        self.norm = one_of("pagerank: norm", norm, ("l1", "linf"))
+        self.method = one_of("pagerank: method", method, METHODS)
+        self.self_loops = flag("pagerank: self_loops", self_loops)
+        self.closed = sums_up_loops(equation, self.self_loops, self.method)
+        told = self.tol / 2 if norm == "l1" else 1e-6
+        self.frontier_tol = told if frontier_tol is None else real("pagerank: frontier_tol", frontier_tol, low=0)
+        self.prune_tol = self.frontier_tol if prune_tol is None else real("pagerank: prune_tol", prune_tol, low=0)
         self.dtype = one_dtype("pagerank: dtype", dtype, ("float64", "float32"))
-        self.weighted = None if weighted is None else flag("pagerank: weighted", weighted)
-        self.personalization = None if personalization is None else _checked_personalization(personalization)
-        self.iterations: int = 0
-        self._ranks: Array = None
-        self._jumps: Array | float = 0.0  # where jumps go: an array, or one number for all vertices
+        self._share: Array = None  # and other arrays: see _pagerank_steps
+        self._usable = True  # as far as somebody has looked
+        self._steps: int = 0
+        self._loop: Any = None  # what the last loop on the device did, if the last update was one
+
+    # -- from scratch --------------------------------------------------------------------------------------------------
 
     def compute(self, graph: Graph) -> None:
         """Iterate from the uniform vector."""
-        if self.weighted and graph.weight_dtype is None:
-            raise RequirementError(
-                "pagerank: weighted=True needs edge weights: build the graph with Graph(..., weight_dtype='float32')"
-            )
-        n = graph.num_vertices
-        _check_fit(self.personalization, n, grown=self._ranks is not None)
-        self._set_jumps(graph)
-        self._ranks = graph.device.xp.full(n, 1 / max(n, 1), self.dtype)
-        self._iterate(graph)
+        self.weighting.demand(graph)
+        n, xp = graph.num_vertices, graph.device.xp
+        self.jumps.check(n, grown=self._share is not None)
+        self._start(graph)
+        self._share = xp.full(n, 1 / max(n, 1), self.dtype)
+        self._inv = xp.full(n, -1, self.dtype)
+        self._after, self._announced = xp.empty_like(self._share), None
+        self._num_edges, self._loop, self._steps, self._local_updates = graph.num_edges, None, 0, 0
+        if n == 0:
+            return
+        self._weigh_all(graph)
+        self._mass.set(1.0)
+        vertex_map(graph, None, normalise, args=(self._share, self._inv, self._mass, self._dangling))
+        self._pass(graph)
+        self._first = self._error.total.copy()
+        self._iterate(graph, 1)
+        self._demand_usable()
+
+    def _start(self, graph: Graph) -> None:
+        """Make what depends on the graph but not on the ranks."""
+        self._xp = graph.device.xp
+        weighted = self.weighting.applies(graph)
+        self._passes = passes(weighted, self.self_loops, self.closed, float(np.finfo(self.dtype).tiny))
+        self._error = su.Scalar("sum" if self.norm == "l1" else "max", "float64", graph)
+        self._dangling, self._mass = su.Scalar("sum", "float64", graph), su.Scalar("sum", "float64", graph)
+        self._epoch, self._mark = 0, None
+        self._jump, self._spread = self.jumps.on(graph, self.dtype)
+
+    def _weigh_all(self, graph: Graph) -> None:
+        if self._needs_edges(graph):
+            args = (self._share, self._inv)
+            neighbor_reduce(graph, self._passes.weight, args=args, dtype="float64", then=self._passes.weigh)
+        else:
+            vertex_map(graph, None, by_degree, args=(graph, self._share, self._inv))
+
+    def _needs_edges(self, graph: Graph) -> bool:
+        """Return whether the weight of a vertex is not just its degree."""
+        return self.self_loops or self.weighting.applies(graph)
+
+    def _pass(self, graph: Graph) -> None:
+        """Make one step over all vertices; the new shares are in ``_share``."""
+        self._step(graph)()
+        self._share, self._after = self._after, self._share
+        self._steps += 1
+
+    def _iterate(self, graph: Graph, done: int) -> None:
+        """Make steps over all vertices until the norm is at most ``tol``, ``done`` steps having been made."""
+        if done < self.max_iter:
+            swap = [(self._share, self._after)]
+            until = (self._error, self.tol)
+            self._steps += iterate(self._step(graph), until=until, max_steps=self.max_iter - done, swap=swap)
+            self._share, self._after = self._after, self._share
+        self._local_updates = 0
+        self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
+        self._announced = None
+
+    def _step(self, graph: Graph) -> Any:
+        """Return a function that makes one step from ``_share`` to ``_after``."""
+        functions = self._passes
+        args = (
+            self._share, self._after, self._inv, self._jump, self._spread, self.alpha, self._error, self._dangling,
+        )  # fmt: skip
+        if graph.has_in_edges:
+            return lambda: neighbor_reduce(graph, functions.pull, args=args, over="in", then=functions.finish)
+        gathered = graph.device.xp.zeros_like(self._share)
+
+        def step() -> None:
+            advance(graph, None, functions.push, gathered, args=args[:1], reduce="sum")
+            vertex_map(graph, None, functions.finish_pushed, args=(gathered, *args))
+
+        return step
+
+    # -- after a batch -------------------------------------------------------------------------------------------------
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Iterate from the previous ranks; new vertices start with the mean rank."""
-        n, known = graph.num_vertices, len(self._ranks)
-        if n > known:
-            xp = graph.device.xp
-            grown = xp.full(n, 1 / n, self.dtype)
-            grown[:known] = self._ranks * (known / n)
-            self._ranks = grown
-            self._set_jumps(graph)
-        self._iterate(graph)
+        """Bring the ranks up to date by :attr:`method`."""
+        grown = graph.num_vertices > len(self._share)
+        kinds = ("inserted", "deleted", "replaced") if self.weighting.applies(graph) else ("inserted", "deleted")
+        edges = tuple(found for found in map(delta.edges, kinds) if found.size)
+        method = self._chosen(graph, sum(found.size for found in edges), grown=grown)
+        if method == "static" or len(self._share) == 0 or not self._usable:
+            self.compute(graph)
+            return
+        self._steps, self._loop = 0, None
+        if grown:
+            self._grow(graph)
+        if method in LOCAL and self._announced is None:
+            self._announced = self._share.copy()
+        if edges:
+            self._refresh(graph, edges)
+        if method in LOCAL:
+            self._relax(graph, method, edges)
+        else:
+            self._warm(graph)
+            self._demand_usable()
+
+    def _chosen(self, graph: Graph, size: int, *, grown: bool) -> str:
+        """Return the method for a batch of ``size`` arcs."""
+        method = self.method
+        if method == "auto":
+            small = size <= SMALL_BATCH * self._num_edges * (1 if graph.directed else 2)
+            method = "dfp" if small and self._local_updates < RENEWAL else "nd"
+        return "nd" if method in LOCAL and (grown or not graph.has_in_edges) else method
+
+    def _grow(self, graph: Graph) -> None:
+        """Give new vertices the mean rank."""
+        n, known, xp = graph.num_vertices, len(self._share), graph.device.xp
+        share, inv = xp.full(n, 1 / n, self.dtype), xp.full(n, -1, self.dtype)
+        share[:known], inv[:known] = self._share * (known / n), self._inv
+        if self.self_loops:
+            inv[known:] = 1
+        self._share, self._inv, self._after, self._announced = share, inv, xp.empty_like(share), None
+        self._jump, self._spread = self.jumps.on(graph, self.dtype)
+
+    def _refresh(self, graph: Graph, edges: tuple[Any, ...]) -> None:
+        """Weigh the ends of ``edges`` again."""
+        args = (self._share, self._inv)
+        converge(
+            graph, edges, self._passes.weight if self._needs_edges(graph) else _one, args=args, reduce="sum",
+            over="out", then=self._passes.weigh, dtype="float64", max_steps=1,
+        )  # fmt: skip
+
+    def _warm(self, graph: Graph) -> None:
+        """Iterate over all vertices from the old ranks; by ``"auto"`` perhaps anew after one step."""
+        state = (self._share, self._inv)
+        vertex_map(graph, None, measure, args=(*state, self._mass))
+        vertex_map(graph, None, normalise, args=(*state, self._mass, self._dangling))
+        done = 0
+        if self.method == "auto":
+            self._pass(graph)
+            done, start = 1, 1 / graph.num_vertices
+            args = (self._share, self._inv, start, self._first, self._error, self._dangling)
+            vertex_map(graph, None, choose, args=args)
+        self._iterate(graph, done)
+
+    def _relax(self, graph: Graph, method: str, edges: tuple[Any, ...]) -> None:
+        """Run a dynamic method from the ends of ``edges``, in one loop on the device."""
+        functions = local(method, self.weighting.applies(graph), self.self_loops, self.closed)
+        args = (
+            self._share, self._after, self._announced, self._inv, self._jump, self._spread, self.alpha, self._kappa,
+            self.frontier_tol, self.prune_tol, self._error,
+        )  # fmt: skip
+        if not edges:
+            return
+        self._local_updates += 1
+        affected = self._reached(graph, edges) if method == "dt" else edges
+        self._loop = converge(
+            graph, affected, functions.pull, args=args, reduce="sum", over="in", then=functions.relax,
+            commit=functions.publish, wake="out", dtype=self.dtype, max_steps=self.max_iter,
+            until=(self._error, self.tol),
+        )  # fmt: skip
+
+    def _reached(self, graph: Graph, edges: tuple[Any, ...]) -> Any:
+        """Return the frontier of what the ends of ``edges`` reach."""
+        if self._mark is None or len(self._mark) < graph.num_vertices:
+            self._mark, self._epoch = graph.device.xp.zeros(graph.num_vertices, np.uint32), 0
+        self._epoch += 1
+        args = (self._mark, self._epoch)
+        converge(graph, edges, reach, args=args, reduce="max", over="in", then=visit, wake="out")
+        return vertex_map(graph, None, is_reached, args=args)
+
+    # -- results -------------------------------------------------------------------------------------------------------
 
     @property
     def result(self) -> Array:
-        """The current ranks in a new array, ``dtype[num_vertices]``."""
-        return self._ranks.copy()
+        """The current ranks in a new array, ``dtype[num_vertices]``; waits for the device."""
+        if not len(self._share):
+            return self._share.copy()
+        self._demand_usable()
+        ranks = self._share / abs(self._inv)
+        return ranks / ranks.sum()
 
-    def uses_weights(self, graph: Graph) -> bool:
-        """Return whether ranks are shared by weight."""
-        return graph.weight_dtype is not None and self.weighted is not False
+    @property
+    def iterations(self) -> int:  # type: ignore[override]
+        """Steps that the last computation or update took; waits for the device."""
+        return self._steps if self._loop is None else self._loop.steps
 
-    def _set_jumps(self, graph: Graph) -> None:
-        n = graph.num_vertices
-        if self.personalization is None:
-            self._jumps = 1 / max(n, 1)
-        else:
-            self._jumps = graph.device.xp.asarray(_distribution(self.personalization, n).astype(self.dtype))
+    @property
+    def touched(self) -> int | None:
+        """Vertices that the last update computed, summed over its steps; None after passes over all vertices."""
+        return None if self._loop is None else self._loop.touched
 
-    def _iterate(self, graph: Graph) -> None:
-        self.iterations = 0
-        n, xp = graph.num_vertices, graph.device.xp
-        if n == 0:
-            return
-        gather, degrees = share, graph.degrees()
-        if self.uses_weights(graph):
-            gather, degrees = weighted_share, self._weighted_degrees(graph)
-        dangling = (self.damping * (degrees == 0)).astype(self.dtype)
-        per_weight = (self.damping / xp.where(degrees == 0, 1, degrees)).astype(self.dtype)
-        gathered, change = xp.empty(n, self.dtype), math.inf
-        while change >= self.tolerance and self.iterations < self.max_iterations:
-            self._gather(graph, gather, self._ranks * per_weight, gathered)
-            ranks = gathered + ((self._ranks * dangling).sum() + (1 - self.damping)) * self._jumps
-            change = float(abs(ranks - self._ranks).sum())
-            self._ranks = ranks.astype(self.dtype, copy=False)
-            self.iterations += 1
-
-    def _weighted_degrees(self, graph: Graph) -> Array:
-        """Return the sum of the weights of every vertex's out-edges, float64[num_vertices]."""
-        xp = graph.device.xp
-        sums = neighbor_reduce(graph, weighted_share, args=(xp.ones(graph.num_vertices),), dtype="float64")
-        usable = (sums == 0) | ((sums >= np.finfo(self.dtype).tiny) & (sums < math.inf))
-        if not bool(usable.all()):
+    def _demand_usable(self) -> None:
+        self._usable = not len(self._share) or math.isfinite(float(self._share.sum()))
+        if not self._usable:
             raise WeightError(
                 "pagerank: a vertex has a negative weight, or weights whose sum is too large or too small"
             )
-        return sums
-
-    def _gather(self, graph: Graph, gather: Any, shares: Array, out: Array) -> None:
-        if graph.has_in_edges:
-            neighbor_reduce(graph, gather, args=(shares,), over="in", out=out)
-        else:
-            out.fill(0)
-            advance(graph, None, gather, out, args=(shares,), reduce="sum")
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
@@ -174,25 +345,29 @@ class PageRank(Algorithm):
         num_vertices: int,
         directed: bool,
         *,
-        damping: float = DAMPING,
+        alpha: float = ALPHA,
         weighted: bool | None = None,
         personalization: Any = None,
+        self_loops: bool = False,
         **_: Any,
     ) -> np.ndarray:
         """Push over a SciPy matrix in float64, far beyond the tolerance."""
         from scipy import sparse
 
         values = np.ones(len(src)) if weight is None or weighted is False else weight.astype(np.float64)
+        if self_loops:
+            others, every = src != dst, np.arange(num_vertices)
+            src, dst = np.append(src[others], every), np.append(dst[others], every)
+            values = np.append(values[others], np.ones(num_vertices))
         matrix = sparse.csr_array((values, (src, dst)), shape=(num_vertices, num_vertices))
-        return power_iteration(matrix, damping, EXACT_TOLERANCE, EXACT_ITERATIONS, personalization)
+        return power_iteration(matrix, alpha, EXACT_TOLERANCE, EXACT_ITERATIONS, personalization)
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
         """Compare the L1 distance with the stated bound; if the steps ran out, with what they guarantee."""
-        damping, tolerance = params.get("damping", DAMPING), params.get("tolerance", TOLERANCE)
-        steps = params.get("max_iterations", MAX_ITERATIONS)
-        rounding = 100 * np.finfo(result.dtype).eps
-        bound = max(tolerance * damping / (1 - damping), 2 * damping**steps) + rounding / (1 - damping)
+        bound = distance_bound(
+            len(reference), result.dtype, {"alpha": ALPHA, "tol": TOL, "max_iter": MAX_ITER} | params
+        )
         distance = float(np.abs(result - reference).sum()) if len(result) == len(reference) else math.inf
         if distance <= bound:  # False for NaN
             return None
@@ -201,94 +376,30 @@ class PageRank(Algorithm):
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
         """Iterate until the steps are below 1e-6."""
-        return {"tolerance": 1e-6, "max_iterations": 200}
+        return {"tol": 1e-6, "max_iter": 200}
 
     @classmethod
     def peer(
         cls,
         matrix: Any,
-        damping: float = DAMPING,
-        tolerance: float = TOLERANCE,
-        max_iterations: int = MAX_ITERATIONS,
+        alpha: float = ALPHA,
+        tol: float = TOL,
+        max_iter: int = MAX_ITER,
         personalization: Any = None,
         **_: Any,
     ) -> np.ndarray:
         """Power iteration over the matrix, as far as the algorithm goes."""
-        return power_iteration(matrix, damping, tolerance, max_iterations, personalization)
+        return power_iteration(matrix, alpha, tol, max_iter, personalization)
 
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of one pull per iteration."""
-        weight_bytes = graph.weight_dtype.itemsize if self.uses_weights(graph) and graph.weight_dtype else 0
-        one = pull_bytes(graph.num_vertices, graph.num_edges, self.dtype.itemsize, weight_bytes)
+        one = pull_bytes(graph.num_vertices, graph.num_edges, self.dtype.itemsize, self.weighting.bytes_per_edge(graph))
         return self.iterations * one
 
 
-# -- personalisation ---------------------------------------------------------------------------------------------------
-
-
-def _checked_personalization(values: Any) -> dict[int, float] | np.ndarray:
-    """Return a copy on the host of what the user gave: non-negative finite numbers, not all of them 0."""
-    label = "pagerank: personalization"
-    if isinstance(values, Mapping):
-        given = {integer(f"{label}: a vertex", v): values[v] for v in values}
-        if min(given, default=0) < 0:
-            raise VertexRangeError(f"{label}: vertex {min(given)} is negative")
-        checked: Any = {v: real(f"{label}[{v}]", number, low=0) for v, number in given.items()}
-        numbers = np.array([*checked.values()], np.float64)
-    else:
-        array = as_array(values, label)
-        if array.ndim != 1 or array.dtype.kind not in "iuf":
-            raise ParameterError(f"{label} must be a dict, or a one-dimensional array of numbers")
-        numbers = checked = np.array(array.get() if hasattr(array, "get") else array, np.float64)
-        if not np.all((numbers >= 0) & (numbers < math.inf)):
-            raise ParameterError(f"{label} must hold finite numbers of at least 0")
-    with np.errstate(over="ignore"):
-        total = numbers.sum()
-    if not 0 < total < math.inf:
-        raise ParameterError(f"{label} must have a finite sum above 0")
-    return checked
-
-
-def _check_fit(values: dict[int, float] | np.ndarray | None, num_vertices: int, *, grown: bool) -> None:
-    """Raise unless the personalisation names vertices of the graph, or has an entry for each of them.
-
-    A graph that may have ``grown`` since may have more vertices than there are entries.
-    """
-    if isinstance(values, dict) and max(values) >= num_vertices:
-        raise VertexRangeError(f"pagerank: personalization: vertex {max(values)} is not in [0, {num_vertices})")
-    if isinstance(values, np.ndarray) and (len(values) > num_vertices or (len(values) < num_vertices and not grown)):
-        raise ShapeError(f"pagerank: personalization has {len(values)} entries, the graph {num_vertices} vertices")
-
-
-def _distribution(values: Any, num_vertices: int) -> np.ndarray:
-    """Return the personalisation as float64[num_vertices] that sum to 1; vertices that it does not name have 0."""
-    spread = np.zeros(num_vertices)
-    if isinstance(values, Mapping):
-        spread[list(values)] = list(values.values())
-    else:
-        spread[: len(values)] = values
-    return spread / spread.sum()
-
-
-def power_iteration(
-    matrix: Any, damping: float, tolerance: float, max_iterations: int, personalization: Any = None
-) -> np.ndarray:
-    """Return the ranks by pushing along the rows of a SciPy CSR matrix, whose values are the weights."""
-    from scipy import sparse
-
-    n = matrix.shape[0]
-    degree = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
-    dangling = degree == 0
-    per_row = np.repeat(1 / np.where(dangling, 1, degree), np.diff(matrix.indptr))
-    push = sparse.csr_array((matrix.data * per_row, matrix.indices, matrix.indptr), shape=matrix.shape).T
-    jumps = 1 / max(n, 1) if personalization is None else _distribution(personalization, n)
-    rank = np.full(n, 1 / max(n, 1))
-    for _ in range(max_iterations):
-        after = damping * (push @ rank) + (damping * rank[dangling].sum() + 1 - damping) * jumps
-        change, rank = np.abs(after - rank).sum(), after
-        if change < tolerance:
-            break
-    return rank
+def _one(u, v, w, share, inv):
+    """Count an edge."""
+    return 1.0
 
 
 @hookimpl

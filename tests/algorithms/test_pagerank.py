@@ -14,12 +14,12 @@ from suricate.algorithms.pagerank import PageRank
 from suricate.errors import ParameterError, RequirementError, ShapeError, VertexRangeError, WeightError
 from suricate.testing import AlgorithmConformance
 
-PRECISE = {"tolerance": 1e-12, "max_iterations": 1000}
+PRECISE = {"tol": 1e-12, "max_iter": 1000}
 
 
 class TestPageRank(AlgorithmConformance):
     algorithm = PageRank
-    params = ({}, {**PRECISE, "personalization": {3: 1, 7: 0.5}}, {**PRECISE, "weighted": False, "damping": 0.5})
+    params = ({}, {**PRECISE, "personalization": {3: 1, 7: 0.5}}, {**PRECISE, "weighted": False, "alpha": 0.5})
     weights = (0, 1, 2, 7)
     examples = 3
     cuda_marks = (pytest.mark.gpu,)
@@ -59,7 +59,7 @@ def test_ranks_are_networkx_ranks(seed: int, weight_dtype: str | None, options: 
             expected = networkx_ranks(
                 graph, personalization=as_dict, weight=None if weighted is False else "weight", alpha=0.8
             )
-            chosen = {"damping": 0.8, "weighted": weighted, "personalization": personalization}
+            chosen = {"alpha": 0.8, "weighted": weighted, "personalization": personalization}
             found = graph.compute("pagerank", **chosen, **PRECISE)
             assert np.abs(found - expected).sum() < 1e-11
             arcs = su.edges(graph)
@@ -109,23 +109,23 @@ def test_vertices_that_come_later_are_not_jumped_to() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"max_iterations": math.nan}, "max_iterations must be an integer"),
-        ({"max_iterations": 1.5}, "max_iterations must be an integer"),
-        ({"max_iterations": True}, "max_iterations must be an integer"),
-        ({"max_iterations": "9"}, "max_iterations must be an integer"),
-        ({"max_iterations": 0}, "max_iterations must be at least 1"),
-        ({"max_iterations": -5}, "max_iterations must be at least 1"),
-        ({"tolerance": 0}, r"tolerance must be in \(0, inf\)"),
-        ({"tolerance": -1e-9}, r"tolerance must be in \(0, inf\)"),
-        ({"tolerance": math.nan}, r"tolerance must be in \(0, inf\)"),
-        ({"tolerance": math.inf}, r"tolerance must be in \(0, inf\)"),
-        ({"tolerance": 10**400}, r"tolerance must be in \(0, inf\)"),
-        ({"tolerance": "small"}, "tolerance must be a number"),
-        ({"damping": 1}, r"damping must be in \[0, 1\)"),
-        ({"damping": -0.1}, r"damping must be in \[0, 1\)"),
-        ({"damping": math.nan}, r"damping must be in \[0, 1\)"),
-        ({"damping": None}, "damping must be a number"),
-        ({"damping": False}, "damping must be a number"),
+        ({"max_iter": math.nan}, "max_iter must be an integer"),
+        ({"max_iter": 1.5}, "max_iter must be an integer"),
+        ({"max_iter": True}, "max_iter must be an integer"),
+        ({"max_iter": "9"}, "max_iter must be an integer"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"max_iter": -5}, "max_iter must be at least 1"),
+        ({"tol": 0}, r"tol must be in \(0, inf\)"),
+        ({"tol": -1e-9}, r"tol must be in \(0, inf\)"),
+        ({"tol": math.nan}, r"tol must be in \(0, inf\)"),
+        ({"tol": math.inf}, r"tol must be in \(0, inf\)"),
+        ({"tol": 10**400}, r"tol must be in \(0, inf\)"),
+        ({"tol": "small"}, "tol must be a number"),
+        ({"alpha": 1}, r"alpha must be in \[0, 1\)"),
+        ({"alpha": -0.1}, r"alpha must be in \[0, 1\)"),
+        ({"alpha": math.nan}, r"alpha must be in \[0, 1\)"),
+        ({"alpha": None}, "alpha must be a number"),
+        ({"alpha": False}, "alpha must be a number"),
         ({"dtype": "foo"}, "dtype must be float64 or float32"),
         ({"dtype": "int32"}, "dtype must be float64 or float32"),
         ({"dtype": None}, "dtype must be float64 or float32"),
@@ -141,7 +141,15 @@ def test_vertices_that_come_later_are_not_jumped_to() -> None:
         ({"personalization": [-1, 2]}, "finite numbers"),
         ({"personalization": [[1, 2]]}, "a dict, or a one-dimensional array"),
         ({"personalization": "ab"}, "a dict, or a one-dimensional array"),
-        ({"alpha": 0.9}, "unexpected keyword argument 'alpha' .its parameters: damping, tolerance"),
+        ({"damping": 0.9}, "unexpected keyword argument 'damping' .its parameters: alpha, personalization"),
+        ({"norm": "l2"}, "norm must be l1 or linf"),
+        ({"method": "fast"}, "method must be auto, static, nd, dt, df or dfp"),
+        ({"method": None}, "method must be"),
+        ({"equation": 3}, "equation must be"),
+        ({"equation": 2}, "equation=2 is about self-loops"),
+        ({"self_loops": 1}, "self_loops must be True or False"),
+        ({"frontier_tol": -1}, r"frontier_tol must be in \[0, inf\)"),
+        ({"prune_tol": "x"}, "prune_tol must be a number"),
     ],
     ids=str,
 )
@@ -217,9 +225,9 @@ def test_mismatch_knows_the_bound(dtype: str) -> None:
     assert PageRank.mismatch(ranks, exact, dtype=dtype) is None
     for wrong in (exact * 1.001, np.roll(exact, 1), np.full(30, np.nan), exact[:-1]):
         assert "L1 distance" in str(PageRank.mismatch(wrong, exact))
-    few = {"max_iterations": 3, "tolerance": 1e-9}
+    few = {"max_iter": 3, "tol": 1e-9}
     assert PageRank.mismatch(graph.compute("pagerank", **few), exact, **few) is None
-    assert PageRank.mismatch(np.eye(30)[0], exact, max_iterations=30) is not None
+    assert PageRank.mismatch(np.eye(30)[0], exact, max_iter=30) is not None
 
 
 def test_traffic_is_a_pull_per_iteration() -> None:

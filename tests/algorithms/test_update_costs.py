@@ -22,8 +22,8 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {  # name -> algo
     "wcc": ("wcc", {}, {"directed": False}),
     "triangles": ("triangles", {"method": "dynamic"}, {"directed": False}),
     "kcore": ("kcore", {}, {"directed": False}),
-    "df": ("pagerank", {"method": "df"}, {"in_edges": True}),
-    "dfp": ("pagerank", {"method": "df-p"}, {"in_edges": True}),
+    "df": ("pagerank", {"method": "df", "tol": 1e-3}, {"in_edges": True}),  # at 1e-5 a batch really changes most ranks
+    "dfp": ("pagerank", {"method": "dfp", "tol": 1e-3}, {"in_edges": True}),
 }
 NUMBERS = (4, 5, 6)  # of batches that are measured
 OPERATIONS = ("insert", "delete", "apply")

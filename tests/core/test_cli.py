@@ -75,7 +75,7 @@ USAGE_ERRORS = {
     ("run", "bfs", "FILE", "--device"): "requires an argument",
     ("run", "bfs", "FILE", "--top", "x"): "'x' is not a valid integer",
     ("run", "bfs", "FILE", "--param", "foo=1"): "the parameters of BFS are: source",
-    ("run", "pagerank", "FILE", "--param", "damping='x'"): "damping",
+    ("run", "pagerank", "FILE", "--param", "alpha='x'"): "alpha",
     ("run", "pagerank", "FILE", "--param", "dtype=foo"): "dtype",
     ("run", "bfs", "FILE", "--param", "source=" + "9" * 5000): "source",
     ("run", "bfs", "FILE", "--param", "source=" + "(" * 300): "source",
@@ -267,13 +267,13 @@ def test_run_on_a_snapshot(path_graph: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["nope", "FILE"], "no algorithm 'nope' is installed (there are: bfs, "),
+        (["nope", "FILE"], "no algorithm 'nope' is installed (there are: betweenness, bfs, "),
         (["bfs", "FILE", "--backend", "nope"], "no backend 'nope' is installed"),
         (["bfs", "FILE", "--device", "tpu"], "unknown device 'tpu'"),
         (["bfs", "FILE", "--param", "sauce=1"], "'sauce=1': expected NAME=VALUE; the parameters of BFS are: source"),
         (["bfs", "FILE", "--param", "source"], "NAME=VALUE"),
         (["bfs", "FILE", "--param", "source=99"], "99"),
-        (["pagerank", "FILE", "--param", "damping=7"], "damping must be in [0, 1)"),
+        (["pagerank", "FILE", "--param", "alpha=7"], "alpha must be in [0, 1)"),
         (["bfs", "missing.txt"], "does not exist"),
         (["bfs", "FILE", "--format", "nope"], "nope"),
         (["bfs", "FILE", "--top", "-1"], "-1"),
@@ -414,11 +414,11 @@ def test_convert_into_a_pipeline(path_graph: Path) -> None:
 def test_info_of_the_machine() -> None:
     result = call("info")
     assert result.exit_code == 0
-    facts = dict(rows(result))
+    facts = dict(row for row in rows(result) if len(row) == 2)  # a long list goes on in rows of one cell
     assert facts["suricate"] == su.__version__
     assert facts["numpy"] == np.__version__
     assert facts["default backend"] == plugins.default_backend(su.Device(facts["default device"].split(":")[0])).name
-    assert "pagerank" in facts["algorithms"]
+    assert "betweenness" in facts["algorithms"]
 
 
 def test_info_of_a_file(path_graph: Path, weighted: Path) -> None:

@@ -23,7 +23,7 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     """Return the vertices of ``start`` for which the function is true."""
     vertices = _vertices(graph, call, start)
     kept = np.empty(vertices.size, np.uint32)
-    module = instance("vertex_map", Walk(None), call)
+    module = instance("vertex_map", Walk(graph.view() if call.function.needs_view else None), call)
     count = module.vertex_map(graph.num_vertices, *vertices, kept, *numba_values(call))
     distinct = not _keeps_repeats(call) or start.frontiers[0].distinct
     return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=distinct)
@@ -60,7 +60,7 @@ def iterate(
     while steps < max_steps:
         body()
         steps += 1
-        if until.scalar.read() <= until.bound:
+        if steps == max_steps or until.scalar.read() <= until.bound:
             break
         for a, b in swap:
             a[:], b[:] = b.copy(), a.copy()

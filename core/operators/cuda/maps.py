@@ -27,7 +27,8 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     count, _ = graph.workspace.state(Counters).take()
     if size:
         grid = (min(blocks(size, BLOCK), full_grid(graph.device)),)
-        program = program_of("vertex_map.cu", None, call, HAS_POSITION=int(takes_position))
+        walk = walk_of(graph.view()) if call.function.needs_view else None
+        program = program_of("vertex_map.cu", walk, call, HAS_POSITION=int(takes_position))
         arguments = (np.uint32(graph.num_vertices), *frontier_arguments(frontier), kept, count, *launch_values(call))
         program.kernel("map_vertices")(grid, (BLOCK,), arguments)
     return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=not takes_position)

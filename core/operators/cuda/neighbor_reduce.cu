@@ -1,6 +1,6 @@
 // neighbor_reduce: one value per vertex from its neighbours. Types: vertices uint32[] or null for all, out out_t[]. With
 // HAS_THEN the epilogue `then_fn(x, value)` runs once per vertex, when its value is complete; then `out` is null or has an
-// entry per vertex, and the vertices for which it says true are appended to `queue` (uint32[], null if it never says so), *count of them.
+// entry per vertex, and the vertices for which it says true are appended to `queue` (uint32[]), *count of them.
 #include "pull.cuh"
 #include "segments.cuh"
 
@@ -10,11 +10,7 @@ __device__ __forceinline__ void complete(uint32_t i, uint32_t x, uint32_t num_ve
 #if HAS_THEN
     if (x >= num_vertices) return;
     if (out) out[x] = value;
-#if THEN_SAYS
     if (then_fn(x, value ARGS)) append(queue, count, x);
-#else
-    then_fn(x, value ARGS);
-#endif
 #else
     out[i] = value;
 #endif

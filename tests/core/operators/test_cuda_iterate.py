@@ -138,13 +138,10 @@ def test_a_loop_ends_on_the_device() -> None:
         assert left.read() == 0
 
 
-@pytest.mark.gpu
 @pytest.mark.parametrize("start", [1, 2, 3, 4, 1000, 2**33])
-def test_arrays_take_each_others_place(start: int) -> None:
-    import cupy
-
-    graph = su.Graph(1000, device="cuda")
-    x, after = cupy.full(1000, start, np.int64), cupy.zeros(1000, np.int64)
+def test_arrays_take_each_others_place(device: su.Device, start: int) -> None:
+    graph = su.Graph(1000, device=str(device))
+    x, after = device.xp.full(1000, start, np.int64), device.xp.zeros(1000, np.int64)
     left = su.Scalar("sum", "int64", graph)
 
     def body() -> None:
@@ -154,6 +151,20 @@ def test_arrays_take_each_others_place(start: int) -> None:
     assert rounds == start.bit_length()
     assert not after.any()
     assert (x == 1).all()
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4])
+def test_the_last_round_is_in_the_second_array(device: su.Device, rounds: int) -> None:
+    graph = su.Graph(10, device=str(device))
+    x, after = device.xp.full(10, 64, np.int64), device.xp.zeros(10, np.int64)
+    left = su.Scalar("sum", "int64", graph)
+
+    def body() -> None:
+        su.vertex_map(graph, None, halve, args=(x, after, left))
+
+    assert su.iterate(body, until=left, max_steps=rounds, swap=[(x, after)]) == rounds
+    assert (after == 64 >> rounds).all()
+    assert (x == 64 >> (rounds - 1)).all()
 
 
 @pytest.mark.gpu

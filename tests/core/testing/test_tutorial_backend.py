@@ -33,7 +33,7 @@ class TestBFS(OnTutorialStore):
 
 class TestPageRank(OnTutorialStore):
     algorithm = plugins.algorithm("pagerank")
-    params = ({"tolerance": 1e-12, "max_iterations": 1000}, {"damping": 0.5, "tolerance": 1e-12})
+    params = ({"tol": 1e-12, "max_iter": 1000}, {"alpha": 0.5, "tol": 1e-12})
 
 
 BUILT_IN = {plugin.name for plugin in plugins.installed() if plugin.source == "suricate"} & set(plugins.algorithms())

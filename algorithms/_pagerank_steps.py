@@ -1,0 +1,175 @@
+"""What PageRank computes at an edge and at a vertex: the functions that :class:`~suricate.algorithms.pagerank.PageRank`
+gives to operators.
+
+``share[u]`` is what ``u`` gives to an out-neighbour per unit of weight: its rank times ``abs(inv[u])``. ``inv[u]`` is
+one over the weight of its out-edges, or -1 where they weigh nothing (a dangling vertex, whose share is its rank), and
+not a number where the weights cannot be used. The jump to ``v`` has probability ``jumps[v * spread]``: ``jumps`` has an
+entry per vertex (``spread`` 1) or one for all (0).
+
+With ``loops`` every vertex has exactly one self-loop, of weight 1, whatever loops are stored; with ``closed`` its
+contribution is summed up as a geometric series (equation 2 of Sahu's DF-P PageRank), else it is the one of the step
+before (equation 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+
+class Passes(NamedTuple):
+    """Functions of passes over all vertices."""
+
+    weight: Callable[..., Any]
+    weigh: Callable[..., Any]
+    pull: Callable[..., Any]
+    finish: Callable[..., Any]
+    push: Callable[..., Any]
+    finish_pushed: Callable[..., Any]
+
+
+@cache
+def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
+    """Return the functions of whole passes; ``least`` is the smallest usable weight of a vertex."""
+
+    def weight(u, v, w, share, inv):
+        if loops and u == v:
+            return 0.0
+        return float(w) if w >= 0 else -math.inf
+
+    def weigh(v, value, share, inv):
+        total = value + 1.0 if loops else value
+        usable = total == 0 or (total >= least and total < math.inf)
+        new = 1 / total if total > 0 else -1.0
+        new = new if usable else math.nan  # and so will be all ranks
+        share[v] = share[v] / abs(inv[v]) * abs(new)
+        inv[v] = new
+
+    def pull(u, v, w, share, after, inv, jumps, spread, alpha, error, dangling):
+        if loops and u == v:
+            return 0.0
+        return w * share[u] if weighted else share[u]
+
+    def finish(v, value, share, after, inv, jumps, spread, alpha, error, dangling):
+        scale = abs(inv[v])
+        own = share[v] if loops and not closed else 0.0
+        rank = (1 - alpha + alpha * dangling.value) * jumps[v * spread] + alpha * (value + own)
+        if closed:
+            rank = rank / (1 - alpha * scale)
+        error.add(abs(rank - share[v] / scale))
+        after[v] = rank * scale
+        if inv[v] < 0:
+            dangling.add(rank)
+
+    def push(u, v, w, share):
+        if loops and u == v:
+            return 0.0
+        return w * share[u] if weighted else share[u]
+
+    def finish_pushed(v, gathered, share, after, inv, jumps, spread, alpha, error, dangling):
+        scale = abs(inv[v])
+        own = share[v] if loops and not closed else 0.0
+        rank = (1 - alpha + alpha * dangling.value) * jumps[v * spread] + alpha * (gathered[v] + own)
+        if closed:
+            rank = rank / (1 - alpha * scale)
+        error.add(abs(rank - share[v] / scale))
+        after[v] = rank * scale
+        if inv[v] < 0:
+            dangling.add(rank)
+        gathered[v] = 0
+
+    return Passes(weight, weigh, pull, finish, push, finish_pushed)
+
+
+def by_degree(v, graph, share, inv):
+    """Weigh a vertex of a graph whose edges weigh 1."""
+    count = graph.degree(v)
+    new = 1 / count if count > 0 else -1.0
+    share[v] = share[v] / abs(inv[v]) * abs(new)
+    inv[v] = new
+
+
+def measure(v, share, inv, mass):
+    """Add up the ranks."""
+    mass.add(share[v] / abs(inv[v]))
+
+
+def normalise(v, share, inv, mass, dangling):
+    """Divide a rank by the sum of all."""
+    share[v] = share[v] / mass.value
+    if inv[v] < 0:
+        dangling.add(share[v])
+
+
+def choose(v, share, inv, start, first, error, dangling):
+    """Begin anew if the first step from the old ranks changed more than that of the last computation from scratch."""
+    rank = share[v] / abs(inv[v])
+    if error.value > first[0]:
+        rank = start
+    share[v] = rank * abs(inv[v])
+    if inv[v] < 0:
+        dangling.add(rank)
+
+
+class Local(NamedTuple):
+    """Functions of a loop over the vertices that a batch affects."""
+
+    pull: Callable[..., Any]
+    relax: Callable[..., Any]
+    publish: Callable[..., Any]
+
+
+@cache
+def local(method: str, weighted: bool, loops: bool, closed: bool) -> Local:
+    """Return the functions of a method (``"dt"``, ``"df"`` or ``"dfp"``).
+
+    ``announced[v]`` is the share that the out-neighbours of ``v`` were last told of. ``kappa`` is what all jumps have.
+    """
+    stays_anyway, wakes = method != "dfp", method != "dt"
+
+    def pull(u, v, w, share, after, announced, inv, jumps, spread, alpha, kappa, frontier, prune, error):
+        if loops and u == v:
+            return 0.0
+        return w * share[u] if weighted else share[u]
+
+    def relax(v, value, share, after, announced, inv, jumps, spread, alpha, kappa, frontier, prune, error):
+        scale = abs(inv[v])
+        own = share[v] if loops and not closed else 0.0
+        rank = kappa[0] * jumps[v * spread] + alpha * (value + own)
+        if closed:
+            rank = rank / (1 - alpha * scale)
+        new = rank * scale
+        error.add(abs(new - share[v]) / scale)
+        after[v] = new
+        change = abs(new - announced[v])
+        largest = max(new, announced[v])
+        says = 1 if stays_anyway or change > prune * largest else 0
+        if wakes and change > frontier * largest:
+            announced[v] = new
+            says = says + 2
+        return says
+
+    def publish(v, share, after, announced, inv, jumps, spread, alpha, kappa, frontier, prune, error):
+        share[v] = after[v]
+
+    return Local(pull, relax, publish)
+
+
+def reach(u, v, w, mark, epoch):
+    """Nothing: reachability needs no value."""
+    return 0
+
+
+def visit(v, value, mark, epoch):
+    """Wake the out-neighbours of a vertex that is reached for the first time."""
+    if mark[v] == epoch:
+        return 0
+    mark[v] = epoch
+    return 2
+
+
+def is_reached(v, mark, epoch):
+    """Return whether the vertex was reached."""
+    return mark[v] == epoch

@@ -1,0 +1,147 @@
+"""PageRank after batches: every method and formulation against exact ranks, on both devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.algorithms._pagerank_reference import distance_bound
+from suricate.algorithms.pagerank import PageRank
+
+METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
+SAHU = {"self_loops": True, "norm": "linf", "tol": 1e-10, "max_iter": 500}
+
+TIGHT = {"tol": 1e-9, "max_iter": 500}
+
+
+def exact(graph: su.Graph, **params: Any) -> np.ndarray:
+    """Ranks from a dense system of equations."""
+    n, alpha = graph.num_vertices, params.get("alpha", 0.85)
+    src, dst, weight = (None if part is None else graph.device.to_numpy(part) for part in su.edges(graph))
+    values = np.ones(len(src)) if weight is None or params.get("weighted") is False else weight.astype(float)
+    matrix = np.zeros((n, n))
+    matrix[dst, src] = values
+    if params.get("self_loops"):
+        np.fill_diagonal(matrix, 1.0)
+    total = matrix.sum(0)
+    jumps = np.full(n, 1 / n)
+    if params.get("personalization"):
+        jumps = np.zeros(n)
+        jumps[list(params["personalization"])] = list(params["personalization"].values())
+        jumps /= jumps.sum()
+    shares = np.where(total > 0, matrix / np.where(total > 0, total, 1), jumps[:, None])
+    return np.linalg.solve(np.eye(n) - alpha * shares, (1 - alpha) * jumps)
+
+
+def changed(graph: su.Graph, rng: np.random.Generator, batch: int) -> None:
+    """Insert, delete, do both, or replace weights."""
+    src, dst, _ = (None if part is None else graph.device.to_numpy(part) for part in su.edges(graph))
+    some = rng.integers(0, len(src), 4)
+    new = rng.integers(0, graph.num_vertices, (2, 4))
+    weight = None if graph.weight_dtype is None else rng.choice([0, 1, 5], 4).astype(graph.weight_dtype)
+    if batch % 3 != 1:
+        graph.insert_edges(*new, weight)
+    if batch % 3 != 0:
+        graph.delete_edges(src[some], dst[some])
+    if weight is not None:
+        graph.insert_edges(src[some[:2]], dst[some[:2]], weight[:2])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "params",
+    [{}, TIGHT, SAHU, SAHU | {"equation": 1}, TIGHT | {"personalization": {0: 1, 7: 2.5}}],
+    ids=["meerkat", "tight", "sahu", "sahu-1", "personal"],
+)
+@pytest.mark.parametrize("kind", ["directed", "undirected", "weighted", "no in-edges"])
+def test_ranks_after_batches_are_within_the_bound(
+    device: su.devices.Device, kind: str, params: dict[str, Any], method: str
+) -> None:
+    rng = np.random.default_rng(7)
+    options: dict[str, Any] = {
+        "directed": {"in_edges": True},
+        "undirected": {"directed": False},
+        "weighted": {"in_edges": True, "weight_dtype": "float64"},
+        "no in-edges": {},
+    }[kind]
+    graph = su.Graph(60, backend="csr_baseline", device=str(device), **options)
+    src, dst = rng.integers(0, 50, 150), rng.integers(0, 60, 150)
+    graph.insert_edges(src, dst, rng.choice([0.0, 1.0, 2.5], 150) if kind == "weighted" else None)
+    tracker = graph.track("pagerank", method=method, **params)
+    for batch in range(7):
+        changed(graph, rng, batch)
+        if batch == 4:
+            graph.insert_vertices(3)
+        if batch == 5:
+            graph.delete_vertices([3, 61])
+        ranks, right = device.to_numpy(tracker.result), exact(graph, **params)
+        bound = distance_bound(len(ranks), ranks.dtype, {"alpha": 0.85, "tol": 1e-5, "max_iter": 100} | params)
+        assert np.abs(ranks - right).sum() <= 3 * bound, f"after batch {batch}"
+        assert ranks.sum() == pytest.approx(1, abs=1e-9)
+    assert PageRank.mismatch(ranks, right, method=method, **params) is None
+
+
+def test_local_methods_compute_what_a_change_affects(device: su.devices.Device) -> None:
+    side = 40
+    at = np.arange(side * side).reshape(side, side)
+    graph = su.Graph(side * side, backend="csr_baseline", device=str(device), directed=False)
+    graph.insert_edges(np.append(at[:, :-1], at[:-1].T), np.append(at[:, 1:], at[1:].T))
+    touched = {}
+    for method in ("dt", "df", "dfp"):
+        tracker = graph.track("pagerank", method=method, frontier_tol=1e-3)
+        graph.delete_edges([0], [1])
+        touched[method] = tracker.algorithm.touched
+        graph.insert_edges([0], [1])
+        assert tracker.algorithm.iterations > 0
+        assert np.abs(device.to_numpy(tracker.result) - exact(graph)).sum() < 1e-3
+    assert max(touched["dfp"], touched["df"]) < 10 * side < side * side < touched["dt"]
+
+
+def test_auto_begins_anew_where_that_is_nearer() -> None:
+    n = 400
+    graph = su.Graph(n, device="cpu", directed=False)
+    graph.insert_edges(np.arange(n), (np.arange(n) + 1) % n)  # a ring: the uniform vector is exact
+    tracker = graph.track("pagerank", tol=1e-8)
+    far = np.arange(100), np.arange(100) + n // 2
+    graph.insert_edges(*far)
+    warm = tracker.algorithm.iterations
+    graph.delete_edges(*far)
+    assert tracker.algorithm.iterations <= 3 < warm
+    assert np.abs(tracker.result - 1 / n).sum() < 1e-7
+
+
+def test_many_small_batches_do_not_add_up_to_a_large_error() -> None:
+    rng = np.random.default_rng(3)
+    graph = su.Graph(200, device="cpu", in_edges=True)
+    graph.insert_edges(rng.integers(0, 200, 800), rng.integers(0, 200, 800))
+    tracker = graph.track("pagerank", method="dfp", tol=1e-4)
+    for _ in range(60):
+        graph.insert_edges(rng.integers(0, 200, 2), rng.integers(0, 200, 2))
+    assert PageRank.mismatch(tracker.result, exact(graph), tol=1e-4, method="dfp") is None
+
+
+def test_an_empty_batch_changes_nothing(device: su.devices.Device) -> None:
+    graph = su.Graph(4, backend="csr_baseline", device=str(device), in_edges=True)
+    graph.insert_edges([0, 1, 2], [1, 2, 0])
+    for method in METHODS:
+        tracker = graph.track("pagerank", method=method)
+        before = device.to_numpy(tracker.result)
+        graph.insert_edges([0], [1])
+        graph.delete_edges([3], [1])
+        graph.delete_edges([0], [1])
+        graph.insert_edges([0], [1])
+        assert np.abs(device.to_numpy(tracker.result) - before).sum() < 1e-4
+
+
+def test_weights_that_become_unusable_and_usable_again(device: su.devices.Device) -> None:
+    graph = su.Graph(4, backend="csr_baseline", device=str(device), in_edges=True, weight_dtype="float64")
+    graph.insert_edges([0, 1, 2, 3], [1, 2, 0, 0], [1.0, 2, 3, 1])
+    tracker = graph.track("pagerank", method="dfp")
+    graph.insert_edges([1], [3], [-5.0])
+    with pytest.raises(su.errors.WeightError, match="negative weight"):
+        tracker.result  # noqa: B018
+    graph.insert_edges([1], [3], [5.0])
+    assert np.abs(device.to_numpy(tracker.result) - exact(graph)).sum() < 1e-4
