@@ -14,6 +14,7 @@ from suricate.operators.call import Call, Start, Until
 from suricate.operators.cuda.launches import merged, multiprocessors
 from suricate.operators.cuda.loops import LoopMemory, Outcomes, packed_vertices, propagated
 from suricate.operators.cuda.programs import HEAVY_BYTES, Walk, launch_values, program_of, walk_of
+from suricate.operators.cuda.pull import value_macros
 from suricate.operators.results import Propagated
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _walks(graph: Graph, over: str, first: str, second: str) -> list[Walk]:
 def converge_program(walk: Walk, call: Call, over: str, wake: str, until: Until | None) -> Program:
     """Return the program of a call, made once."""
     return program_of(
-        "converge.cu", walk, call, call.dtype, OVER=f"OVER_{over.upper()}", WAKE_BOTH=int(wake == "both"),
+        "converge.cu", walk, call, call.dtype, **value_macros(call, over), WAKE_BOTH=int(wake == "both"),
         CONVERGE_BLOCK=CONVERGE_BLOCK, CONVERGE_BLOCKS=CONVERGE_BLOCKS, ROUND_WORDS=ROUND_WORDS, **_totals(call, until),
     )  # fmt: skip
 

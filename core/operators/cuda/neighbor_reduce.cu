@@ -86,7 +86,7 @@ extern "C" __global__ void reduce_buckets(VIEWS, const uint32_t* vertices, long 
     FINISH
 }
 
-#if SCAN_LANES > 0
+#if SCAN_LANES > 0 && !WORD_VALUES
 // Schemes "scan" and "updated": reduce all edges of the segments into sums (out_t[num_vertices]), which hold the identity, with one
 // atomic per segment into its owner's value, or per edge if segments have many owners. `other` is 1 for the second of two
 // views, of which self-loops are left out.
@@ -126,6 +126,7 @@ extern "C" __global__ void reduce_updated(View g, uint32_t num_vertices, out_t* 
 #endif
 #endif
 
+#if !WORD_VALUES
 // The epilogue behind a scan: completes all vertices. `sums` may be `out`; else it holds the identity again afterwards.
 extern "C" __global__ void __launch_bounds__(BLOCK) complete_vertices(uint32_t num_vertices, out_t* sums, out_t* out,
                                                                       uint32_t* queue, uint32_t* count PARAMS) {
@@ -138,3 +139,4 @@ extern "C" __global__ void __launch_bounds__(BLOCK) complete_vertices(uint32_t n
     }
     FINISH
 }
+#endif

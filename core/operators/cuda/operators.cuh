@@ -9,6 +9,9 @@
 //   FINISH   statements; every kernel with PARAMS ends with it, and all threads of the block arrive there
 // A tile is a group of LANES threads, a power of two up to 32, aligned in its warp; blocks are 1-D.
 #pragma once
+#ifndef WORD_VALUES
+#define WORD_VALUES 0
+#endif
 #include "accumulator.cuh"
 #include "lists.cuh"
 
@@ -19,6 +22,17 @@ constexpr int FOLD =
     : REDUCE == OR                  ? FOLD_OR
                                     : FOLD_SUM;
 
+#if WORD_VALUES  // a pull reduces words: the smallest wins
+__device__ __forceinline__ out_t identity() { return identity_word(); }
+__device__ __forceinline__ bool wins(const out_t& old, const out_t& value) { return words::less(value, old); }
+__device__ __forceinline__ out_t combine(const out_t& old, const out_t& value) {
+    return wins(old, value) ? value : old;
+}
+__device__ __forceinline__ out_t atomic_combine(out_t* p, const out_t& value) {
+    return words::atomic_min_word(p, value);
+}
+__device__ __forceinline__ out_t read_value(const out_t* p) { return words::load(p); }
+#else
 // The neutral value of the reduction.
 __device__ __forceinline__ out_t identity() { return neutral<FOLD, out_t>(); }
 
@@ -30,14 +44,26 @@ template <class T> __device__ __forceinline__ T combine(T old, T value) { return
 // Reduce `value` into *p; returns the old value.
 template <class T> __device__ __forceinline__ T atomic_combine(T* p, T value) { return atomic_fold<FOLD>(p, value); }
 
+template <class T> __device__ __forceinline__ T read_value(const T* p) { return *(const volatile T*)p; }
+#endif
+
 // -- tiles -----------------------------------------------------------------------------------------------------------
+
+// The value of the lane of a tile whose number differs in the bits of `step`.
+template <int LANES, class T> __device__ __forceinline__ T exchanged(const T& value, int step) {
+    return __shfl_xor_sync(tile_mask<LANES>(), value, step, LANES);
+}
+#if WORD_VALUES
+template <int LANES> __device__ __forceinline__ words::Word128 exchanged(const words::Word128& word, int step) {
+    return {__shfl_xor_sync(tile_mask<LANES>(), word.low, step, LANES),
+            __shfl_xor_sync(tile_mask<LANES>(), word.high, step, LANES)};
+}
+#endif
 
 // The reduction of `value` over the LANES threads of a tile, in every one of them; all of them call it.
 template <int LANES, class T> __device__ __forceinline__ T tile_reduce(T value) {
 #pragma unroll
-    for (int step = LANES / 2; step > 0; step >>= 1) {
-        value = combine(value, __shfl_xor_sync(tile_mask<LANES>(), value, step, LANES));
-    }
+    for (int step = LANES / 2; step > 0; step >>= 1) value = combine(value, exchanged<LANES>(value, step));
     return value;
 }
 

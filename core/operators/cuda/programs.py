@@ -155,11 +155,14 @@ def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype | N
 
 def _program(template: str, walk: Walk | None, call: Call, dtype: np.dtype | None, macros: dict[str, Any]) -> Program:
     lines = [COMMON, *(f"#define {name} {value}" for name, value in macros.items())]
-    lines.append(f"typedef {c_type(np.dtype(np.int32) if dtype is None else dtype)} out_t;")
+    if "WORD_VALUES" not in macros:
+        lines.append(f"typedef {c_type(np.dtype(np.int32) if dtype is None else dtype)} out_t;")
     if walk is not None:
         lines.append(walk.prelude)
     if call.layout is not None:
         lines += ["#define HAS_WORDS 1", call.layout.cuda_source]  # words.cuh
+    if "WORD_VALUES" in macros:
+        lines.append("typedef word_t out_t;")
     lines.append(call_text(call))
     include = (HERE,) if walk is None else (HERE, walk.header.parent)
     return Program(HERE / template, "\n".join(lines), include=include, cooperative=template in COOPERATIVE)

@@ -52,7 +52,7 @@ __device__ __forceinline__ void reduce_heavy(WALK, unsigned long long packed, co
         __threadfence();  // the part is in place before it counts as done
         if (atomicSub(heavy.left + k, end - first) != end - first) return;
         __threadfence();  // what the others added is seen
-        finish(heavy.place[k], x, read_fresh(heavy.value + k));
+        finish(heavy.place[k], x, read_value(heavy.value + k));
     });
 }
 

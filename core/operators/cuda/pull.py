@@ -19,7 +19,6 @@ from suricate.operators.cuda.launches import (
     full_grid,
     heavy_list,
     merged,
-    not_yet,
     wide_array,
 )
 from suricate.operators.cuda.layers import reduce_layers
@@ -27,6 +26,7 @@ from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program
 from suricate.operators.cuda.recording import fill
 from suricate.operators.results import Layers
 from suricate.structures.frontier import Frontier
+from suricate.structures.words import Words
 from suricate.types import EMPTY, StoreView
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ def neighbor_reduce(
     graph: Graph, call: Call, vertices: Array | Start | Layers | None, out: Any, over: str, scheme: str
 ) -> Frontier | None:
     """Fill ``out``, or run the epilogue ``call.then`` (see ``suricate.operators.neighbor_reduce``)."""
-    not_yet(call.reduce == "argmin", "reduce='argmin'")
     if isinstance(vertices, Layers):
         return reduce_layers(graph, call, vertices, out, over)
     if call.reduce == "mode":
@@ -58,7 +57,7 @@ class _Pull(NamedTuple):
     walks: tuple[Walk, ...]  #: of the views that are walked: one, or two over ``"both"``
     view: StoreView  #: the first of them
     reduce: str
-    dtype: np.dtype
+    dtype: np.dtype | None  #: of the values; None: words
     out: Any  #: the array to fill, or None
     call: Call
     values: tuple[Any, ...]  #: the arguments of the functions
@@ -68,9 +67,9 @@ class _Pull(NamedTuple):
         """Return the pull of ``call`` over the edges ``over`` of ``graph``, or over ``view``."""
         views = [graph.view(one) for one in (("in", "out") if over == "both" else (over,))] if view is None else [view]
         walks = tuple(map(walk_of, views))
-        assert call.dtype is not None
-        program = program_of("neighbor_reduce.cu", walks[0], call, call.dtype, OVER=f"OVER_{over.upper()}")
-        return cls(graph, program, walks, views[0], call.reduce, call.dtype, out, call, launch_values(call))
+        program = program_of("neighbor_reduce.cu", walks[0], call, call.dtype, **value_macros(call, over))
+        array = out.data if isinstance(out, Words) else out
+        return cls(graph, program, walks, views[0], call.reduce, call.dtype, array, call, launch_values(call))
 
     @property
     def packed(self) -> tuple[Any, ...]:
@@ -83,6 +82,17 @@ class _Pull(NamedTuple):
         self.program.kernel(kernel)((grid,), (BLOCK,), given)
 
 
+def value_macros(call: Call, over: str) -> dict[str, Any]:
+    """Return the macros of a pull: which edges it walks, and whether it reduces words."""
+    return {"OVER": f"OVER_{over.upper()}", **({} if call.layout is None else {"WORD_VALUES": 1})}
+
+
+def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
+    """Return the scheme that serves a call; words are reduced vertex by vertex."""
+    found = schemes.of_pull(scheme, pull.view, everything=everything)
+    return found if pull.dtype is not None or found == "vertex" else "auto"
+
+
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
@@ -90,7 +100,7 @@ def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None
     """Launch a pull that fills ``out``, with an entry per vertex, or per id in ``vertices``."""
     if scheme == "updated":
         scheme, pull = _updated(pull, over)
-    scheme = schemes.of_pull(scheme, pull.view, everything=vertices is None)
+    scheme = _scheme(pull, scheme, everything=vertices is None)
     out, walk = pull.out, pull.walks[0]
     if not len(out):
         return
@@ -152,7 +162,7 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
     found = Frontier(device, queue, count, num_vertices=graph.num_vertices)
     if not frontier.at_most:
         return found
-    if schemes.of_pull(scheme, pull.view, everything=vertices is None) == "scan":
+    if _scheme(pull, scheme, everything=vertices is None) == "scan":
         _scan_then(pull, (queue, count))
         return found
     ids, number, size = frontier_arguments(frontier)
@@ -166,6 +176,7 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
 def _scan_then(pull: _Pull, queue: tuple[Array, Array]) -> None:
     """Launch a pass over the storage, and then the epilogue for all vertices."""
     graph, bound = pull.graph, pull.walks[0].bound
+    assert pull.dtype is not None
     if pull.out is not None:
         sums = pull.out
         fill(sums, identity_of(pull.reduce, pull.dtype), pull.call)

@@ -13,13 +13,12 @@ import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache, cached_property, wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from suricate.cuda.program import Program, c_type
 from suricate.devices import Array, reading_refused
-from suricate.edgefn.parameters import Argument
 from suricate.errors import RequirementError
 from suricate.operators.call import Call
 from suricate.operators.cuda.programs import BLOCK, HERE
@@ -63,12 +62,22 @@ def recorded(operator: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+class Flag(NamedTuple):
+    """What is known of the flag, the last argument of a guarded function."""
+
+    kind: str = "flag"
+
+    def packed(self, value: Array) -> Array:
+        """Return what a launch passes: the array, whose address kernels take."""
+        return value
+
+
 class Guarded:
     """A typed function whose kernels begin by looking at a flag, their last parameter."""
 
     def __init__(self, function: TypedFunction) -> None:
         self._function = function
-        self.arguments = (*function.arguments, Argument("array", np.dtype(np.uint32)))
+        self.arguments = (*function.arguments, Flag())
         self.key = f"{function.key} guarded"
 
     def __getattr__(self, name: str) -> Any:

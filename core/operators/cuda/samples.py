@@ -9,11 +9,13 @@ import numpy as np
 
 from suricate.cuda.program import Program
 from suricate.edgefn import EdgeFunction, argument_of, compile_function
+from suricate.edgefn.layout import layout_of
 from suricate.operators.call import Call, Until
 from suricate.operators.cuda import push_samples
 from suricate.operators.cuda.converge import converge_program
 from suricate.operators.cuda.layers import layers_program
 from suricate.operators.cuda.programs import MERGE, Walk, program_of
+from suricate.operators.cuda.pull import value_macros
 from suricate.operators.cuda.recording import rounds_program
 from suricate.structures.scalar import Scalar
 from suricate.types import StoreView
@@ -47,6 +49,16 @@ def grew(v, value, x, factor):
     """Store the reduced value."""
     x[v] = value
     return value > factor
+
+
+def nearest(u, v, w, x, factor):
+    """Return a word of two fields."""
+    return x[u] + w * factor, u
+
+
+def nearest_hops(u, v, w, x, factor):
+    """Return a word of three fields."""
+    return x[u] + w * factor, v, u
 
 
 def from_source(u, v, w, x, factor, total):
@@ -120,6 +132,14 @@ def _maps(walk: Walk, view: StoreView) -> list[Program]:
     ]
 
 
+def _words(walk: Walk, view: StoreView, fn: Any, keys: tuple[str, ...]) -> Program:
+    layout = layout_of(tuple((f"key{i}", dtype) for i, dtype in enumerate(keys)), (("parent", "uint32"),))
+    arguments = (argument_of(np.empty(0)), argument_of(1.0))
+    function = compile_function(fn, arguments, weight_dtype=view.weight_dtype, result_layout=layout)
+    call = Call(function, (), "argmin", layout=layout)
+    return program_of("neighbor_reduce.cu", walk, call, **value_macros(call, "in"))
+
+
 def _rounds(walk: Walk, view: StoreView) -> list[Program]:
     total = Scalar("sum", "float64")
     arguments = (argument_of(np.empty(0)), argument_of(1.0), argument_of(total))
@@ -138,12 +158,14 @@ def _rounds(walk: Walk, view: StoreView) -> list[Program]:
 def _pulls(walk: Walk, view: StoreView) -> list[Program]:
     def pull(fn: Any, reduce: str, dtype: np.dtype, over: str = "out", then: Any = None) -> Program:
         call = call_of(fn, dtype, ("u", "v", "w"), view.weight_dtype, reduce=reduce, then=then)
-        return program_of("neighbor_reduce.cu", walk, call, dtype, OVER=f"OVER_{over.upper()}")
+        return program_of("neighbor_reduce.cu", walk, call, dtype, **value_macros(call, over))
 
     shared = call_of(scaled, F64, ("u", "v", "w"), view.weight_dtype, then=grew)
     return [
         layers_program(walk, shared, "both"),
         layers_program(walk, shared._replace(then=None), "out"),
+        _words(walk, view, nearest, ("float32",)),
+        _words(walk, view, nearest_hops, ("float64", "uint32")),
         pull(scaled, "sum", F64),
         pull(scaled, "max", F64, "in"),
         pull(scaled, "sum", F64, "in", grew),
