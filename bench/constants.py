@@ -12,6 +12,7 @@ COLLEGEMSG = Path(__file__).parent / "data" / "CollegeMsg.txt.gz"  #: the tempor
 BATCHES = tuple(2**k for k in range(10, 23, 2))  #: batch sizes of the operations
 UPDATE_BATCHES = (1_000, 10_000, 100_000)  #: batch sizes of the kept-current algorithms
 UPDATE_SHARE = 1 / 4  #: of the edges at most; a smaller graph has one size, this share of its edges
+LOSES = 1.1  #: an update that takes this many times as long as computing anew loses to it
 SPEEDUP_BATCH, SPEEDUP_BATCHES = 10_000, 10  #: Meerkat's measure of updating against computing anew
 METHOD_SHARES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)  #: batch sizes of the suite of methods, as shares of the edges
 METHOD_STREAM_BATCHES = 100  #: batches of its streams

@@ -226,6 +226,11 @@ class UpdateAlone(KeptCurrent):
         """Return the result."""
         return self.instance.result
 
+    def extra(self) -> dict[str, Any]:
+        """Return how the algorithm is updated, and the iterations of the last update, where there are any."""
+        steps = {} if self.instance.iterations is None else {"iterations": self.instance.iterations}
+        return {"update_kind": self.subject.kind.update_kind, **steps}
+
     def restore(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
         """Apply the inverse and update."""
         self.instance.update(self.graph, self.graph.apply(self.inverse(batch)))

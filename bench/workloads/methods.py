@@ -22,9 +22,8 @@ class Method(UpdateAlone):
         self.label_row(variant)
 
     def extra(self) -> dict[str, Any]:
-        """Return the error after the last batch that was verified, and the iterations."""
-        steps = {} if self.instance.iterations is None else {"iterations": self.instance.iterations}
-        return steps if self.error is None else {**steps, "error": self.error}
+        """Return the error after the last batch that was verified, too."""
+        return super().extra() if self.error is None else {**super().extra(), "error": self.error}
 
 
 class StreamedMethod(Stream):
