@@ -104,6 +104,10 @@ class Elsewhere(Strength):
     suites: ClassVar = ("demo",)
 
 
+def joins(name: str, suite: str) -> bool:
+    return suite in plugins.algorithm(name).suites
+
+
 @pytest.fixture
 def strange():
     kinds = (Strength, Frozen, Unverified, Undirected, Demanding, Elsewhere)
@@ -130,7 +134,7 @@ def test_suites_ask_the_algorithms(data, strange):
     timed = {task.algorithm for task in suites.bench_tasks("algorithms", selection, data)}
     assert timed == {*BUILT_IN_ALGORITHMS, "strength", "frozen", "unverified", "undirected", "demanding"}
     shown = {task.algorithm for task in suites.demo_tasks(selection, data)}
-    assert shown == {None, *BUILT_IN_ALGORITHMS, "elsewhere"}
+    assert shown == {None, "elsewhere", *(name for name in BUILT_IN_ALGORITHMS if joins(name, "demo"))}
     chosen = suites.Selection(("csr_baseline",), CPU, updates=(8,), algorithms=("elsewhere",))
     assert {task.algorithm for task in suites.bench_tasks("algorithms", chosen, data)} == {"elsewhere"}
 
@@ -276,13 +280,18 @@ def test_variants_are_compared_by_time_and_error(data, temporal_file):
         plugins.unregister(name)
 
 
+@pytest.mark.parametrize("name", [name for name in BUILT_IN_ALGORITHMS if plugins.algorithm(name).has_peer()])
+def test_peers_of_built_in_algorithms_run(data, name):
+    task = Peer(fixture_of("scipy", data), name)
+    found = measure(task, QUICK)
+    assert (found.status, found.reason, task.oracle) == ("ok", "", None)
+
+
 def test_peers_get_the_matrix_that_the_algorithm_needs(data, strange):
-    fixture = fixture_of("scipy", data)
-    for name in (*BUILT_IN_ALGORITHMS, "strength", "undirected"):
-        task = Peer(fixture, name)
+    for name, dtype in (("bfs", np.int8), ("strength", np.float32), ("undirected", np.float32)):
+        task = Peer(fixture_of("scipy", data), name)
         assert measure(task, QUICK).status == "ok"
-        assert task.matrix.dtype == (np.int8 if name in BUILT_IN_ALGORITHMS else np.float32)
-        assert task.oracle is None
+        assert task.matrix.dtype == dtype
 
 
 def test_references_are_computed_once(data, monkeypatch):
