@@ -21,6 +21,7 @@ Work of an update: the arcs of suspects, of what is cut off, and of the trees th
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,7 +190,7 @@ class ComponentForest:
 
     @property
     def _packed_layout(self) -> Any:
-        return np.array(tuple(self._layout), LAYOUT.dtype)[()]
+        return _packed(self._layout)
 
     def _queues(self, graph: Graph) -> tuple[Array, Array]:
         workspace, n = graph.workspace, graph.num_vertices
@@ -202,7 +203,7 @@ class ComponentForest:
         state.data.memset_async(0, state.nbytes)
         walk = (packed(g), packed(h), np.int32(both), np.uint32(graph.num_vertices))
         blocks = resident_blocks(self.device.index, BLOCK, 2 if kernel == "plant" else 1)
-        program = program_over(g, HERE / "component_forest.cu", PRELUDE)
+        program = program_over(g, HERE / "component_forest.cu", lambda _: PRELUDE)
         rounds = (*self._queues(graph), self._stamp, state, self._kept)
         program.kernel(kernel)((blocks,), (BLOCK,), (*walk, *arguments, *rounds))
 
@@ -214,3 +215,9 @@ class ComponentForest:
 def _views(graph: Graph) -> tuple[StoreView, StoreView, bool]:
     """Return the views of out- and in-edges, and whether they differ."""
     return graph.view("out"), graph.view("in"), graph.directed
+
+
+@cache
+def _packed(layout: words.Layout) -> Any:
+    """Return the struct ``Layout`` of kernels."""
+    return np.array(tuple(layout), LAYOUT.dtype)[()]

@@ -59,5 +59,5 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
     found = graph.workspace.array("connect.largest", 1, np.uint32)
     arguments = (packed(g), packed(h), np.int32(both), np.int32(skips), np.uint32(n), sets.parent, found, state)
     blocks = resident_blocks(device.index, BLOCK, BLOCKS_PER_SM)
-    program_over(g, HERE / "connect.cu", PRELUDE).kernel("connect")((blocks,), (BLOCK,), arguments)
+    program_over(g, HERE / "connect.cu", lambda _: PRELUDE).kernel("connect")((blocks,), (BLOCK,), arguments)
     return found

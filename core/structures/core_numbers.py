@@ -148,6 +148,6 @@ class CoreNumbers:
         state.data.memset_async(0, state.nbytes)
         lists = self._scratch(graph, "rest", "spare", "queue0", "queue1")
         both = (workspace.array("cores.left", graph.num_vertices, np.int32), *lists, self._stamp, state, self._kept)
-        program = program_over(view, HERE / "core_numbers.cu", prelude_of(view))
+        program = program_over(view, HERE / "core_numbers.cu", prelude_of)
         blocks = resident_blocks(self.device.index, BLOCK)
         program.kernel(kernel)((blocks,), (BLOCK,), (packed(view), np.uint32(graph.num_vertices), *arguments, *both))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import threading
 import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +20,7 @@ from suricate.types import StoreView
 
 if TYPE_CHECKING:
     from suricate.cuda.program import Program
+    from suricate.cuda.structs import ViewStruct
 
 BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
 
@@ -25,7 +28,8 @@ ROUND_WORDS = 16  #: of 32 bits: the memory of the struct ``RoundState`` of ``ro
 
 _modules: dict[tuple, ModuleType] = {}
 _programs: dict[tuple, Program] = {}
-_packed: dict[int, tuple[weakref.ref[StoreView], Any]] = {}
+_structs: dict[tuple, ViewStruct] = {}
+_walks: dict[int, tuple[weakref.ref[StoreView], _Walk]] = {}
 _lock = threading.Lock()  # of adding to _modules and _programs: each is made once, whichever threads ask
 
 
@@ -62,18 +66,51 @@ def assembled(view: StoreView, source: Path, prelude: str) -> Program:
     return Program(source, text, include=(source.parent, view.header.parent), cooperative=True)
 
 
-def program_over(view: StoreView, source: Path, prelude: str) -> Program:
-    """Return :func:`assembled`, made once per kind of view."""
-    dtypes = tuple(getattr(part, "dtype", None) for part in view.data)
-    key = (
-        source, view.header, type(view.data), dtypes, view.weight_dtype, view.can_scan, view.has_updated,
-        view.owner_per, *view.constants.items(),
-    )  # fmt: skip
+def program_over(view: StoreView, source: Path, prelude: Callable[[StoreView], str]) -> Program:
+    """Return :func:`assembled`, made once per kind of view; ``prelude(view)`` is its own prelude."""
+    key = source, _walk_of(view).kind
     program = _programs.get(key)
     if program is None:
         with _lock:
-            program = _programs.get(key) or _programs.setdefault(key, assembled(view, source, prelude))
+            program = _programs.get(key) or _programs.setdefault(key, assembled(view, source, prelude(view)))
     return program
+
+
+def packed(view: StoreView) -> Any:
+    """Return the struct ``View`` of kernels for ``view``, packed once per view."""
+    walk = _walk_of(view)
+    if walk.packed is None:
+        walk.packed = walk.struct.pack(view.data)
+    return walk.packed
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Of a view: what programs depend on, the packer of its arrays, and these packed when first needed."""
+
+    kind: tuple
+    struct: ViewStruct
+    packed: Any = None
+
+
+def _walk_of(view: StoreView) -> _Walk:
+    key = id(view)
+    held = _walks.get(key)
+    if held is not None and held[0]() is view:
+        return held[1]
+    from suricate.cuda.structs import view_struct
+
+    dtypes = tuple(getattr(part, "dtype", None) for part in view.data)
+    kind = (
+        view.header, type(view.data), dtypes, view.weight_dtype, view.can_scan, view.has_updated, view.owner_per,
+        view.find, *view.constants.items(),
+    )  # fmt: skip
+    struct = _structs.get(kind)
+    if struct is None:
+        struct = _structs[kind] = view_struct(view.data)
+    walk = _Walk(kind, struct)
+    _walks[key] = weakref.ref(view, lambda _: _walks.pop(key, None)), walk
+    return walk
 
 
 @cache
@@ -87,16 +124,3 @@ def resident_blocks(index: int, threads: int, per_multiprocessor: int = 1) -> in
     attributes = cupy.cuda.Device(index).attributes
     held = max(1, attributes["MaxThreadsPerMultiProcessor"] // threads)
     return min(per_multiprocessor, held) * attributes["MultiProcessorCount"]
-
-
-def packed(view: StoreView) -> Any:
-    """Return the struct ``View`` of kernels for ``view``, packed once per view."""
-    from suricate.cuda.structs import view_struct
-
-    key = id(view)
-    held = _packed.get(key)
-    if held is not None and held[0]() is view:
-        return held[1]
-    value = view_struct(view.data).pack(view.data)
-    _packed[key] = weakref.ref(view, lambda _: _packed.pop(key, None)), value
-    return value
