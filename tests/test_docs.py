@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from suricate import Store, plugins
+from suricate import Store, operators, plugins
 from suricate.cli import cli
 from suricate.plugins import hookspecs
 from suricate.plugins.checks import HOOKS
@@ -170,6 +170,11 @@ def test_algorithm_is_in_the_table_with_its_parameters_and_its_kind_of_update(na
     assert re.findall(r"`(\w+)`", parameters) == list(inspect.signature(kind).parameters)
     assert update == kind.update_kind
     assert f"`{name}`" in (CHECKOUT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", [name for name in operators.__all__ if name[0].islower()])
+def test_operator_is_on_its_page(name: str) -> None:
+    assert f"`{name}`" in (CHECKOUT / "docs" / "operators.md").read_text()
 
 
 # -- code and links ----------------------------------------------------------------------------------------------------
