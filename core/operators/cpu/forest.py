@@ -40,15 +40,15 @@ def repair(
     uniform: bool,
 ) -> Propagated:
     """Propagate from ``roots``, or repair after ``changes``: deleted, replaced and inserted arcs."""
-    return _Repair(graph, call, words.data, violated).run(roots, changes, order)
+    return _Repair(graph, call, words.data, violated, uniform).run(roots, changes, order)
 
 
 class _Repair:
     """One run: views, queues and stamps."""
 
-    def __init__(self, graph: Graph, call: Call, tree: np.ndarray, violated: np.ndarray) -> None:
+    def __init__(self, graph: Graph, call: Call, tree: np.ndarray, violated: np.ndarray, uniform: bool) -> None:
         view, n = graph.view("out"), graph.num_vertices
-        self.loops = _module_of(view, call)
+        self.loops = _module_of(view, call, uniform)
         self.g, self.n, self.has_back = view.data, n, graph.has_in_edges
         self.back = graph.view("in").data if self.has_back else self.g
         self.tree, self.violated = tree, violated
@@ -131,18 +131,19 @@ def _numba_arcs(arcs: ArcList) -> tuple[Any, ...]:
     return arcs.src, arcs.dst, weight, status, arcs.wanted, arcs.size
 
 
-def _module_of(view: StoreView, call: Call) -> ModuleType:
-    key = (view.cursor, view.weight_dtype is not None, view.owner_per, call.function.key, call.commit, call.layout)
+def _module_of(view: StoreView, call: Call, uniform: bool) -> ModuleType:
+    cursor = view.cursor, view.weight_dtype is not None, view.owner_per
+    key = (*cursor, call.function.key, call.commit, call.layout, uniform)
     module = _modules.get(key)
     if module is None:
         with _lock:
             module = _modules.get(key)
             if module is None:
-                module = _modules[key] = load_module("forest", _module_text(view, call), view.cursor)
+                module = _modules[key] = load_module("forest", _module_text(view, call, uniform), view.cursor)
     return module
 
 
-def _module_text(view: StoreView, call: Call) -> str:
+def _module_text(view: StoreView, call: Call, uniform: bool) -> str:
     """Return the template with the cursor, the functions of words and those of the call in place of the bindings."""
     assert call.commit is not None
     weighted = view.weight_dtype is not None
@@ -154,6 +155,7 @@ def _module_text(view: StoreView, call: Call) -> str:
         cursor_functions(view, _CURSOR, absent_weight=1),
         call.layout.numba_source,
         f"@inner\ndef parent_of(word):\n    return np.uint32({low} & np.uint64(0xFFFFFFFF))",
+        f"uniform = {uniform}",
         "farthest = np.float64(np.inf)",
         f"@inner\ndef first_key(word):\n    return np.float64({first})",
         f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}",

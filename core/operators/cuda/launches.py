@@ -46,14 +46,6 @@ def multiprocessors(index: int) -> int:
     return cupy.cuda.Device(index).attributes["MultiProcessorCount"]
 
 
-@cache
-def has_cooperative_launch(index: int) -> bool:
-    """Return whether CUDA device ``index`` can run ``propagate`` as one launch; without it the host steps."""
-    import cupy
-
-    return bool(cupy.cuda.Device(index).attributes["CooperativeLaunch"])
-
-
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 

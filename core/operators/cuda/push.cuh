@@ -12,6 +12,9 @@
 #ifndef OVER_BOTH_VIEWS
 #define OVER_BOTH_VIEWS 0
 #endif
+#ifndef IS_UNIFORM
+#define IS_UNIFORM 0
+#endif
 #ifndef HAS_PULL
 #define HAS_PULL 0
 #endif
@@ -136,9 +139,15 @@ __device__ __forceinline__ void push_edge(uint32_t u, uint32_t v, weight_t w, va
 template <int LANES, bool SECOND>
 __device__ __forceinline__ void push_neighbors(const View& g, uint32_t u, int lane, value_t* out,
                                                const Changed& changed, Shared& shared FORMALS) {
+#if IS_FOREST && IS_UNIFORM
+    value_t value;  // the same along all edges
+    if (!offer(out, u, u, weight_t(1), changed.violated, value ARGS)) return;
+    for_neighbors<LANES>(g, u, lane, [&](uint32_t v, long long) { push_value(out, v, value, changed, shared); });
+#else
     for_neighbors<LANES>(g, u, lane, [&](uint32_t v, long long slot) {
         if (!SECOND || u != v) push_edge(u, v, WEIGHT(g, slot), out, changed, shared ARGS);
     });
+#endif
 }
 
 // Move what was gathered to the queue, with one atomic. All threads of the block call it; it ends with a barrier.
@@ -203,9 +212,17 @@ template <bool SECOND>
 __device__ __forceinline__ void push_heavy(const View& g, unsigned long long packed, value_t* out,
                                            const HeavyList& heavy, const Changed& changed, Shared& shared FORMALS) {
     for_heavy_runs(g, packed, heavy, nullptr, [&](uint32_t, uint32_t u, uint32_t first, uint32_t end) {
+#if IS_FOREST && IS_UNIFORM
+        value_t value;
+        if (!offer(out, u, u, weight_t(1), changed.violated, value ARGS)) return;
+#endif
         for (uint32_t k = first; k < end; ++k) {
             for_bucket<BUCKET_LANES>(g, u, k, threadIdx.x % BUCKET_LANES, [&](uint32_t v, long long slot) {
+#if IS_FOREST && IS_UNIFORM
+                push_value(out, v, value, changed, shared);
+#else
                 if (!SECOND || u != v) push_edge(u, v, WEIGHT(g, slot), out, changed, shared ARGS);
+#endif
             });
         }
     });

@@ -29,6 +29,7 @@ from suricate.operators.cpu.templates.forest_bindings import (
     parent_of,
     same_keys,
     store_word,
+    uniform,
     weight,
 )
 from suricate.types import EMPTY, TOMBSTONE
@@ -213,6 +214,7 @@ def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return queued
+    value = edge(u, u, 1, *args) if uniform else identity_word
     for k in range(buckets(g, u)):
         c = first(g, u, k)
         while c >= 0:
@@ -220,7 +222,9 @@ def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
                 v = key(g, slot)
                 if v >= TOMBSTONE:
                     continue
-                value, old = edge(u, v, weight(g, slot), *args), load_word(tree, v)
+                old = load_word(tree, v)
+                if not uniform:
+                    value = edge(u, v, weight(g, slot), *args)
                 if not above(value, own):
                     violated[0] = 1
                 elif less_word(value, old):

@@ -13,10 +13,11 @@ from suricate.jit import inner
 
 __all__ = [
     "arc_weight", "begin", "buckets", "commit", "edge", "end", "farthest", "first", "first_key", "following",
-    "identity_word", "key", "less_word", "load_word", "parent_of", "same_keys", "store_word", "weight",
+    "identity_word", "key", "less_word", "load_word", "parent_of", "same_keys", "store_word", "uniform", "weight",
 ]  # fmt: skip
 
 identity_word = np.uint64(2**64 - 1)  #: the word that every other one replaces
+uniform = False  #: whether a vertex offers the same word along all its edges
 farthest = np.float64(np.inf)  #: above every first key
 
 
