@@ -24,6 +24,10 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {  # name -> algo
     "kcore": ("kcore", {}, {"directed": False}),
     "df": ("pagerank", {"method": "df", "tol": 1e-3}, {"in_edges": True}),  # at 1e-5 a batch really changes most ranks
     "dfp": ("pagerank", {"method": "dfp", "tol": 1e-3}, {"in_edges": True}),
+    "spmv": ("spmv", {}, {"in_edges": True}),
+    "coloring": ("coloring", {}, {"directed": False}),
+    "independent_set": ("independent_set", {}, {"directed": False}),
+    "label_propagation": ("label_propagation", {}, {"directed": False}),
 }
 NUMBERS = (4, 5, 6)  # of batches that are measured
 OPERATIONS = ("insert", "delete", "apply")
