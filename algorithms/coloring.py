@@ -5,7 +5,7 @@ has: the greedy colouring in a random order (Jones and Plassmann, *A parallel gr
 rounds every vertex concerned looks at its earlier neighbours; one that takes another colour makes its neighbours look
 again.
 
-Of the neighbours' colours a look sees a window of 62, as bits of one integer: if all of them are taken it goes on with
+Of the neighbours' colours a look sees a window of 61, as bits of one integer: if all of them are taken it goes on with
 the next window in the next round, and starts over if an earlier neighbour took another colour meanwhile.
 
 After a change the ends of the changed edges look first, and the rounds reach as far as colours change. The colouring is
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 STAY, WAKE = 1, 2  #: look again; neighbours look again
-WINDOW = 62
-ALL_TAKEN, MOVED = (1 << WINDOW) - 1, 1 << WINDOW
+WINDOW = 61
+ALL_TAKEN, MOVED, WAITS = (1 << WINDOW) - 1, 1 << WINDOW, 1 << (WINDOW + 1)
+NONE = 0xFFFFFFFF  #: no colour yet
 
 
 def seen(colour, window):
@@ -44,6 +45,8 @@ def taken_by(u, v, w, colour, window, moved, chosen, following, key):
     """Return the bit of an earlier neighbour's colour; beyond the first window also ask whether it has just changed."""
     if u == v or mixed(u, key) >= mixed(v, key):
         return 0
+    if colour[u] == NONE:
+        return WAITS
     return seen(colour[u], window[v]) | (MOVED if moved[u] and window[v] > 0 else 0)
 
 
@@ -51,6 +54,8 @@ def choose(v, taken, colour, window, moved, chosen, following, key):
     """Choose the first free colour of the window, or look at another window in the next round."""
     chosen[v] = colour[v]
     following[v] = 0
+    if taken & WAITS:  # the neighbour will wake it
+        return 0
     if taken & MOVED:
         return STAY
     if taken == ALL_TAKEN:
@@ -64,12 +69,14 @@ def choose(v, taken, colour, window, moved, chosen, following, key):
     at = at + (2 if free >> (at + 2) else 0)
     at = at + (1 if free >> (at + 1) else 0)
     chosen[v] = window[v] + at
-    return STAY + WAKE if window[v] + at != colour[v] else 0  # it stays to take back that it has just changed
+    if window[v] + at == colour[v]:
+        return 0
+    return WAKE if colour[v] == NONE else WAKE + STAY  # it stays to take back that it has just changed
 
 
 def publish(v, colour, window, moved, chosen, following, key):
     """Let the neighbours see what was chosen."""
-    moved[v] = 1 if chosen[v] != colour[v] else 0
+    moved[v] = 1 if chosen[v] != colour[v] and colour[v] != NONE else 0
     colour[v] = chosen[v]
     window[v] = following[v]
 
@@ -96,8 +103,9 @@ class Coloring(Algorithm):
         self._state: tuple[Array, ...] = ()  # colour, window, moved, chosen, following
 
     def compute(self, graph: Graph) -> None:
-        """Let every vertex look."""
-        self._state = tuple(graph.device.xp.zeros(graph.num_vertices, np.uint32) for _ in range(5))
+        """Let every vertex look; those wait whose earlier neighbours have no colour yet."""
+        xp, n = graph.device.xp, graph.num_vertices
+        self._state = (xp.full(n, NONE, np.uint32), *(xp.zeros(n, np.uint32) for _ in range(4)))
         self._look(graph, None)
 
     def update(self, graph: Graph, delta: Delta) -> None:
