@@ -144,11 +144,12 @@ class Coloring(Algorithm):
         matrix = sparse.csr_array((np.ones(len(src), np.int8), (src, dst)), shape=(num_vertices, num_vertices))
         matrix = (matrix + matrix.T).tocsr()
         order = np.argsort(mixed(np.arange(num_vertices, dtype=np.uint64), np.uint64(key_of(seed))))
-        colour = np.full(num_vertices, -1)
+        neighbor, begin = matrix.indices.tolist(), matrix.indptr.tolist()
+        colour = [-1] * num_vertices
         for v in order.tolist():
-            taken = set(colour[matrix.indices[matrix.indptr[v] : matrix.indptr[v + 1]]].tolist())
+            taken = {colour[u] for u in neighbor[begin[v] : begin[v + 1]]}
             colour[v] = next(c for c in range(num_vertices) if c not in taken)
-        return colour
+        return np.array(colour, np.int64)
 
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of one look of every vertex."""

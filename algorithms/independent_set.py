@@ -113,10 +113,11 @@ class IndependentSet(Algorithm):
         matrix = sparse.csr_array((np.ones(len(src), np.int8), (src, dst)), shape=(num_vertices, num_vertices))
         matrix = (matrix + matrix.T).tocsr()
         order = np.argsort(mixed(np.arange(num_vertices, dtype=np.uint64), np.uint64(key_of(seed))))
-        member = np.zeros(num_vertices, bool)
+        neighbor, begin = matrix.indices.tolist(), matrix.indptr.tolist()
+        member = [False] * num_vertices
         for v in order.tolist():
-            member[v] = not member[matrix.indices[matrix.indptr[v] : matrix.indptr[v + 1]]].any()
-        return member
+            member[v] = not any(member[u] for u in neighbor[begin[v] : begin[v + 1]])
+        return np.array(member, bool)
 
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of one look of every vertex."""
