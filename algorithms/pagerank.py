@@ -16,8 +16,8 @@ After a batch (``method``):
 "df"        steps over the ends of changed edges and, growing, the out-neighbours of vertices whose share changed by
             more than ``frontier_tol``, relative to what they were last told (dynamic frontier)
 "dfp"       the same, without vertices that changed by less than ``prune_tol`` (DF with pruning)
-"auto"      "dfp" after small batches (at most 1e-4 of the edges), though not after more than 32 of them; else "nd", or
-            from scratch where the first step shows that to be nearer, which is decided on the device
+"auto"      "dfp" after batches so small that their effect fades near by, though not after more than 32 of them; else
+            "nd", or from scratch where the first step shows that to be nearer, which is decided on the device
 ==========  ============================================================================================================
 
 The dynamic methods follow Sahu, where the printed algorithm is mended: flags of neighbours are set, the new rank is
@@ -71,7 +71,8 @@ if TYPE_CHECKING:
 ALPHA, TOL, MAX_ITER = 0.85, 1e-5, 100
 METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
 LOCAL = ("dt", "df", "dfp")
-SMALL_BATCH = 1e-4  #: of the edges: above it passes over all vertices are faster (Sahu)
+DECAY = 4  #: by about so much a step makes the norm of a change smaller, on graphs without long distances
+LOCAL_SHARE = 16  #: dynamic methods are faster while they reach less than one vertex in so many
 RENEWAL = 32  #: after so many local updates "auto" passes over all vertices
 EXACT_TOLERANCE, EXACT_ITERATIONS = 1e-14, 10_000  #: of the reference
 
@@ -245,9 +246,15 @@ class PageRank(Algorithm):
         """Return the method for a batch of ``size`` arcs."""
         method = self.method
         if method == "auto":
-            small = size <= SMALL_BATCH * self._num_edges * (1 if graph.directed else 2)
-            method = "dfp" if small and self._local_updates < RENEWAL else "nd"
+            method = "dfp" if self._is_local(graph, size) and self._local_updates < RENEWAL else "nd"
         return "nd" if method in LOCAL and (grown or not graph.has_in_edges) else method
+
+    def _is_local(self, graph: Graph, size: int) -> bool:
+        """Return whether a change of ``size`` arcs is likely to fade before it reaches a large part of the graph."""
+        n, arcs = graph.num_vertices, self._num_edges * (1 if graph.directed else 2)
+        degree, bound = max(arcs / n, 1.0), self.tol * (n if self.norm == "linf" else 1)
+        steps = max(1, math.ceil(math.log(max(size, 1) / max(arcs, 1) / bound) / math.log(DECAY)))
+        return 2 * size * degree ** min(steps + 1, 64) * LOCAL_SHARE < n
 
     def _grow(self, graph: Graph) -> None:
         """Give new vertices the mean rank."""
