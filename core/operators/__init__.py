@@ -169,7 +169,8 @@ def propagate(
 
     Without ``then`` a vertex joins when its value in ``out`` changed. With ``then``, ``order``, ``layers`` or
     ``reduce="sum"`` all offers of a step are made before the next step begins, and a vertex offers once per step.
-    Values that never stop improving (a negative cycle) need ``max_steps``. On CUDA this is one launch.
+    Values that never stop improving (a negative cycle) need ``max_steps``. On CUDA this is one launch, and an interrupt
+    from the keyboard while a number of the ``Propagated`` is read ends it.
 
     Args:
         graph, frontier, fn, out, args, over: as for :func:`advance`. With ``reduce="sum"`` ``fn`` does not read

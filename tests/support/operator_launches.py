@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ class FakeCuda:
 
     def __init__(self) -> None:
         self.xp = fake_cupy()
+        self.xp.cuda = SimpleNamespace(alloc_pinned_memory=bytearray)  # type: ignore[attr-defined]
         self.xp.full = lambda size, value, dtype: array(size, dtype) + dtype(value)  # type: ignore[attr-defined]
 
     def to_numpy(self, given: Any) -> np.ndarray:

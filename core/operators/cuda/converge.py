@@ -44,7 +44,7 @@ def converge(
     )  # fmt: skip
     grid = (CONVERGE_BLOCKS * multiprocessors(graph.device.index),)
     program.kernel("converge")(grid, (CONVERGE_BLOCK,), arguments)
-    return propagated(graph.device, outcome)
+    return propagated(graph, outcome)
 
 
 def _walks(graph: Graph, over: str, first: str, second: str) -> list[Walk]:

@@ -53,4 +53,4 @@ def repair(
         words.data, graph.workspace.state(LoopMemory).of(graph), bound, delta, violated, outcome, *launch_values(call),
     )  # fmt: skip
     made.kernel("repair")(*loop_grid(graph.device), arguments)
-    return propagated(graph.device, outcome)
+    return propagated(graph, outcome)

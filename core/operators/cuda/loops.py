@@ -6,10 +6,12 @@ the one before ended, so nothing is cleared and nothing is read by the host (see
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import Struct
 from suricate.devices import Array, Device
 from suricate.operators.cuda.launches import WideArray, multiprocessors
@@ -67,35 +69,51 @@ class LoopMemory:
         self.device = device
         self._size = -1
         self._packed: np.void | None = None
-        self.abort: Any = None  #: ``uint32[1]`` in pinned host memory; not 0 ends loops that run
+        self._abort = PinnedCounters(device, 1, np.uint32)  # not 0: loops that run are to end
+
+    def wait(self) -> None:
+        """Wait for what is queued in the current stream; an interrupt from the keyboard ends loops that never would."""
+        event = self.device.xp.cuda.Event(disable_timing=True)
+        event.record()
+        try:
+            while not event.done:
+                time.sleep(0)
+        except KeyboardInterrupt:
+            self._abort.array[0] = 1
+            event.synchronize()
+            self._abort.array[0] = 0
+            raise
 
     def of(self, graph: Graph) -> np.void:
         """Return the struct for a graph of this size."""
         size = graph.num_vertices
         graph.workspace.state(WideArray).holds = None
         if self._packed is None or size > self._size:
-            self._packed = packed(LOOP_MEMORY, *map(address, self._arrays(graph, size)))
+            self._packed = self._pack(self._arrays(graph, size))
             self._size = size
         return self._packed
 
     def with_frontier(self, graph: Graph, queue: Array) -> np.void:
         """Return the struct with ``queue`` (``uint32[num_vertices]``) as the frontier that is left at the end."""
         self.of(graph)
-        arrays = self._arrays(graph, self._size)
-        arrays[LOOP_MEMORY_FIELDS.index("near")] = queue
-        return packed(LOOP_MEMORY, *map(address, arrays))
+        return self._pack({**self._arrays(graph, self._size), "near": queue})
 
-    def _arrays(self, graph: Graph, size: int) -> list[Array | None]:
+    def _pack(self, arrays: dict[str, Array]) -> np.void:
+        addresses = {name: address(array) for name, array in arrays.items()} | {"abort": self._abort.address}
+        return packed(LOOP_MEMORY, *(addresses[name] for name in LOOP_MEMORY.fields))
+
+    def _arrays(self, graph: Graph, size: int) -> dict[str, Array]:
         workspace = graph.workspace
-        queues = [workspace.array(f"operators.queue{i}", size, np.uint32) for i in range(3)]
-        heavy = workspace.array("operators.heavy", size, np.uint32)
-        base = workspace.array("operators.heavy_base", size, np.int64)
-        stamp = workspace.array("operators.loop_stamp", size, np.uint32)
-        state = workspace.array("operators.loop_state", LOOP_WORDS, np.uint32)
-        return [stamp, state, self.abort, heavy, base, *queues]
-
-
-LOOP_MEMORY_FIELDS = tuple(LOOP_MEMORY.fields)
+        near, spare, far = (workspace.array(f"operators.queue{i}", size, np.uint32) for i in range(3))
+        return {
+            "stamp": workspace.array("operators.loop_stamp", size, np.uint32),
+            "state": workspace.array("operators.loop_state", LOOP_WORDS, np.uint32),
+            "heavy_vertex": workspace.array("operators.heavy", size, np.uint32),
+            "heavy_base": workspace.array("operators.heavy_base", size, np.int64),
+            "near": near,
+            "spare": spare,
+            "far": far,
+        }
 
 
 class Outcomes:
@@ -116,10 +134,13 @@ class Outcomes:
         return self._all[self._next - 1]
 
 
-def propagated(device: Device, outcome: Array, layers: Layers | None = None) -> Propagated:
+def propagated(graph: Graph, outcome: Array, layers: Layers | None = None) -> Propagated:
     """Return what a loop did, to be read from ``outcome`` when somebody asks."""
+    memory, device = graph.workspace.state(LoopMemory), graph.device
 
     def read() -> tuple[int, int, bool]:
+        with device.current():
+            memory.wait()
         steps, pushed, deferred, left, _ = device.to_numpy(outcome).tolist()
         return steps, pushed - deferred, left == 0
 

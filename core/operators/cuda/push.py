@@ -152,7 +152,7 @@ def propagate(
     outcome = _loop(
         graph, call, start, out, over, memory, max_steps, once == "equal" and call.reduce != "sum", order, kept, None
     )
-    return propagated(graph.device, outcome, kept)
+    return propagated(graph, outcome, kept)
 
 
 def _loop(

@@ -157,3 +157,32 @@ def test_memory_of_loops_is_packed_once(graph: su.Graph, kernels: list[str]) -> 
     before = memory.of(fake)
     fake.num_vertices = 50_000
     assert memory.of(fake) is not before
+
+
+class Stuck:
+    """An event of a loop that only ends when it is told to."""
+
+    def __init__(self, memory: Any) -> None:
+        self.memory, self.flags = memory, []
+
+    def record(self) -> None:
+        """Do nothing."""
+
+    @property
+    def done(self) -> bool:
+        raise KeyboardInterrupt
+
+    def synchronize(self) -> None:
+        """Note what the kernel would read."""
+        self.flags.append(int(self.memory._abort.array[0]))
+
+
+def test_an_interrupt_ends_loops(graph: su.Graph) -> None:
+    fake = FakeGraph(graph)
+    memory = fake.workspace.state(LoopMemory)
+    event = Stuck(memory)
+    fake.device.xp.cuda.Event = lambda **options: event
+    with pytest.raises(KeyboardInterrupt):
+        memory.wait()
+    assert event.flags == [1]
+    assert memory._abort.array[0] == 0
