@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 BLOCK = 512  #: threads per block of the cooperative kernels
 LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an update begins
-PASSES = 32  #: rounds of moving back before a search is made
+PASSES = 8  #: rounds of moving back, and two more per number, before a search is made
 FEW = 1 << 15  #: graphs of at most so many vertices are never computed from scratch for having many candidates
 SHARE = 32  #: larger graphs are if more than one in so many vertices is a candidate
 

@@ -205,7 +205,7 @@ def reorder(g, core, place, stamp, mark, number, kept, queue, spare, seeds, coun
     """Move vertices in ``queue`` back until no more neighbours come after them than their number says.
 
     Who is passed by that is queued. Those that no place suits, and those that still want to move after ``PASSES``
-    rounds, are the seeds of a search. Returns how many they are, and what is left of ``work``.
+    rounds and two per number, are the seeds of a search. Returns how many they are, and what is left of ``work``.
     """
     num_seeds, passes = 0, 0
     while count > 0 and work >= 0:
@@ -218,7 +218,7 @@ def reorder(g, core, place, stamp, mark, number, kept, queue, spare, seeds, coun
             before, now = np.int64(place[v]), move_back(g, v, core, place)
             if now == before:
                 continue
-            if now < LAST and passes <= PASSES:
+            if now < LAST and passes <= PASSES + 2 * np.int64(core[v]):
                 place[v] = now
                 kept[2] = max(kept[2], now)
                 queued = queue_between(g, v, core[v], before, now, core, place, stamp, kept[0], spare, queued)
