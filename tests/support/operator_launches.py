@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,8 +28,15 @@ class FakeCuda:
 
     def __init__(self) -> None:
         self.xp = fake_cupy()
-        self.xp.cuda = SimpleNamespace(alloc_pinned_memory=bytearray)  # type: ignore[attr-defined]
+        event = SimpleNamespace(record=lambda: None, done=True)
+        self.xp.cuda = SimpleNamespace(  # type: ignore[attr-defined]
+            alloc_pinned_memory=bytearray, Event=lambda **options: event
+        )
         self.xp.full = lambda size, value, dtype: array(size, dtype) + dtype(value)  # type: ignore[attr-defined]
+
+    def current(self) -> nullcontext:
+        """Return a context in which it is the current device."""
+        return nullcontext()
 
     def to_numpy(self, given: Any) -> np.ndarray:
         """Return a copy on the host."""
