@@ -69,6 +69,7 @@ class Forest:
         if (last.name, last.dtype.name) != ("parent", "uint32") or words.layout.num_keys == len(words.layout.fields):
             raise ParameterError("the words of a forest end with the payload 'parent' of uint32")
         self.words, self.offer, self.restart, self.args, self.uniform = words, offer, restart, args, uniform
+        self._order: tuple[float, float] | None = None  # of the last computation
         with words.device.current():
             #: ``uint32[1]`` on the device: not 0 if an offer's keys were not above those of the vertex that made it
             self.violated: Array = words.device.xp.zeros(1, "uint32")
@@ -77,9 +78,11 @@ class Forest:
         """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
 
         ``order=(bound, delta)``: vertices whose first key is above the bound wait until the others are done; then the
-        bound rises to the next multiple of ``delta`` (near-far, on CUDA). The words are the same without it.
+        bound rises to the next multiple of ``delta`` (near-far on CUDA; on the CPU delta-stepping, in repairs too). The
+        words are the same without it.
         """
-        return self._run(graph, roots, (None, None, None), order)
+        self._order = order
+        return self._run(graph, roots, (None, None, None))
 
     def repair(self, graph: Graph, deleted: Any = None, inserted: Any = None, replaced: Any = None) -> Propagated:
         """Bring the words up to date with arcs that were deleted, inserted, or got a new weight.
@@ -88,14 +91,13 @@ class Forest:
         ``ArcList`` or None; no arc is in two of them, and both arcs of an undirected edge are there. ``replaced`` has
         the new weights.
         """
-        return self._run(graph, None, (_arcs(deleted), _arcs(replaced), _arcs(inserted)), None)
+        return self._run(graph, None, (_arcs(deleted), _arcs(replaced), _arcs(inserted)))
 
     def _run(
         self,
         graph: Graph,
         roots: Frontier | None,
         changes: tuple[ArcList | None, ArcList | None, ArcList | None],
-        order: tuple[float, float] | None,
     ) -> Propagated:
         values = (self.words, *self.args)
         arguments = tuple(map(argument_of, values))
@@ -108,7 +110,7 @@ class Forest:
         )
         call = Call(offer, values, "argmin", None, None, restart, layout)
         return _loops(graph.device.kind).repair(
-            graph, call, self.words, roots, changes, self.violated, order, self.uniform
+            graph, call, self.words, roots, changes, self.violated, self._order, self.uniform
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,8 @@ import numpy as np
 from suricate.edgefn.layout import numba_decoded
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, stamps_of
+from suricate.operators.cpu.instances import expanded
+from suricate.operators.cpu.push import WINDOW
 from suricate.operators.results import Propagated
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList, StoreView
@@ -20,9 +21,8 @@ from suricate.types import ArcList, StoreView
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
-TEMPLATE = Path(__file__).parent / "templates" / "forest.py"
-_BINDINGS = re.compile(r"^from suricate\.operators\.cpu\.templates\.forest_bindings import \([^)]+\)$", re.MULTILINE)
 _CURSOR = {"begin", "buckets", "end", "first", "following", "key", "weight"}
+NO_LIMIT = 2**62  #: of steps
 _NO_WEIGHTS, _NO_STATUS = np.empty(0, np.int64), np.empty(0, np.uint8)
 
 _modules: dict[tuple, ModuleType] = {}
@@ -48,7 +48,8 @@ class _Repair:
 
     def __init__(self, graph: Graph, call: Call, tree: np.ndarray, violated: np.ndarray, uniform: bool) -> None:
         view, n = graph.view("out"), graph.num_vertices
-        self.loops = _module_of(view, call, uniform)
+        self.loops, self.graph, self.uniform = _module_of(view, call, uniform), graph, uniform
+        self.is_float = call.layout.fields[0].dtype.kind == "f"
         self.g, self.n, self.has_back = view.data, n, graph.has_in_edges
         self.back = graph.view("in").data if self.has_back else self.g
         self.tree, self.violated = tree, violated
@@ -58,7 +59,6 @@ class _Repair:
         self.stamps = stamps_of(graph)
         names = ("operators.queue", "operators.spare", "operators.invalid")
         self.queue, self.spare, self.invalid = (graph.workspace.array(name, n, np.uint32) for name in names)
-        self.mark = graph.workspace.array("operators.waiting", n, np.uint32)
         self.step = self.stamps.steps(2**31 - 1)
 
     def run(
@@ -86,18 +86,50 @@ class _Repair:
             self.queue[:count] = roots.vertices
         else:
             count = self._offers(invalid, (replaced, inserted))
-        target = (self.tree, self.stamps.array, self.step, self.queue, self.spare)
-        if order is None or everything:
-            steps, pushed, self.step = self.loops.propagate(
-                self.g, everything, count, *target, self.violated, *self.values
-            )
+        if order is not None and not self.uniform:
+            steps, pushed = self._in_order(everything, count, order[1])
         else:
-            bound, delta = map(np.float64, order)
-            steps, pushed, self.step = self.loops.propagate_in_order(
-                self.g, count, *target, self.invalid, self.mark, bound, delta, self.violated, *self.values
-            )
+            apart = self.uniform and (roots is None or roots.is_all)  # what is queued may be of different levels
+            steps, pushed = self._in_steps(everything, count, by_level=apart)
         self.stamps.give_back(self.step)
         return Propagated.of(steps, pushed, True)
+
+    def _steps(self, everything: bool, count: int, most: int) -> tuple[int, int, int]:
+        """Push for at most some steps; return the number of steps, of vertices that pushed, of those left."""
+        *counts, self.step = self.loops.propagate(
+            self.g, everything, count, most, self.tree, self.stamps.array, self.step, self.queue, self.spare,
+            self.violated, *self.values,
+        )  # fmt: skip
+        if counts[0] % 2:
+            self.queue, self.spare = self.spare, self.queue
+        return tuple(counts)
+
+    def _in_steps(self, everything: bool, count: int, *, by_level: bool) -> tuple[int, int]:
+        """Push step by step until nothing changes; with ``by_level`` what is queued joins the step of its level."""
+        steps, pushed, left = self._steps(everything, count, NO_LIMIT if not by_level else 1 if everything else 0)
+        if left:
+            seeds = self.queue[:left]
+            words = self.tree[seeds]
+            seeds = seeds[np.argsort(words) if words.ndim == 1 else np.lexsort((words[:, 0], words[:, 1]))]
+            *more, self.step = self.loops.propagate_by_level(
+                self.g, seeds, left, self.tree, self.stamps.array, self.step, self.queue, self.spare, self.violated,
+                *self.values,
+            )  # fmt: skip
+            steps, pushed = steps + more[0], pushed + more[1]
+        return steps, pushed
+
+    def _in_order(self, everything: bool, count: int, width: float) -> tuple[int, int]:
+        """Push in the order of the first key, by buckets of this width, until nothing changes."""
+        steps, pushed, left = self._steps(everything, count, 1 if everything else 0)
+        if left:
+            size, array = self.n + WINDOW + 2, self.graph.workspace.array
+            rings = array("operators.after", size, np.uint32), array("operators.before", size, np.uint32)
+            more = self.loops.propagate_in_order(
+                self.g, self.n, self.queue, left, self.tree, width if self.is_float else max(1, round(width)), *rings,
+                self.violated, *self.values,
+            )  # fmt: skip
+            steps, pushed = steps + more[0], pushed + more[1]
+        return steps, pushed
 
     def _suspects(self, arcs: ArcList | None, count: int, *, exists: bool) -> int:
         if arcs is None or not arcs.size:
@@ -156,17 +188,14 @@ def _module_text(view: StoreView, call: Call, uniform: bool) -> str:
         call.layout.numba_source,
         f"@inner\ndef parent_of(word):\n    return np.uint32({low} & np.uint64(0xFFFFFFFF))",
         f"uniform = {uniform}",
-        "farthest = np.float64(np.inf)",
-        f"@inner\ndef first_key(word):\n    return np.float64({first})",
+        f"@inner\ndef first_key(word):\n    return {first}",
+        "@inner\ndef order_of(tree, v):\n    return first_key(load_word(tree, v))",
         f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}",
         *(
             f"{'@njit' if function.by_hand else '@inner'}\n{function.numba_source(name)}"
             for name, function in (("edge", call.function), ("commit", call.commit))
         ),
     ]
-    body = TEMPLATE.read_text()
-    found = _BINDINGS.search(body)
-    assert found is not None
+    body = expanded("forest_ordered", set(), {})
     parameters = "".join(f", a{i}" for i in range(len(call.function.arguments)))
-    text = body[: found.start()] + "\n\n".join(parts) + body[found.end() :]
-    return re.sub(r",\s*\*args\b", parameters, text)
+    return re.sub(r",\s*\*args\b", parameters, "\n\n".join([*parts, body]))

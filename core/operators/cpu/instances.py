@@ -73,8 +73,8 @@ _HEADER = re.compile(r'^""".*?"""\n\nfrom __future__ import annotations\n', re.D
 #: bindings that no cursor gives
 _OWN = frozenset(
     {
-        "arc_weight", "both", "cast", "combine", "commit", "edge", "has_commit", "has_then", "identity", "put", "store",
-        "then", "visit", "visit_vertex",
+        "arc_weight", "both", "cast", "combine", "commit", "edge", "has_commit", "has_then", "identity", "order_of",
+        "put", "store", "then", "visit", "visit_vertex",
     }
 )  # fmt: skip
 
@@ -108,7 +108,7 @@ def instance(template: str, walk: Walk, call: Call) -> ModuleType:
 def _module_text(template: str, walk: Walk, call: Call) -> str:
     """Return the source of an instance: what its templates import from ``bindings``, then the templates."""
     wanted: set[str] = set()
-    body = _expanded(template, wanted, {"pulling": "pulling_mode"} if call.reduce == "mode" else {})
+    body = expanded(template, wanted, {"pulling": "pulling_mode"} if call.reduce == "mode" else {})
     parts = [*_imports(call)]
     from_cursor = (wanted - _OWN) | call.function.cursor_names
     if walk.view is not None and from_cursor:
@@ -132,6 +132,8 @@ def _functions(walk: Walk, call: Call, wanted: set[str]) -> Iterator[str]:
     yield from (f"{name} = {value}" for name, value in constants.items() if name in wanted)
     if "arc_weight" in wanted:
         yield f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}"
+    if "order_of" in wanted:
+        yield "@inner\ndef order_of(order, v):\n    return order[v]"
     if "edge" in wanted:
         yield from _turned(call.function, ("u", "v", "w"), ("v", "u", "w") if walk.swapped else ("u", "v", "w"), "edge")
     if "visit" in wanted:
@@ -177,7 +179,7 @@ def _reduction(call: Call, wanted: set[str]) -> Iterator[str]:
     yield f"@inner\ndef combine(old, new):\n    return {COMBINE.get(call.reduce, 'new')}"
 
 
-def _expanded(template: str, wanted: set[str], instead: dict[str, str]) -> str:
+def expanded(template: str, wanted: set[str], instead: dict[str, str]) -> str:
     """Return a template with those it imports from written out, or those ``instead`` of them.
 
     What they take from ``bindings`` is added to ``wanted``.
@@ -185,8 +187,8 @@ def _expanded(template: str, wanted: set[str], instead: dict[str, str]) -> str:
     text = _HEADER.sub("", (TEMPLATES / f"{template}.py").read_text(), count=1)
 
     def replacement(found: re.Match[str]) -> str:
-        if found["module"] != "bindings":
-            return _expanded(instead.get(found["module"], found["module"]), wanted, instead)
+        if found["module"] not in ("bindings", "forest_bindings"):
+            return expanded(instead.get(found["module"], found["module"]), wanted, instead)
         wanted.update({name.strip() for name in (found["names"] or found["lines"]).split(",")} - {""})
         return ""
 

@@ -185,3 +185,30 @@ def test_words_need_a_parent() -> None:
     words = su.words(3, keys={"level": "uint32", "parent": "uint32"})
     with pytest.raises(ParameterError, match="payload 'parent'"):
         Forest(words, farther, unreached)
+
+
+@pytest.mark.parametrize("uniform", [True, False])
+def test_repairs_on_the_cpu_go_in_the_order_of_keys(uniform: bool) -> None:
+    """Every shortcut of a path brings all behind it nearer; a vertex makes its offers about once, not once for each."""
+    n = 2001
+    graph = su.Graph(n, device="cpu", in_edges=True, weight_dtype="int32")
+    graph.insert_edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1))
+    words = su.words(graph, keys={"distance": "uint32"}, payload={"parent": "uint32"})
+    forest = Forest(words, farther, unreached, args=(0,), uniform=uniform)
+    forest.compute(graph, root(graph), (1, 1))
+    tails = np.arange(0, n - 10, 10)
+    for change, kind in ((graph.insert_edges, "inserted"), (graph.delete_edges, "deleted")):
+        weights = (np.ones(len(tails)),) if kind == "inserted" else ()
+        delta = change(tails, tails + 9, *weights)
+        repaired = forest.repair(graph, **{kind: delta.edges(kind)})
+        assert n // 2 < repaired.touched <= 2 * n
+        verify_distances(graph, forest)
+
+
+def verify_distances(graph: su.Graph, forest: Forest) -> None:
+    """Compare distances along a path with shortcuts, whose arcs all ascend."""
+    best = np.full(graph.num_vertices, 2**32 - 1, np.int64)
+    best[0] = 0
+    for u, v, w in sorted(arcs_of(graph)):
+        best[v] = min(best[v], best[u] + w)
+    assert forest.words.distance.tolist() == best.tolist()

@@ -53,6 +53,7 @@ __all__ = [
     "identity",
     "is_fresh",
     "key",
+    "order_of",
     "owner",
     "put",
     "right_begin",
@@ -133,6 +134,12 @@ def store(out, v, value):
 def put(out, i, value):
     """Write a reduced value."""
     out[i] = value
+
+
+@inner
+def order_of(order, v):
+    """Return the number by which ``v`` waits in an ordered propagation."""
+    return order[v]
 
 
 @inner

@@ -18,9 +18,7 @@ from suricate.operators.cpu.templates.forest_bindings import (
     commit,
     edge,
     end,
-    farthest,
     first,
-    first_key,
     following,
     identity_word,
     key,
@@ -238,13 +236,14 @@ def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
 
 
 @kernel
-def propagate(g, everything, count, tree, stamp, step, queue, spare, violated, *args):
-    """Make offers from ``queue``, or from all vertices below ``count``, until nothing changes.
+def propagate(g, everything, count, max_steps, tree, stamp, step, queue, spare, violated, *args):
+    """Make offers from ``queue``, or from all vertices below ``count``, until nothing changes or for some steps.
 
-    Returns the number of steps, of vertices that made offers, and the next number of stamps.
+    Returns the number of steps, of vertices that made offers, of those left, and the next number of stamps. What is
+    left is in ``spare`` after an odd number of steps.
     """
     steps, pushed = 0, 0
-    while count > 0:
+    while count > 0 and steps < max_steps:
         steps += 1
         pushed += count
         queued = 0
@@ -254,50 +253,4 @@ def propagate(g, everything, count, tree, stamp, step, queue, spare, violated, *
         queue, spare = spare, queue
         count, everything = queued, False
         step += 1
-    return steps, pushed, step
-
-
-@kernel
-def propagate_in_order(g, count, tree, stamp, step, queue, spare, waiting, mark, bound, delta, violated, *args):
-    """Like :func:`propagate`, but vertices whose first key is above ``bound`` wait until the others are done.
-
-    Then the bound rises to the next multiple of ``delta`` that admits one. ``waiting`` is ``uint32[num_vertices]``;
-    ``mark[v]`` is the first number of this run while ``v`` is in it.
-    """
-    steps, pushed, waits, run = 0, 0, 0, step
-    while count > 0:
-        steps += 1
-        queued = 0
-        for i in range(count):
-            u = queue[i]
-            if first_key(load_word(tree, u)) <= bound:
-                pushed += 1
-                queued = push_from(g, tree, u, stamp, step, spare, queued, violated, *args)
-            elif mark[u] != run:
-                mark[u] = run
-                waiting[waits] = u
-                waits += 1
-        queue, spare = spare, queue
-        count = queued
-        step += 1
-        if count == 0 and waits > 0:
-            before, kept = bound, 0
-            least = farthest
-            for i in range(waits):
-                distance = first_key(load_word(tree, waiting[i]))
-                if distance > bound:
-                    least = min(least, distance)
-            bound = max(np.ceil(least / delta) * delta, least)
-            for i in range(waits):
-                u = waiting[i]
-                distance = first_key(load_word(tree, u))
-                if distance > bound:
-                    waiting[kept] = u
-                    kept += 1
-                    continue
-                mark[u] = 0
-                if distance > before:  # else it came closer since, and has made its offers
-                    queue[count] = u
-                    count += 1
-            waits = kept
-    return steps, pushed, step
+    return steps, pushed, count, step

@@ -12,19 +12,12 @@ from suricate.cursors.bindings import begin, buckets, end, first, following, key
 from suricate.jit import inner
 
 __all__ = [
-    "arc_weight", "begin", "buckets", "commit", "edge", "end", "farthest", "first", "first_key", "following",
+    "arc_weight", "begin", "buckets", "commit", "edge", "end", "first", "first_key", "following",
     "identity_word", "key", "less_word", "load_word", "parent_of", "same_keys", "store_word", "uniform", "weight",
 ]  # fmt: skip
 
 identity_word = np.uint64(2**64 - 1)  #: the word that every other one replaces
 uniform = False  #: whether a vertex offers the same word along all its edges
-farthest = np.float64(np.inf)  #: above every first key
-
-
-@inner
-def first_key(word):
-    """Return the first key in a word, as a float."""
-    return np.float64(word >> np.uint64(32))
 
 
 @inner
@@ -55,6 +48,12 @@ def same_keys(a, b):
 def parent_of(word):
     """Return the parent in a word."""
     return np.uint32(word & np.uint64(0xFFFFFFFF))
+
+
+@inner
+def first_key(word):
+    """Return the first key in a word."""
+    return np.uint32(word >> np.uint64(32))
 
 
 @inner

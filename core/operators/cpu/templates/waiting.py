@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.jit import inner
+from suricate.operators.cpu.templates.bindings import order_of
 
 WINDOW = 64  #: buckets, but for the last
-FAR = np.int64(1) << np.int64(62)  #: the multiple of everything that is beyond it
+FAR = np.int64(1) << np.int64(61)  #: the multiple of everything that is beyond it
 
 
 @inner
@@ -62,12 +63,12 @@ def move_window(order, delta, num_vertices, after, before):
     ring = num_vertices + 1 + WINDOW
     least, entry = FAR, np.int64(after[ring])
     while entry != ring:
-        least = min(least, multiple_of(order[entry - 1], delta))
+        least = min(least, multiple_of(order_of(order, entry - 1), delta))
         entry = np.int64(after[entry])
     entry = np.int64(after[ring])
     while entry != ring:
         following, v = np.int64(after[entry]), np.uint32(entry - 1)
-        multiple = multiple_of(order[v], delta)
+        multiple = multiple_of(order_of(order, v), delta)
         if multiple - least < WINDOW:
             put_off(v, multiple, least, num_vertices, after, before)
         entry = following
