@@ -19,7 +19,7 @@ struct Cores {
     uint32_t clock;   // greatest place
     uint32_t limit;   // of vertices served
 };
-constexpr uint32_t LAST = EMPTY;
+constexpr uint32_t LAST = EMPTY, MORE_PASSES = 64;  // a round costs a barrier here, and a search is parallel
 
 __device__ __forceinline__ uint32_t lane_id() { return threadIdx.x & 31; }
 
@@ -65,12 +65,12 @@ __device__ __forceinline__ void queue_between(const Cores& c, uint32_t v, uint32
 }
 
 // Move v back. Who moves is asked again in the next round, when all see what moved with it; who does not is queued by those
-// that pass it. Without a place, or after PASSES rounds and two per number since `base`, v is a seed. A warp calls it.
+// that pass it. Without a place, or after PASSES rounds and two per number, up to MORE_PASSES, since `base`, v is a seed. A warp calls it.
 __device__ __forceinline__ void reorder(const Cores& c, uint32_t v, uint32_t base, const Next& next) {
     if (exceeds(c)) return;
     const uint32_t before = __shfl_sync(WARP, fresh(c.place[v]), 0), now = move_back(c, v, before);
     if (now == before) return;
-    if (now == LAST || next.epoch - base > PASSES + 2 * c.core[v]) {
+    if (now == LAST || next.epoch - base > PASSES + min(2 * c.core[v], MORE_PASSES)) {
         if (lane_id() == 0 && first_seen(c, v)) append(c.seeds, &c.state->listed[1], v);
         return;
     }
