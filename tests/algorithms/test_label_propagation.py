@@ -12,8 +12,7 @@ import suricate as su
 from suricate.algorithms._hash import key_of, mixed, unmixed
 from suricate.algorithms.label_propagation import Arcs, LabelPropagation, modes
 from suricate.errors import ParameterError, RequirementError
-from suricate.testing import AlgorithmConformance
-from suricate.testing.replays import ReplayedConformance, Snapshot
+from suricate.testing import AlgorithmConformance, ReplayedConformance, Snapshot
 
 ODD = 0x9E3779B9
 
