@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.algorithms.sssp import SSSP
+from suricate.algorithms.sssp import SSSP, bucket_width
 from suricate.errors import ParameterError, VertexRangeError, WeightError
 from suricate.testing import AlgorithmConformance
 
@@ -184,6 +184,13 @@ def test_what_unweighted_graphs_get(device: su.devices.Device, backend: str) -> 
     graph.insert_edges([3], [2])
     assert tracker.result.distance.tolist() == [0, 1, 2, 1, -1]
     assert tracker.result.parent.tolist() == [0, 0, 1, 0, -1]
+
+
+def test_buckets_are_wider_where_warps_are_to_be_filled() -> None:
+    assert bucket_width(3.0, 4.0, is_cuda=False) == 3.0
+    assert bucket_width(3.0, 4.0, is_cuda=True) == 24.0
+    assert bucket_width(3.0, 100.0, is_cuda=True) == 3.0
+    assert bucket_width(3.0, 0.0, is_cuda=True) == 96.0
 
 
 def test_traffic_counts_what_is_reached() -> None:
