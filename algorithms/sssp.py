@@ -132,8 +132,9 @@ class SSSP(Algorithm):
             self._roots = Frontier(graph.device, graph.device.xp.array([self.source], np.uint32))
         dtype = graph.weight_dtype
         if dtype is not None and self._delta is None:
-            degree = graph.num_edges / graph.num_vertices
-            self._delta = bucket_width(_mean_weight(graph), degree, is_cuda=graph.device.is_cuda)
+            arcs = graph.num_edges * (1 if graph.directed else 2)
+            degree = arcs / graph.num_vertices
+            self._delta = bucket_width(_mean_weight(graph, arcs), degree, is_cuda=graph.device.is_cuda)
         wide = dtype is not None and dtype.itemsize == 8
         if self._search(graph, wide=wide) or (not wide and self._search(graph, wide=True)):
             return
@@ -251,10 +252,10 @@ def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> fl
     return mean_weight * max(1.0, WARP / max(1.0, mean_degree)) if is_cuda else mean_weight
 
 
-def _mean_weight(graph: Graph) -> float:
-    """Return the mean weight of an edge, 1 if there are none or it is not positive; waits for the device."""
+def _mean_weight(graph: Graph, arcs: int) -> float:
+    """Return the mean weight of an arc, 1 if there are none or it is not positive; waits for the device."""
     total = float(neighbor_reduce(graph, weight_of, reduce="sum", dtype=np.float64).sum())
-    mean = total / max(1, graph.num_edges)
+    mean = total / max(1, arcs)
     return mean if 0 < mean < math.inf else 1.0
 
 

@@ -170,6 +170,7 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
 #if HAS_ORDER
     policy.array = nullptr;
     policy.bound = bound;
+    policy.bound_out = nullptr;
     policy.delta = delta;
 #endif
 

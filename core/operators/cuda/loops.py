@@ -14,6 +14,7 @@ import numpy as np
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import Struct
 from suricate.devices import Array, Device
+from suricate.errors import CapacityError
 from suricate.operators.cuda.launches import WideArray, multiprocessors
 from suricate.operators.cuda.push_structs import ARCS, LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
 from suricate.operators.results import Layers, Propagated
@@ -22,6 +23,9 @@ from suricate.types import ArcList
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+
+
+TWICE = "layers keep a vertex only once, but some joined several times: call without layers=True"
 
 
 def packed(struct: Struct, *values: int) -> np.void:
@@ -141,7 +145,9 @@ def propagated(graph: Graph, outcome: Array, layers: Layers | None = None) -> Pr
     def read() -> tuple[int, int, bool]:
         with device.current():
             memory.wait()
-        steps, pushed, deferred, left, _ = device.to_numpy(outcome).tolist()
+        steps, pushed, deferred, left, excess = device.to_numpy(outcome).tolist()
+        if layers is not None and excess:
+            raise CapacityError(TWICE)
         return steps, pushed - deferred, left == 0
 
     return Propagated(read, layers)

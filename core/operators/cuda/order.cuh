@@ -67,6 +67,7 @@ struct Policy {
 #if HAS_ORDER
     const order_t* array;  // null: the order is that of the words
     order_t bound, delta;
+    order_t* bound_out;  // where functions see the bound, or null
     uint32_t slot, waiting;  // which of far_count and far_least is in use; entries of steps.far
 
     __device__ __forceinline__ order_t order_value(uint32_t v) const {
@@ -88,9 +89,6 @@ struct Policy {
 #if IS_FOREST
         if (everybody && word_parent(stored(out + u)) == EMPTY) return false;
 #endif
-#if HAS_LAYERS
-        if (threadIdx.x % TILE == 0 && filled + (long long)i < capacity) vertices[filled + i] = u;
-#endif
 #if HAS_ORDER
         if (order_value(u) > bound) {
             if (threadIdx.x % TILE == 0) {
@@ -100,6 +98,12 @@ struct Policy {
                 }
             }
             return false;
+        }
+#endif
+#if HAS_LAYERS
+        if (threadIdx.x % TILE == 0) {
+            const long long place = filled + atomicAdd(&steps.state->layered[steps.turn], 1u);
+            if (place < capacity) vertices[place] = u;
         }
 #endif
         return true;
@@ -117,8 +121,8 @@ struct Policy {
     // All threads, after the barrier of a step that pushed from `count` vertices.
     __device__ __forceinline__ void end_of_step(const Steps& steps, uint32_t count) {
 #if HAS_LAYERS
-        if (blockIdx.x == 0 && threadIdx.x == 0) offsets[layers] = min(filled, capacity);
-        filled += count;
+        if (blockIdx.x == 0 && threadIdx.x == 0) offsets[layers] = filled;
+        filled += fresh(steps.state->layered[steps.turn]);
         ++layers;
 #endif
 #if HAS_ORDER
@@ -148,8 +152,10 @@ struct Policy {
         const order_t before = bound;
         bound = raised<order_t>(fresh(*target), delta);
         if (blockIdx.x == 0 && threadIdx.x == 0) {
+            if (bound_out) *bound_out = bound;  // functions may read it
             *reinterpret_cast<order_t*>(&state->far_least[slot ^ 1]) = Limits<order_t>::high();
         }
+        if (HAS_THEN && bound_out) grid_barrier(state, steps.expected);
         for (unsigned long long i = thread_id(); i < waiting; i += thread_count()) {
             const uint32_t v = steps.far[i];
             const order_t value = order_value(v);
@@ -172,6 +178,15 @@ struct Policy {
         steps.spare = list;
     }
 #endif
+
+    // Whether the layers have no place for another vertex of a graph that has no more: somebody joined twice.
+    __device__ __forceinline__ bool is_full() const {
+#if HAS_LAYERS
+        return filled > capacity || layers > capacity;
+#else
+        return false;
+#endif
+    }
 
     // Vertices that are still put aside.
     __device__ __forceinline__ uint32_t still_waiting() const {
@@ -210,7 +225,7 @@ struct Policy {
         }
         if (blockIdx.x == 0 && threadIdx.x == 0) {
             offsets[layers] = min(filled, capacity);
-            if (left) offsets[layers + 1] = min(filled + left, capacity);
+            if (left) offsets[min(layers, capacity) + 1] = min(filled + left, capacity);
             *layer_count = layers + (left > 0);
         }
 #endif

@@ -22,6 +22,7 @@ propagate(View g, View other, uint32_t num_vertices, Vertices from, Arcs arcs0, 
 #if HAS_ORDER
     policy.array = order_array;
     policy.bound = *bound;
+    policy.bound_out = bound;
     policy.delta = delta;
 #endif
 #if HAS_LAYERS
@@ -41,7 +42,7 @@ propagate(View g, View other, uint32_t num_vertices, Vertices from, Arcs arcs0, 
         run_steps(g, other, steps, from.ids, number_of(from), arcs, out, policy, shared, push_lists ARGS);
 
     policy.finish(steps, left, bound, layer_count);
-    report(reinterpret_cast<Outcome*>(outcome), steps, policy, shared, left, 0);
+    report(reinterpret_cast<Outcome*>(outcome), steps, policy, shared, left, policy.is_full());
     if (left_count && blockIdx.x == 0 && threadIdx.x == 0) *left_count = left;
     FINISH
 }

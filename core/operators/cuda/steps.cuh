@@ -47,6 +47,7 @@ __device__ __forceinline__ void begin_turn(const Steps& steps) {
     const uint32_t next = steps.turn == 2 ? 0 : steps.turn + 1;
     steps.state->count[next] = steps.state->altered[next] = 0;
     steps.state->heavy[next] = 0;
+    steps.state->layered[next] = 0;
 }
 
 __device__ __forceinline__ void poll_abort(const Steps& steps, uint32_t level) {
@@ -125,7 +126,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
                                               PushArcs&& push_arc_lists FORMALS) {
     LoopState* const state = steps.state;
     bool stopped = false;
-    while (steps.level < steps.max_steps && !stopped) {  // the same in all threads of the grid
+    while (steps.level < steps.max_steps && !stopped && !policy.is_full()) {  // the same in all threads of the grid
         begin_turn(steps);
         if (count == 0 && !arcs) {
 #if HAS_ORDER
