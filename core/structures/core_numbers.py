@@ -41,8 +41,9 @@ HERE = Path(__file__).parent
 BLOCK = 512  #: threads per block of the cooperative kernels
 LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an update begins
 PASSES = 8  #: rounds of moving back, and two more per number, before a search is made
-FEW = 1 << 15  #: graphs of at most so many vertices are never computed from scratch for having many candidates
-SHARE = 32  #: larger graphs are if more than one in so many vertices is a candidate
+FEW = 1 << 15  #: graphs of at most so many vertices are never computed from scratch because an update takes long
+SHARE = 32  #: larger ones are on the CPU if it looks at more than one in so many arcs
+CUDA_SHARE = 2  #: and on CUDA if it serves more vertices than one in so many
 
 
 def prelude_of(view: StoreView) -> str:
@@ -98,7 +99,7 @@ class CoreNumbers:
         n = graph.num_vertices
         self.grow(n)
         if self.device.is_cuda:
-            limit = np.uint32(LAST_EPOCH if n <= FEW else n // SHARE)
+            limit = np.uint32(LAST_EPOCH if n <= FEW else n // CUDA_SHARE)
             own = (self.core, self._support, self._mark, *self._scratch(graph, "queue2"), self._place)
             self._launch(graph, "maintain", (packed_arcs(deleted), packed_arcs(inserted), limit, *own))
             return

@@ -65,7 +65,8 @@ __device__ __forceinline__ void queue_between(const Cores& c, uint32_t v, uint32
 }
 
 // Move v back. Who moves is asked again in the next round, when all see what moved with it; who does not is queued by those
-// that pass it. Without a place, or after PASSES rounds and two per number, up to MORE_PASSES, since `base`, v is a seed. A warp calls it.
+// that pass it. Without a place, or after PASSES rounds since `base` and two per number, up to MORE_PASSES, v is a seed. A warp
+// calls it.
 __device__ __forceinline__ void reorder(const Cores& c, uint32_t v, uint32_t base, const Next& next) {
     if (exceeds(c)) return;
     const uint32_t before = __shfl_sync(WARP, fresh(c.place[v]), 0), now = move_back(c, v, before);

@@ -97,6 +97,7 @@ def test_a_batch_raises_and_lowers_by_many_levels(device: su.devices.Device, bac
 def test_random_streams(device: su.devices.Device, backend: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core_numbers, "FEW", few)
     monkeypatch.setattr(core_numbers, "SHARE", 100)
+    monkeypatch.setattr(core_numbers, "CUDA_SHARE", 100)
     graph = su.Graph(1000, backend=backend, device=str(device), directed=False)
     rng = np.random.default_rng(11)
 
