@@ -20,6 +20,7 @@ struct Rounds {
     uint32_t queued[3];  // vertices of the next round, if it is a list
     uint32_t computed[3];  // vertices of this round
     uint32_t level, number, dense, ended;  // where block 0 has got to alone
+    uint32_t stop;  // the host wants the loop to end
 };
 static_assert(sizeof(Rounds) <= 8 * ROUND_WORDS, "the host allocates the memory for it");
 
@@ -58,6 +59,8 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
     while (!ended && round < max_steps) {  // the same in all threads of the grid
         const bool alone = !dense && number <= ALONE;
         const uint32_t block = blockIdx.x, blocks = alone ? 1 : gridDim.x;
+        // Alone block 0 clears counters without waiting for others, which must have read them.
+        if (alone && round > 0) grid_barrier(state, expected);
         const auto barrier = [&]() {
             if (alone) __syncthreads();
             else grid_barrier(state, expected);
@@ -102,6 +105,9 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
                 break;
             }
 
+            // Everybody has passed a barrier since `stop` was read, and passes another one before it is read again.
+            if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort) rounds->stop = fresh(*memory.abort);
+
             const bool will_be_dense = computed > num_vertices / SPARSE && computed > 4 * ALONE;
             uint32_t* const queue = round & 1 ? memory.near : memory.spare;
             const NextRound next = {memory.stamp, current + 1, queue, &rounds->queued[turn], will_be_dense};
@@ -126,7 +132,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
             dense = will_be_dense;
             ids = dense ? nullptr : queue;
             number = dense ? num_vertices : fresh(rounds->queued[turn]);
-            ended = number == 0 || UNTIL;
+            ended = number == 0 || UNTIL || fresh(rounds->stop) != 0;
             if (!alone || ended || dense || number > ALONE || round >= max_steps) break;
             __syncthreads();  // everybody has read the counters
         }

@@ -28,7 +28,8 @@ def iterate(
     """Repeat what ``body`` launches until the scalar is at most its bound; return the number of rounds."""
     if max_steps == 0:
         return 0
-    return _Loop(device, until, swap, outer_flag()).run(body, max_steps)
+    with device.current():
+        return _Loop(device, until, swap, outer_flag()).run(body, max_steps)
 
 
 class _Loop:

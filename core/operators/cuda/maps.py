@@ -9,7 +9,7 @@ import numpy as np
 
 from suricate.operators.call import Call, Start
 from suricate.operators.cuda.launches import NULL, Counters, blocks, frontier_arguments, full_grid, merged
-from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, walk_of
+from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, skip_scalars, walk_of
 from suricate.structures.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -31,11 +31,16 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
         program = program_of("vertex_map.cu", walk, call, HAS_POSITION=int(takes_position))
         arguments = (np.uint32(graph.num_vertices), *frontier_arguments(frontier), kept, count, *launch_values(call))
         program.kernel("map_vertices")(grid, (BLOCK,), arguments)
+    else:
+        skip_scalars(call)
     return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=not takes_position)
 
 
 def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
     """Call a function for its effects on the arcs, and on every edge of the vertices, of ``start``."""
+    if not any(part.size for part in start.arcs) and not any(part.at_most for part in start.frontiers):
+        skip_scalars(call)
+        return
     takes_position = call.function.leading[0] == "i"
     walks = [walk_of(graph.view(one)) for one in (("out", "in") if over == "both" else (over,))]
     macros: dict[str, Any] = {"OVER": f"OVER_{over.upper()}", "HAS_POSITION": int(takes_position)}

@@ -121,6 +121,13 @@ def launch_values(call: Call) -> tuple[Any, ...]:
     return tuple(argument.packed(value) for argument, value in zip(call.function.arguments, call.values, strict=True))
 
 
+def skip_scalars(call: Call) -> None:
+    """Tell the accumulators of ``call`` that it launches nothing, instead of :func:`launch_values`."""
+    for argument, value in zip(call.function.arguments, call.values, strict=True):
+        if argument.kind == "accumulator":
+            value.skip()
+
+
 _programs: dict[tuple, Program] = {}
 _lock = threading.Lock()  # of adding to _programs: one program is compiled once, whichever threads ask
 

@@ -22,7 +22,7 @@ from suricate.operators.cuda.launches import (
     wide_array,
 )
 from suricate.operators.cuda.layers import reduce_layers
-from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, walk_of
+from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, skip_scalars, walk_of
 from suricate.operators.cuda.recording import fill
 from suricate.operators.results import Layers
 from suricate.structures.frontier import Frontier
@@ -41,12 +41,23 @@ def neighbor_reduce(
         return reduce_layers(graph, call, vertices, out, over)
     if call.reduce == "mode":
         scheme = "vertex"  # what parts of the neighbours give cannot be combined
+    if _is_empty(graph, vertices):
+        skip_scalars(call)
+        nobody = Frontier(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
+        return nobody if call.then is not None else None
     pull = _Pull.of(graph, call, out, over)
     if isinstance(vertices, Start) or call.then is not None:
         assert vertices is None or isinstance(vertices, Start)
         return _reduce_then(pull, vertices, scheme)
     _reduce(pull, vertices, over, scheme)
     return None
+
+
+def _is_empty(graph: Graph, vertices: Array | Start | None) -> bool:
+    """Return whether there is no vertex to compute, as far as the host knows."""
+    if isinstance(vertices, Start):
+        return not vertices.at_most
+    return not (graph.num_vertices if vertices is None else len(vertices))
 
 
 class _Pull(NamedTuple):
@@ -102,8 +113,6 @@ def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None
         scheme, pull = _updated(pull, over)
     scheme = _scheme(pull, scheme, everything=vertices is None)
     out, walk = pull.out, pull.walks[0]
-    if not len(out):
-        return
     ids, size = NULL if vertices is None else vertices, np.int64(len(out))
     if scheme in ("auto", "vertex"):
         share = fair_share(pull.graph.device, len(out))
@@ -160,8 +169,6 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
     queue = device.xp.empty(min(frontier.at_most, bound), np.uint32)
     count, _ = graph.workspace.state(Counters).take()
     found = Frontier(device, queue, count, num_vertices=graph.num_vertices)
-    if not frontier.at_most:
-        return found
     if _scheme(pull, scheme, everything=vertices is None) == "scan":
         _scan_then(pull, (queue, count))
         return found

@@ -153,6 +153,22 @@ def test_arrays_take_each_others_place(device: su.Device, start: int) -> None:
     assert (x == 1).all()
 
 
+def tally(v, total):
+    total.add(5)
+
+
+def test_operators_with_nothing_to_do_leave_the_neutral_total(device: su.Device) -> None:
+    graph = su.Graph(10, device=str(device), in_edges=True)
+    total = su.Scalar("sum", "int64", graph)
+    for _ in range(4):
+        su.vertex_map(graph, None, tally, args=(total,))
+        assert total.read() == 50
+        su.vertex_map(graph, [], tally, args=(total,))
+        assert total.read() == 0
+        su.neighbor_reduce(graph, lambda u, v, w, total: 1, args=(total,), over="in", vertices=[])
+        assert total.read() == 0
+
+
 @pytest.mark.parametrize("rounds", [1, 2, 3, 4])
 def test_the_last_round_is_in_the_second_array(device: su.Device, rounds: int) -> None:
     graph = su.Graph(10, device=str(device))
