@@ -38,7 +38,8 @@ FEW_VERTICES = 2048
 #: costs one more launch, and wins where one heavy vertex takes a block longer than all others take the device.
 HEAVY_DEGREE = 4096
 
-#: neighbor_reduce: at most this many vertices are split; if there are more, they keep the blocks evenly busy as it is.
+#: neighbor_reduce: at most this many vertices (of small graphs one in 16) are split; if there are more, they keep the
+#: blocks evenly busy as it is.
 MAX_SPLIT = 4096
 
 

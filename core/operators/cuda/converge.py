@@ -9,11 +9,10 @@ import numpy as np
 from suricate.cuda.program import Program, c_type
 from suricate.devices import Array, Device
 from suricate.errors import ParameterError
-from suricate.operators import schemes
 from suricate.operators.call import Call, Start, Until
-from suricate.operators.cuda.launches import merged, multiprocessors
+from suricate.operators.cuda.launches import merged, multiprocessors, split_memory
 from suricate.operators.cuda.loops import LoopMemory, Outcomes, packed_vertices, propagated
-from suricate.operators.cuda.programs import HEAVY_BYTES, Walk, launch_values, program_of, walk_of
+from suricate.operators.cuda.programs import Walk, launch_values, program_of, walk_of
 from suricate.operators.cuda.pull import value_macros
 from suricate.operators.results import Propagated
 
@@ -33,13 +32,12 @@ def converge(
     woken = _walks(graph, wake, "out", "in")
     program = converge_program(pulled[0], call, over, wake, until)
     frontier = merged(graph, start)
-    workspace, most = graph.workspace, schemes.MAX_SPLIT
-    heavy = workspace.array("operators.split", most * HEAVY_BYTES, np.uint8)
+    workspace, (heavy, most) = graph.workspace, split_memory(graph)
     outcome, rounds = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
     views = (walk.packed for walk in (*pulled, *woken))
     arguments = (
         *views, pulled[0].bound, packed_vertices(frontier), np.uint32(max_steps),
-        np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, np.uint32(most),
+        np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, most,
         rounds, outcome, *launch_values(call),
     )  # fmt: skip
     grid = (CONVERGE_BLOCKS * multiprocessors(graph.device.index),)

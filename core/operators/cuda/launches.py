@@ -65,9 +65,16 @@ def heavy_arrays(graph: Graph) -> tuple[Array, Array]:
 
 
 def heavy_list(graph: Graph) -> tuple[Array, Array, np.uint32]:
-    """Return an empty list of at most ``MAX_SPLIT`` heavy vertices of a pull, as kernels take it."""
-    workspace, (_, total), most = graph.workspace, graph.workspace.state(Counters).take(), schemes.MAX_SPLIT
-    return workspace.array("operators.split", most * HEAVY_BYTES, np.uint8), total, np.uint32(most)
+    """Return an empty list of heavy vertices of a pull, as kernels take it: memory, total, capacity."""
+    _, total = graph.workspace.state(Counters).take()
+    memory, most = split_memory(graph)
+    return memory, total, most
+
+
+def split_memory(graph: Graph) -> tuple[Array, np.uint32]:
+    """Return the memory of a list of heavy vertices of a pull, and how many it holds: few on small graphs."""
+    most = min(schemes.MAX_SPLIT, max(16, graph.num_vertices // 16))
+    return graph.workspace.array("operators.split", most * HEAVY_BYTES, np.uint8), np.uint32(most)
 
 
 class WideArray:

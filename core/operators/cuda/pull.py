@@ -154,7 +154,9 @@ def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
         return "updated", pull
     if source == schemes.LISTED:
         inserted = schemes.inserted_view(pull.graph, over)
-        return "auto", pull._replace(walks=(Walk(inserted),), view=inserted)
+        walk = Walk(inserted)
+        program = program_of("neighbor_reduce.cu", walk, pull.call, pull.dtype, **value_macros(pull.call, over))
+        return "auto", pull._replace(program=program, walks=(walk,), view=inserted)
     return "auto", pull
 
 
