@@ -1,20 +1,19 @@
 """A colouring kept current: neighbours have different colours, and there are at most as many as the largest degree + 1.
 
 Vertices are ordered by a hash of their ids and the seed, and each has the smallest colour that no earlier neighbour
-has: the greedy colouring in a random order (Jones and Plassmann, *A parallel graph coloring heuristic*, 1993). In
-rounds every vertex concerned looks at its earlier neighbours; one that takes another colour makes its neighbours look
-again.
+has: the greedy colouring in a random order (Jones and Plassmann, *A parallel graph coloring heuristic*, 1993). From
+scratch the vertices take turns in layers, each after all its earlier neighbours; a turn sees the colours of a window of
+61, as bits of one integer, and those for whom all are taken have another turn with the next window: O(m) per window.
 
-Of the neighbours' colours a look sees a window of 61, as bits of one integer: if all of them are taken it goes on with
-the next window in the next round, and starts over if an earlier neighbour took another colour meanwhile.
-
-After a change the ends of the changed edges look first, and the rounds reach as far as colours change. The colouring is
-always the one that this seed gives on this graph, whatever happened before.
+After a change only the ends of the changed edges look, at all their neighbours, in rounds. One that has the colour of
+an earlier neighbour, or that finds a smaller free colour, takes the first free one. Of two neighbours that take the
+same in one round the later looks again. Nobody else changes: the work is that of the ends' degrees. So the colours
+depend on the history, and no vertex ever has a larger one than it has neighbours.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,17 +21,19 @@ from suricate import hookimpl
 from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._hash import key_of, mixed
 from suricate.algorithms._vertex_values import resized
-from suricate.operators import converge
+from suricate.operators import converge, iterate, neighbor_reduce, propagate, vertex_map
 from suricate.parameters import integer
+from suricate.structures.frontier import Frontier
+from suricate.structures.scalar import Scalar
 
 if TYPE_CHECKING:
     from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
 
-STAY, WAKE = 1, 2  #: look again; neighbours look again
+STAY = 1  #: look again
 WINDOW = 61
-ALL_TAKEN, MOVED, WAITS = (1 << WINDOW) - 1, 1 << WINDOW, 1 << (WINDOW + 1)
+ALL_TAKEN, MOVED, CLASH = (1 << WINDOW) - 1, 1 << WINDOW, 1 << (WINDOW + 1)
 NONE = 0xFFFFFFFF  #: no colour yet
 
 
@@ -41,44 +42,94 @@ def seen(colour, window):
     return 1 << (colour - window) if window <= colour < window + WINDOW else 0
 
 
-def taken_by(u, v, w, colour, window, moved, chosen, following, key):
-    """Return the bit of an earlier neighbour's colour; beyond the first window also ask whether it has just changed."""
-    if u == v or mixed(u, key) >= mixed(v, key):
+def first_free(taken):
+    """Return the place of the lowest bit that is not set: the exponent of that power of two."""
+    return (np.float64(~taken & (taken + 1)).view(np.int64) >> 52) - 1023
+
+
+def is_earlier(u, v, w, key):
+    """Count an earlier neighbour."""
+    return 1 if u != v and mixed(u, key) < mixed(v, key) else 0
+
+
+def has_none(v, earlier):
+    """Return whether ``v`` has no earlier neighbours."""
+    return earlier[v] == 0
+
+
+def goes_before(u, v, w, before, earlier, key):
+    """Count ``u``, whose turn it is, for a later neighbour."""
+    return 1 if u != v and mixed(u, key) < mixed(v, key) else 0
+
+
+def is_next(v, step, before, earlier, key):
+    """Return whether all earlier neighbours of ``v`` have had their turns."""
+    return before[v] == earlier[v]
+
+
+def taken_before(u, v, w, colour, window, left, key):
+    """Return the bit of an earlier neighbour's colour, for vertices without a colour."""
+    if colour[v] != NONE or u == v or mixed(u, key) >= mixed(v, key):
         return 0
-    if colour[u] == NONE:
-        return WAITS
-    return seen(colour[u], window[v]) | (MOVED if moved[u] and window[v] > 0 else 0)
+    return seen(colour[u], window[0])
 
 
-def choose(v, taken, colour, window, moved, chosen, following, key):
-    """Choose the first free colour of the window, or look at another window in the next round."""
+def take_turn(v, taken, colour, window, left, key):
+    """Take the first free colour of the window; count vertices that need a higher one."""
+    if colour[v] == NONE:
+        if taken == ALL_TAKEN:
+            left.add(1)
+        else:
+            colour[v] = window[0] + first_free(taken)
+
+
+def move_on(v, window):
+    """Go on to the next window."""
+    window[v] = window[v] + WINDOW
+
+
+def taken_by(u, v, w, colour, window, moved, chosen, following, key):
+    """Return the bit of a neighbour's colour, with what else there is to know of it.
+
+    Whether it has the colour of ``v`` and is earlier; and beyond the first window, whether it has just changed.
+    """
+    if u == v:
+        return 0
+    clash = colour[u] == colour[v] and mixed(u, key) < mixed(v, key)
+    return seen(colour[u], window[v]) | (CLASH if clash else 0) | (MOVED if moved[u] and window[v] > 0 else 0)
+
+
+def choose(v, found, colour, window, moved, chosen, following, key):
+    """Keep the colour, take the first free one of the window, or look at another window in the next round."""
     chosen[v] = colour[v]
     following[v] = 0
-    if taken & WAITS:  # the neighbour will wake it
-        return 0
-    if taken & MOVED:
+    if found & MOVED:
         return STAY
+    taken = found & ALL_TAKEN
     if taken == ALL_TAKEN:
+        if not found & CLASH and colour[v] < window[v] + WINDOW:
+            return 0
         following[v] = window[v] + WINDOW
         return STAY
-    free = ~taken & (taken + 1)  # the lowest bit that is not set; then its position, by bisection
-    at = 32 if free >> 32 else 0
-    at = at + (16 if free >> (at + 16) else 0)
-    at = at + (8 if free >> (at + 8) else 0)
-    at = at + (4 if free >> (at + 4) else 0)
-    at = at + (2 if free >> (at + 2) else 0)
-    at = at + (1 if free >> (at + 1) else 0)
-    chosen[v] = window[v] + at
-    if window[v] + at == colour[v]:
+    if not found & CLASH and colour[v] <= window[v] + first_free(taken):
         return 0
-    return WAKE if colour[v] == NONE else WAKE + STAY  # it stays to take back that it has just changed
+    chosen[v] = window[v] + first_free(taken)
+    return STAY  # a neighbour may have taken the same; and it takes back that it has just changed
 
 
 def publish(v, colour, window, moved, chosen, following, key):
     """Let the neighbours see what was chosen."""
-    moved[v] = 1 if chosen[v] != colour[v] and colour[v] != NONE else 0
+    moved[v] = 1 if chosen[v] != colour[v] else 0
     colour[v] = chosen[v]
     window[v] = following[v]
+
+
+class Neighbours(NamedTuple):
+    """Pairs of neighbours."""
+
+    u: np.ndarray
+    v: np.ndarray
+    num_vertices: int
 
 
 class Coloring(Algorithm):
@@ -103,20 +154,35 @@ class Coloring(Algorithm):
         self._state: tuple[Array, ...] = ()  # colour, window, moved, chosen, following
 
     def compute(self, graph: Graph) -> None:
-        """Let every vertex look; those wait whose earlier neighbours have no colour yet."""
+        """Let the vertices take turns: in layers, each after its earlier neighbours, once per window of colours."""
         xp, n = graph.device.xp, graph.num_vertices
-        self._state = (xp.full(n, NONE, np.uint32), *(xp.zeros(n, np.uint32) for _ in range(4)))
-        self._look(graph, None)
+        colour = xp.full(n, NONE, np.uint32)
+        self._state = (colour, *(xp.zeros(n, np.uint32) for _ in range(4)))
+        if n == 0:
+            return
+        earlier = neighbor_reduce(graph, is_earlier, args=(self.key,), over="both", dtype="uint32")
+        before, first = xp.zeros(n, np.uint32), vertex_map(graph, None, has_none, args=(earlier,))
+        turns = propagate(
+            graph, first, goes_before, before, args=(before, earlier, self.key), reduce="sum", over="both",
+            then=is_next, layers=True,
+        )  # fmt: skip
+        window, left = xp.zeros(1, np.uint32), Scalar("sum", "int64", graph)
+        only, arguments = Frontier.from_vertices(graph, [0]), (colour, window, left, self.key)
+
+        def take_turns() -> None:
+            neighbor_reduce(
+                graph, taken_before, args=arguments, reduce="or", over="both", vertices=turns.layers, then=take_turn
+            )
+            vertex_map(graph, only, move_on, args=(window,))
+
+        iterate(take_turns, until=left, max_steps=n)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Let the ends of changed edges look."""
         self._state = tuple(resized(graph.device.xp, array, graph.num_vertices, 0) for array in self._state)
-        self._look(graph, (delta.edges("inserted"), delta.edges("deleted")))
-
-    def _look(self, graph: Graph, frontier: Any) -> None:
         converge(
-            graph, frontier, taken_by, args=(*self._state, self.key), reduce="or", over="both", then=choose,
-            commit=publish, wake="both",
+            graph, (delta.edges("inserted"), delta.edges("deleted")), taken_by, args=(*self._state, self.key),
+            reduce="or", over="both", then=choose, commit=publish,
         )  # fmt: skip
 
     @property
@@ -134,22 +200,25 @@ class Coloring(Algorithm):
         weight: np.ndarray | None,
         num_vertices: int,
         directed: bool,
-        *,
-        seed: int = 0,
         **_: Any,
-    ) -> np.ndarray:
-        """Colour the vertices one by one in the order of the hashes."""
-        from scipy import sparse
+    ) -> Neighbours:
+        """Return what every colouring is checked with: the pairs of neighbours, both ways, each once."""
+        other = src != dst
+        ends = np.stack((src[other], dst[other])).astype(np.int64)
+        u, v = np.unique(np.concatenate((ends, ends[::-1]), axis=1), axis=1)
+        return Neighbours(u, v, num_vertices)
 
-        matrix = sparse.csr_array((np.ones(len(src), np.int8), (src, dst)), shape=(num_vertices, num_vertices))
-        matrix = (matrix + matrix.T).tocsr()
-        order = np.argsort(mixed(np.arange(num_vertices, dtype=np.uint64), np.uint64(key_of(seed))))
-        neighbor, begin = matrix.indices.tolist(), matrix.indptr.tolist()
-        colour = [-1] * num_vertices
-        for v in order.tolist():
-            taken = {colour[u] for u in neighbor[begin[v] : begin[v + 1]]}
-            colour[v] = next(c for c in range(num_vertices) if c not in taken)
-        return np.array(colour, np.int64)
+    @classmethod
+    def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
+        """Neighbours must differ, and no vertex may have a larger colour than it has neighbours."""
+        u, v, num_vertices = reference
+        if result.shape != (num_vertices,):
+            return f"result has shape {result.shape} instead of {(num_vertices,)}"
+        alike = np.count_nonzero(result[u] == result[v])
+        if alike:
+            return f"{alike // 2} pairs of neighbours have the same colour"
+        above = np.count_nonzero(result > np.bincount(u, minlength=num_vertices))
+        return f"{above} vertices have a larger colour than they have neighbours" if above else None
 
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of one look of every vertex."""
