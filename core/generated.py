@@ -52,12 +52,16 @@ def load_module(template: str, text: str, cursor: str | None) -> ModuleType:
 def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) -> str:
     """Return the source by which a module takes ``names`` from the cursor of ``view``; it uses ``inner``.
 
-    ``weight`` is ``absent_weight`` where the view has none; ``owner(g, c, slot)`` is that of the segment or the slot.
+    ``weight`` is ``absent_weight`` where the view has none; ``ahead`` does nothing where the cursor lacks it;
+    ``owner(g, c, slot)`` is that of the segment or the slot.
     """
     names, functions = set(names), []
     if "weight" in names and view.weight_dtype is None:
         names.remove("weight")
         functions.append(f"@inner\ndef weight(g, slot):\n    return {absent_weight}")
+    if "ahead" in names and not hasattr(importlib.import_module(view.cursor), "ahead"):
+        names.remove("ahead")
+        functions.append("@inner\ndef ahead(g, u):\n    pass")
     if "owner" in names:
         names.remove("owner")
         names.add(OWNER[view.owner_per])

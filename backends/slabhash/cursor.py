@@ -13,8 +13,9 @@ from suricate.backends.slabhash.layout import (
     SEVERAL,
     TOUCHED,
 )
-from suricate.backends.slabhash.vector import match8, prefetch, trailing_zeros
+from suricate.backends.slabhash.vector import match8, trailing_zeros
 from suricate.jit import inner
+from suricate.prefetch import prefetch
 from suricate.types import EMPTY
 
 KEY_EMPTY = np.uint32(EMPTY)
@@ -96,18 +97,23 @@ def buckets(g, u):
 def first(g, u, k):
     """Return the cursor at the head slab of bucket ``k``.
 
-    Asks for slabs of the buckets behind it: heads are read in order of their addresses, second slabs are anywhere.
+    Of a vertex with several buckets it asks for the second slab of one behind: heads are read in order of their
+    addresses, second slabs are anywhere.
     """
-    head = first_slab(g.vertex[head_place(u)]) + k
-    last, half = len(g.owner) - 1, g.words >> 1
-    far = min(head + 2 * AHEAD, last) * g.words
-    after = np.int32(g.pool[np.uint64(min(head + AHEAD, last) * g.words + g.keys)])
-    second = max(np.int64(after), np.int64(0)) * g.words  # slab 0 if there is none, which costs less than a branch
-    prefetch(g.pool, far)
-    prefetch(g.pool, far + half)
-    prefetch(g.pool, second)
-    prefetch(g.pool, second + half)
+    word = g.vertex[head_place(u)]
+    head = first_slab(word) + k
+    if word >= SEVERAL:
+        after = np.int32(g.pool[np.uint64(min(head + AHEAD, len(g.owner) - 1) * g.words + g.keys)])
+        second = max(np.int64(after), np.int64(0)) * g.words  # slab 0 if there is none, which costs less than a branch
+        prefetch(g.pool, second)
+        prefetch(g.pool, second + (g.words >> 1))
     return head
+
+
+@inner
+def ahead(g, u):
+    """Ask for the head slab of ``u``'s first bucket."""
+    prefetch(g.pool, min(first_slab(g.vertex[head_place(u)]), len(g.owner) - 1) * g.words)
 
 
 @inner

@@ -32,8 +32,9 @@ from suricate.backends.slabhash.layout import (
     TAKEN,
     TOUCHED,
 )
-from suricate.backends.slabhash.vector import match8, prefetch, reach8, trailing_zeros
+from suricate.backends.slabhash.vector import match8, reach8, trailing_zeros
 from suricate.jit import inner, kernel
+from suricate.prefetch import prefetch
 from suricate.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
 
 FAR, MIDWAY, NEAR = 80, 50, 20  # edges ahead at which a vertex, its head slab and the next slab are prefetched

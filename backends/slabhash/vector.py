@@ -4,32 +4,9 @@ from __future__ import annotations
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-
-def _address(context, builder, array_type, array, index):
-    view = context.make_array(array_type)(context, builder, array)
-    return builder.gep(view.data, [index])
-
-
-@intrinsic
-def prefetch(typing_context, array, index):
-    """``prefetch(array, index)``: start to load the cache line of ``array[index]`` (index: int64, not negative)."""
-
-    def codegen(context, builder, signature, arguments):
-        address = _address(context, builder, signature.args[0], *arguments)
-        pointer = builder.bitcast(address, ir.IntType(8).as_pointer())
-        word = ir.IntType(32)
-        function = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [pointer.type, word, word, word]),
-            "llvm.prefetch.p0",
-        )
-        builder.call(function, [pointer, word(0), word(3), word(1)])  # read, keep, data
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), codegen
+from suricate.prefetch import address_of
 
 
 def _compare8(relation, array, index, value):
@@ -38,7 +15,7 @@ def _compare8(relation, array, index, value):
     def codegen(context, builder, signature, arguments):
         array_value, at, wanted = arguments
         vector = ir.VectorType(ir.IntType(32), 8)
-        address = _address(context, builder, signature.args[0], array_value, at)
+        address = address_of(context, builder, signature.args[0], array_value, at)
         words = builder.load(builder.bitcast(address, vector.as_pointer()))
         words.align = 32  # slabs are aligned to their size
         splat = builder.insert_element(ir.Constant(vector, ir.Undefined), wanted, ir.IntType(32)(0))

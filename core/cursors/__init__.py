@@ -17,6 +17,7 @@ Numba module (all functions ``@njit``, integers in and out):
 ``key(g, i)``         destination in slot ``i``; not below ``TOMBSTONE`` if the slot holds no edge
 ``weight(g, i)``      weight in slot ``i`` (only called on weighted stores)
 ``find(g, u, v)``     slot of edge ``(u, v)``, or -1
+``ahead(g, u)``       optional: asks the processor for the first edges of ``u``, which is walked soon
 ====================  =============================================================================================
 
 A *segment* is a run of slots that is read as a whole, whoever's edges they hold: a slab, a block, a leaf of a packed

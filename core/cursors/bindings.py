@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cursors.contiguous import begin, buckets, degree, end, find, first, following, key, weight
+from suricate.cursors.contiguous import ahead, begin, buckets, degree, end, find, first, following, key, weight
 from suricate.jit import inner
 
 __all__ = [
+    "ahead",
     "begin",
     "buckets",
     "degree",

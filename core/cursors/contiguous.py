@@ -9,6 +9,7 @@ import numpy as np
 
 from suricate.devices import Array
 from suricate.jit import inner
+from suricate.prefetch import prefetch
 from suricate.types import EdgeList, StoreView, edge_keys
 
 
@@ -54,6 +55,12 @@ def view_of_edges(edges: EdgeList, num_vertices: int, xp: Any) -> StoreView:
 def degree(g, u):
     """Return the number of out-edges of ``u``."""
     return g.end[u] - g.begin[u]
+
+
+@inner
+def ahead(g, u):
+    """Ask for the first edges of ``u``."""
+    prefetch(g.dst, g.begin[u])
 
 
 @inner

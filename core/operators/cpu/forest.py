@@ -21,7 +21,7 @@ from suricate.types import ArcList, StoreView
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
-_CURSOR = {"begin", "buckets", "end", "first", "following", "key", "weight"}
+_CURSOR = {"ahead", "begin", "buckets", "end", "first", "following", "key", "weight"}
 NO_LIMIT = 2**62  #: of steps
 _NO_WEIGHTS, _NO_STATUS = np.empty(0, np.int64), np.empty(0, np.uint8)
 

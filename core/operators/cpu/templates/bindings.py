@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cursors.bindings import (
+    ahead,
     begin,
     buckets,
     degree,
@@ -35,6 +36,7 @@ from suricate.cursors.bindings import key as right_key
 from suricate.jit import inner
 
 __all__ = [
+    "ahead",
     "arc_weight",
     "begin",
     "both",

@@ -12,6 +12,7 @@ import numpy as np
 
 from suricate.jit import inner, kernel
 from suricate.operators.cpu.templates.forest_bindings import (
+    ahead,
     arc_weight,
     begin,
     buckets,
@@ -31,6 +32,8 @@ from suricate.operators.cpu.templates.forest_bindings import (
     weight,
 )
 from suricate.types import EMPTY, TOMBSTONE
+
+AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
 
 
 @inner
@@ -248,6 +251,8 @@ def propagate(g, everything, count, max_steps, tree, stamp, step, queue, spare, 
         pushed += count
         queued = 0
         for i in range(count):
+            if not everything and i + AHEAD < count:
+                ahead(g, queue[i + AHEAD])
             u = np.uint32(i) if everything else queue[i]
             queued = push_from(g, tree, u, stamp, step, spare, queued, violated, *args)
         queue, spare = spare, queue

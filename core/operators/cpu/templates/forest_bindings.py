@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cursors.bindings import begin, buckets, end, first, following, key, weight
+from suricate.cursors.bindings import ahead, begin, buckets, end, first, following, key, weight
 from suricate.jit import inner
 
 __all__ = [
-    "arc_weight", "begin", "buckets", "commit", "edge", "end", "first", "first_key", "following",
+    "ahead", "arc_weight", "begin", "buckets", "commit", "edge", "end", "first", "first_key", "following",
     "identity_word", "key", "less_word", "load_word", "parent_of", "same_keys", "store_word", "uniform", "weight",
 ]  # fmt: skip
 

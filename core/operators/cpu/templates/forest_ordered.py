@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.jit import inner, kernel
-from suricate.operators.cpu.templates.forest import above, push_from
+from suricate.operators.cpu.templates.forest import AHEAD, above, push_from
 from suricate.operators.cpu.templates.forest_bindings import (
+    ahead,
     begin,
     buckets,
     edge,
@@ -89,6 +90,8 @@ def propagate_in_order(g, num_vertices, queue, count, tree, width, after, before
         while after[ring] != ring:
             u = np.uint32(after[ring] - 1)
             take_out(u, after, before)
+            if after[ring] != ring:
+                ahead(g, np.uint32(after[ring] - 1))
             push_in_order(g, tree, u, base, width, num_vertices, after, before, violated, *args)
             pushed += 1
     return steps, pushed
@@ -113,6 +116,8 @@ def propagate_by_level(g, seeds, count, tree, stamp, step, queue, spare, violate
         step += 1
         left = 0
         for i in range(queued):
+            if i + AHEAD < queued:
+                ahead(g, queue[i + AHEAD])
             left = push_from(g, tree, queue[i], stamp, step, spare, left, violated, *args)
         queue, spare = spare, queue
         queued = left

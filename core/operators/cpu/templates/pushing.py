@@ -10,6 +10,7 @@ import numpy as np
 
 from suricate.jit import inner
 from suricate.operators.cpu.templates.bindings import (
+    ahead,
     begin,
     both,
     buckets,
@@ -22,6 +23,8 @@ from suricate.operators.cpu.templates.bindings import (
     weight,
 )
 from suricate.types import TOMBSTONE
+
+AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
 
 
 @inner
@@ -46,6 +49,8 @@ def push_row(g, u, without_loop, out, stamp, step, queue, queued, *args):
 def push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args):
     """Offer along the edges of ``count`` vertices; return the length of the queue of altered vertices."""
     for i in range(count):
+        if not everything and i + AHEAD < count and frontier[i + AHEAD] < num_vertices:
+            ahead(g, frontier[i + AHEAD])
         u = np.uint32(i) if everything else frontier[i]
         if u < num_vertices:
             queued = push_row(g, u, False, out, stamp, step, queue, queued, *args)
