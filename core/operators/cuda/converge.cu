@@ -11,7 +11,7 @@
 
 #define ALONE 64  // up to this many vertices block 0 works alone
 #define FEW 4096  // of so few vertices those of more than FEW_LIMIT neighbours are split, of more those above WIDE
-#define FEW_LIMIT (IS_MODE ? WIDE : 512)
+#define FEW_LIMIT 512
 #define SPARSE 128  // a set of less than one vertex in so many is a list
 
 // Of this launch, all zero before it; counters rotate over three turns: one is read, one written, one cleared.
@@ -86,8 +86,8 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
                 const uint32_t x = ids ? ids[i] : uint32_t(i);
                 return dense && fresh(memory.stamp[x]) != current ? EMPTY : x;
             };
-            pull_vertices<CONVERGE_BLOCK>(WALKED, num_vertices, active, number, share, block, blocks, limit, heavy,
-                                          shared, complete ARGS);
+            pull_vertices<CONVERGE_BLOCK>(WALKED, num_vertices, active, number, share, block, blocks,
+                                          IS_MODE ? EMPTY : limit, heavy, shared, complete ARGS);
             count_block(mine, &rounds->computed[turn], &sum);
             barrier();
             const unsigned long long packed = alone ? 0 : fresh(rounds->heavy[turn]);

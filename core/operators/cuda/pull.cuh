@@ -8,7 +8,7 @@
 #define TINY 8  // up to this degree a thread serves a vertex
 #define SMALL 64  // up to this degree a tile does
 #if IS_MODE
-#define WIDE EMPTY  // a warp serves every other vertex
+#define WIDE 512  // up to this degree a warp, above it the whole block
 #else
 #define WIDE 2048  // up to this degree a warp, above it the whole block, or all blocks
 #endif
@@ -64,6 +64,9 @@ template <int THREADS> struct PullShared {
     out_t partial[THREADS / 32];
     unsigned short list[3][THREADS];  // positions in the block, per class: small, wide, huge
     uint32_t length[3];
+#if IS_MODE
+    ModeTable table;
+#endif
 };
 
 // Reduce the vertices at(0) .. at(count - 1) and call finish(i, x, value) in one thread for each; an id that is not below
@@ -107,6 +110,11 @@ __device__ __forceinline__ void pull_vertices(WALK, uint32_t num_vertices, At&& 
             if (lane == 0) shared.result[to] = total;
         }
         for (uint32_t j = 0; j < shared.length[2]; ++j) {  // the same for all threads: the barriers below are safe
+#if IS_MODE
+            const uint32_t to = shared.list[2][j];
+            const out_t total = mode_by_block<THREADS>(WALKED, shared.vertex[to], shared.table ARGS);
+            if (me == 0) shared.result[to] = total;
+#else
             const uint32_t to = shared.list[2][j], huge = shared.vertex[to], parts = buckets_of_vertex(WALKED, huge);
             out_t total = identity();
             for (uint32_t k = me / BUCKET_LANES; k < parts; k += THREADS / BUCKET_LANES) {
@@ -121,7 +129,8 @@ __device__ __forceinline__ void pull_vertices(WALK, uint32_t num_vertices, At&& 
                 for (int k = 1; k < WARPS; ++k) total = combine(total, shared.partial[k]);
                 shared.result[to] = total;
             }
-            __syncthreads();  // partial is free again
+#endif
+            __syncthreads();  // partial, or the table, is free again
         }
         __syncthreads();
         if (serves && !split) finish(uint32_t(i), x, listed ? shared.result[me] : mine);

@@ -1,0 +1,56 @@
+"""The most frequent value of vertices with very many neighbours, which CUDA counts in tables of several passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import suricate as su
+
+DEGREES = {0: 7000, 1: 3000, 2: 1500, 3: 700, 4: 400, 5: 40, 6: 1}
+N = 8000
+
+
+def value_of(u, v, w, value):
+    return value[v]
+
+
+def store(v, mode, value, modes):
+    modes[v] = mode
+    return mode > 10
+
+
+def value_for_then(u, v, w, value, modes):
+    return value[v]
+
+
+def mode(values: np.ndarray) -> Any:
+    """The most frequent value that is a number, of several the smallest."""
+    found, count = np.unique(values[values == values], return_counts=True)
+    return found[count.argmax()]
+
+
+@pytest.mark.parametrize("distinct", [3, 300, N])
+@pytest.mark.parametrize("dtype", ["int64", "uint32", "float64", "float32"])
+def test_modes_of_hubs(device: su.devices.Device, backend: str, dtype: str, distinct: int) -> None:
+    rng = np.random.default_rng(distinct)
+    neighbours = {u: rng.choice(N, degree, replace=False) for u, degree in DEGREES.items()}
+    graph = su.Graph(N, backend=backend, device=str(device))
+    graph.insert_edges(np.repeat([*DEGREES], [*DEGREES.values()]), np.concatenate([neighbours[u] for u in DEGREES]))
+    value = rng.integers(0, distinct, N).astype(dtype)
+    value[neighbours[2][:400]] = -1 if dtype == "int64" else 4294967295 if dtype == "uint32" else -0.5
+    if dtype.startswith("float"):
+        value[rng.permutation(N)[:2000]] = np.nan
+        value[rng.permutation(N)[:100]] = -0.0
+    on_device = device.xp.asarray(value)
+    wanted = [mode(value[neighbours[u]]) for u in DEGREES if u < 6]
+    found = device.to_numpy(su.neighbor_reduce(graph, value_of, args=(on_device,), reduce="mode", vertices=range(6)))
+    np.testing.assert_array_equal(found, np.array(wanted, np.float64 if dtype.startswith("f") else np.int64))
+    modes = device.xp.zeros(N, dtype)
+    says = su.neighbor_reduce(
+        graph, value_for_then, args=(on_device, modes), reduce="mode", vertices=[0, 1, 2, 3, 4, 5], then=store
+    )
+    np.testing.assert_array_equal(device.to_numpy(modes)[:6], np.array(wanted, dtype))
+    assert sorted(says.vertices.tolist()) == [u for u in range(6) if wanted[u] > 10]
