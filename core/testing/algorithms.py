@@ -70,6 +70,7 @@ class AlgorithmConformance:
         backends: names or classes of the backends to test it on; all that are installed by default.
         devices: device kinds to test. CUDA is skipped where there is none.
         weights: the edge weights to draw from.
+        reads_weights: False if the algorithm never looks at weights: then one weight type is tested, not three.
         num_vertices: number of vertices of the random graphs.
         rtol, atol: how close floats must be to the oracle; everything else must be equal.
         examples: random update sequences per backend and kind of graph; at most 10 by default.
@@ -81,6 +82,7 @@ class AlgorithmConformance:
     backends: ClassVar[Sequence[str | type[Store]] | None] = None
     devices: ClassVar[Sequence[str]] = ("cpu", "cuda")
     weights: ClassVar[Sequence[float]] = (1, 2, 3, 7)
+    reads_weights: ClassVar[bool] = True
     num_vertices: ClassVar[int] = 30
     rtol: ClassVar[float] = 1e-5
     atol: ClassVar[float] = 1e-8
@@ -113,7 +115,7 @@ class AlgorithmConformance:
         if "device_kind" in metafunc.fixturenames:
             metafunc.parametrize("device_kind", device_params(self.devices, self.cuda_marks))
         if "variant" in metafunc.fixturenames:
-            metafunc.parametrize("variant", [v for v in VARIANTS if self.lacks(v) is None], ids=str)
+            metafunc.parametrize("variant", self.variants(), ids=str)
         if "refused" in metafunc.fixturenames:
             metafunc.parametrize("refused", [v for v in VARIANTS if self.lacks(v) is not None], ids=str)
         if "params" in metafunc.fixturenames:
@@ -123,6 +125,14 @@ class AlgorithmConformance:
         """Return the backends to test on."""
         installed = backends()
         return [installed[which] if isinstance(which, str) else which for which in self.backends or installed]
+
+    def variants(self) -> list[Variant]:
+        """Return the kinds of graphs to test on."""
+        able = [variant for variant in VARIANTS if self.lacks(variant) is None]
+        if self.reads_weights:
+            return able
+        weighted = [variant for variant in able if variant.weight_dtype is not None]
+        return [variant for variant in able if variant.weight_dtype is None or variant == weighted[-1]]
 
     def lacks(self, variant: Variant) -> str | None:
         """Return what graphs of this kind lack for the algorithm, or None."""
@@ -191,7 +201,7 @@ class AlgorithmConformance:
     def a_graph(self) -> Graph:
         """Return a graph on the CPU that has what the algorithm needs; skips the test if there is none."""
         able = [cls for cls in self.backend_classes() if "cpu" in cls.devices]
-        kinds = [variant for variant in VARIANTS if self.lacks(variant) is None]
+        kinds = self.variants()
         if not able or not kinds:
             pytest.skip("no backend runs on the CPU, or no kind of graph has what the algorithm needs")
         return self.build(able[0], "cpu", kinds[0])

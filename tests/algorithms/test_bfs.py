@@ -16,6 +16,7 @@ from suricate.testing import AlgorithmConformance
 
 class TestBFS(AlgorithmConformance):
     algorithm = BFS
+    reads_weights = False
     params = ({}, {"source": 7})
     examples = 3
     cuda_marks = (pytest.mark.gpu,)

@@ -17,6 +17,7 @@ Edges = tuple[np.ndarray, np.ndarray]
 
 class TestKCore(AlgorithmConformance):
     algorithm = KCore
+    reads_weights = False
     examples = 3
     cuda_marks = (pytest.mark.gpu,)
 

@@ -51,6 +51,7 @@ class Labels:
 
 class TestLabelPropagation(ReplayedConformance):
     algorithm = LabelPropagation
+    reads_weights = False
     params = ({"max_iter": 1000}, {"max_iter": 1000, "seed": 5})
     examples = 1
     cuda_marks = (pytest.mark.gpu,)
@@ -85,6 +86,7 @@ class TestLabelPropagation(ReplayedConformance):
 
 class TestSynchronousLabelPropagation(AlgorithmConformance):
     algorithm = LabelPropagation
+    reads_weights = False
     params = ({"synchronous": True, "max_iter": 7},)
     examples = 1
     cuda_marks = (pytest.mark.gpu,)

@@ -33,10 +33,12 @@ class Valid(AlgorithmConformance):
 
 class TestColoring(Valid):
     algorithm = Coloring
+    reads_weights = False
 
 
 class TestIndependentSet(Valid):
     algorithm = IndependentSet
+    reads_weights = False
 
 
 def valid_coloring(colour: np.ndarray, src: np.ndarray, dst: np.ndarray) -> None:

@@ -19,6 +19,7 @@ OPTIONS = ({}, {"in_edges": True}, {"directed": False})
 
 class TestCloseness(AlgorithmConformance):
     algorithm = Closeness
+    reads_weights = False
     params = ({}, {"wf_improved": False, "k": 7, "seed": 3})
     examples = 1
     num_vertices = 20
@@ -27,6 +28,7 @@ class TestCloseness(AlgorithmConformance):
 
 class TestBetweenness(AlgorithmConformance):
     algorithm = Betweenness
+    reads_weights = False
     params = ({}, {"normalized": False, "endpoints": True, "k": 7, "seed": 3}, {"k": 1})
     examples = 1
     num_vertices = 20

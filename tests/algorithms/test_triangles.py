@@ -17,6 +17,7 @@ from suricate.testing import AlgorithmConformance
 
 class TestTriangles(AlgorithmConformance):
     algorithm = Triangles
+    reads_weights = False
     params = ({"method": "dynamic"}, {})
     examples = 4
     cuda_marks = (pytest.mark.gpu,)

@@ -18,6 +18,7 @@ Edges = tuple[np.ndarray, np.ndarray]
 
 class TestWCC(AlgorithmConformance):
     algorithm = WCC
+    reads_weights = False
     examples = 3
     cuda_marks = (pytest.mark.gpu,)
 

@@ -96,6 +96,8 @@ class _Repair:
 
     def _steps(self, everything: bool, count: int, most: int) -> tuple[int, int, int]:
         """Push for at most some steps; return the number of steps, of vertices that pushed, of those left."""
+        if not most:  # do not even compile it
+            return 0, 0, count
         *counts, self.step = self.loops.propagate(
             self.g, everything, count, most, self.tree, self.stamps.array, self.step, self.queue, self.spare,
             self.violated, *self.values,

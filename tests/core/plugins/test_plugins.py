@@ -472,8 +472,9 @@ def test_example_runs_on_every_backend(example: Path, tmp_path: Path, backend: s
 
 def test_example_has_verified_rows_in_the_benchmark(example: Path, tmp_path: Path) -> None:
     results = tmp_path / "results.jsonl"
-    done = suricate(example, "bench", "--suite", "algorithms", "--graph", "uniform:40:300", "--device", "cpu",
-                    "--repeats", "1", "--time-limit", "0", "--output", str(results))  # fmt: skip
+    done = suricate(example, "bench", "--suite", "algorithms", "--algorithm", "concentration",
+                    "--graph", "uniform:40:300", "--device", "cpu", "--repeats", "1", "--time-limit", "0",
+                    "--output", str(results))  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [json.loads(line) for line in results.read_text().splitlines()]
     mine = [row for row in rows if row.get("algorithm") == "concentration"]

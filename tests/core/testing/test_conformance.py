@@ -125,6 +125,13 @@ def test_the_kit_knows_the_requirements() -> None:
     ]
 
 
+def test_where_weights_are_not_read_one_type_of_them_will_do() -> None:
+    kit = type("Kit", (OnTutorialStore,), {"algorithm": plugins.algorithm("bfs"), "reads_weights": False})()
+    assert [str(variant) for variant in kit.variants()] == [
+        "directed", "directed-in_edges", "undirected", "directed-in_edges-int32",
+    ]  # fmt: skip
+
+
 def test_an_algorithm_without_any_oracle_is_an_error() -> None:
     silent = type("Silent", (InDegree,), {"reference": Algorithm.reference, "__doc__": "Text."})
     kit = type("Kit", (OnTutorialStore,), {"algorithm": silent})()
