@@ -495,5 +495,5 @@ def test_example_passes_its_own_test(example: Path) -> None:
 
 
 def test_example_is_short() -> None:
-    assert len((EXAMPLE / "suricate_concentration.py").read_text().splitlines()) <= 75
+    assert len((EXAMPLE / "suricate_concentration.py").read_text().splitlines()) <= 90
     assert len((EXAMPLE / "pyproject.toml").read_text().splitlines()) <= 12
