@@ -20,7 +20,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._hash import key_of, mixed_ids
-from suricate.operators import advance, iterate, neighbor_reduce, propagate, vertex_map
+from suricate.operators import advance, iterate, propagate, vertex_map
 from suricate.structures.scalar import Scalar
 from suricate.types import EMPTY, EdgeList
 
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 KEY = key_of(0)  #: of the random order
 
 
-def is_other(u, v, w):
-    """Count an edge between two vertices."""
-    return 1 if u != v else 0
+def count_others(v, graph, in_degree, towards, away):
+    """Count the edges of ``v`` in either direction that lead from or to other vertices."""
+    loop = 1 if (v, v) in graph else 0
+    towards[v] = in_degree[v] - loop
+    away[v] = graph.degree(v) - loop
 
 
 def takes_away(u, v, w, lost, count, root):
@@ -101,14 +103,15 @@ class StronglyConnectedComponents(Algorithm):
     def compute(self, graph: Graph) -> None:
         """Trim, then colour the rest in rounds."""
         root = graph.device.xp.full(graph.num_vertices, EMPTY, np.uint32)
-        self._trim(graph, root, "in", "out")
-        self._trim(graph, root, "out", "in")
+        towards, away = (graph.device.xp.empty(graph.num_vertices, np.uint32) for _ in range(2))
+        vertex_map(graph, None, count_others, args=(graph, graph.degrees("in"), towards, away))
+        self._trim(graph, root, towards, "out")
+        self._trim(graph, root, away, "in")
         self._color(graph, root)
         self._component = self._smallest(graph, root)[root]
 
-    def _trim(self, graph: Graph, root: Array, side: str, onward: str) -> None:
-        """Take away, again and again, the vertices without edges on one side."""
-        count = neighbor_reduce(graph, is_other, over=side, dtype="uint32")
+    def _trim(self, graph: Graph, root: Array, count: Array, onward: str) -> None:
+        """Take away, again and again, the vertices without edges on one side, of which ``count`` has the number."""
         lost = graph.device.xp.zeros(graph.num_vertices, np.uint32)
         bare = vertex_map(graph, None, is_bare, args=(count, root))
         arguments = (lost, count, root)
