@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from suricate import types
+from suricate.cuda.kernel import Kernel
 from suricate.notice import compiling
 
 HERE = Path(__file__).parent
@@ -79,16 +80,17 @@ class Program:
         """Options for NVRTC, without the architecture."""
         return ("-std=c++17",)
 
-    def kernel(self, name: str) -> Any:
-        """Return the compiled kernel ``name`` (``cupy.RawKernel``-like: ``kernel(grid, block, args)``)."""
+    def kernel(self, name: str) -> Kernel:
+        """Return the compiled kernel ``name``, to be called as ``kernel(grid, block, arguments)``."""
         kernel = self._kernels.get(name)
         if kernel is None:
             with compiling():
-                kernel = self._kernels[name] = _module(self).get_function(name)
+                raw = _module(self).get_function(name)
+                kernel = self._kernels[name] = Kernel(raw, cooperative=self.cooperative)
         return kernel
 
     @cached_property
-    def _kernels(self) -> dict[str, Any]:
+    def _kernels(self) -> dict[str, Kernel]:
         return {}
 
 

@@ -1,0 +1,86 @@
+"""A kernel of a program, called like CuPy's with grid, block and arguments, with less work for the host."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from typing import Any
+
+import numpy as np
+
+SLOT = 16  #: parameters begin at multiples of so many bytes
+
+
+class Kernel:
+    """A kernel that packs its arguments in one step and hands them to the driver.
+
+    Args:
+        raw: CuPy's kernel, a ``RawKernel``.
+        cooperative: whether it is launched cooperatively.
+    """
+
+    def __init__(self, raw: Any, *, cooperative: bool) -> None:
+        from cupy.cuda import driver, get_current_stream
+
+        self._raw, self._cooperative = raw, cooperative
+        self._driver, self._current_stream = driver, get_current_stream
+        self._known = _Known()
+
+    @property
+    def kernel(self) -> Any:
+        """The function on the current device, with its address ``ptr``."""
+        return self._raw.kernel
+
+    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
+        """Launch into CuPy's current stream; does not wait.
+
+        Arguments are CuPy arrays and NumPy scalars, at each place of the same size in every call. The first launch of a
+        thread on a device is CuPy's own, which sees to it that the device's context is current in the thread.
+        """
+        address = self._raw.kernel.ptr
+        parameters = self._known.parameters.get(address)
+        if parameters is None:
+            self._raw(grid, block, arguments)
+            self._known.parameters[address] = Parameters(arguments)
+            return
+        shape, stream = (*grid, 1, 1)[:3] + (*block, 1, 1)[:3], self._current_stream().ptr
+        parameters.pack(arguments)
+        if self._cooperative:
+            self._driver.launchCooperativeKernel(address, *shape, 0, stream, parameters.address)
+        else:
+            self._driver.launchKernel(address, *shape, 0, stream, parameters.address, 0)
+
+
+class _Known(threading.local):
+    """A thread's parameters of a kernel, by its address, of which there is one per device."""
+
+    def __init__(self) -> None:
+        self.parameters: dict[int, Parameters] = {}
+
+
+class Parameters:
+    """The parameters of a kernel as the driver takes them: ``address`` is that of an array of their addresses."""
+
+    def __init__(self, arguments: tuple[Any, ...]) -> None:
+        sizes = [len(_bytes_of(argument)) for argument in arguments]
+        slots = [-(-size // SLOT) * SLOT for size in sizes]
+        places = "".join(f"{size}s{slot - size}x" for size, slot in zip(sizes, slots, strict=True))
+        self._packer = struct.Struct(places)
+        self._buffer = ctypes.create_string_buffer(self._packer.size + SLOT)
+        start = -(-ctypes.addressof(self._buffer) // SLOT) * SLOT
+        self._offset = start - ctypes.addressof(self._buffer)
+        begins = (start + sum(slots[:i]) for i in range(len(slots)))
+        self._addresses = (ctypes.c_void_p * len(slots))(*begins)
+        self.address = ctypes.addressof(self._addresses)
+
+    def pack(self, arguments: tuple[Any, ...]) -> None:
+        """Put the arguments of the next launch in place."""
+        self._packer.pack_into(self._buffer, self._offset, *map(_bytes_of, arguments))
+
+
+def _bytes_of(argument: Any) -> bytes:
+    """Return what a kernel is passed: the bytes of a number or struct, the address of an array."""
+    if isinstance(argument, np.generic):
+        return argument.tobytes()
+    return argument.data.ptr.to_bytes(8, "little")

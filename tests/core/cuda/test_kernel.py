@@ -1,0 +1,121 @@
+"""Launches by a kernel's address: what the driver is handed, byte for byte, and what kernels then read."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from launches import array
+
+from suricate.cuda.kernel import Kernel
+from suricate.cuda.program import Program
+
+PAIR = np.dtype([("a", np.int64), ("b", np.uint8)], align=True)
+
+
+class FakeDriver:
+    """A driver that notes launches, with the bytes of every argument."""
+
+    def __init__(self, *sizes: int) -> None:
+        self.sizes, self.launches = sizes, []
+
+    def launchKernel(self, address: int, *given: int) -> None:  # noqa: N802
+        *shape, shared, stream, parameters, extra = given
+        assert (shared, stream, extra) == (0, 77, 0)
+        self._note(address, shape, parameters)
+
+    def launchCooperativeKernel(self, address: int, *given: int) -> None:  # noqa: N802
+        *shape, shared, stream, parameters = given
+        assert (shared, stream) == (0, 77)
+        self._note(-address, shape, parameters)
+
+    def _note(self, address: int, shape: list[int], parameters: int) -> None:
+        places = (ctypes.c_void_p * len(self.sizes)).from_address(parameters)
+        assert all(place % 16 == 0 for place in places)
+        parts = [ctypes.string_at(place, size) for place, size in zip(places, self.sizes, strict=True)]
+        self.launches.append((address, tuple(shape), parts))
+
+
+class FakeRaw:
+    """CuPy's kernel, which notes its launches; its address depends on the device."""
+
+    def __init__(self, address: int) -> None:
+        self.kernel, self.launches = SimpleNamespace(ptr=address), []
+
+    def __call__(self, *given: Any) -> None:
+        self.launches.append(given)
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    fake = FakeDriver(8, 1, 16, 4, 8)
+    cuda = ModuleType("cupy.cuda")
+    cuda.driver, cuda.get_current_stream = fake, lambda: SimpleNamespace(ptr=77)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    return fake
+
+
+def arguments(number: int) -> tuple[Any, ...]:
+    pair = np.array((number, number + 1), PAIR)[()]
+    return array(3, np.int32), np.uint8(number), pair, np.float32(number), np.uint64(0)
+
+
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_the_driver_gets_the_bytes_of_every_argument(driver: FakeDriver, cooperative: bool) -> None:
+    raw = FakeRaw(5)
+    kernel = Kernel(raw, cooperative=cooperative)
+    kernel((2,), (32,), arguments(1))
+    assert len(raw.launches) == 1, "the first launch of a thread is CuPy's"
+    for number in (7, 9):
+        given = arguments(number)
+        kernel((3, 2), (64,), given)
+        address, shape, parts = driver.launches.pop()
+        assert (address, shape) == (-5 if cooperative else 5, (3, 2, 1, 64, 1, 1))
+        assert parts == [given[0].data.ptr.to_bytes(8, "little"), *(one.tobytes() for one in given[1:])]
+    assert len(raw.launches) == 1
+
+
+def test_an_array_may_take_the_place_of_a_null_pointer(driver: FakeDriver) -> None:
+    kernel, given = Kernel(FakeRaw(5), cooperative=False), arguments(1)
+    other = array(2, np.int64)
+    kernel((1,), (1,), given)
+    kernel((1,), (1,), (*given[:4], other))
+    assert driver.launches[0][2][4] == other.data.ptr.to_bytes(8, "little")
+
+
+def test_every_thread_and_device_begins_with_a_launch_of_cupy(driver: FakeDriver) -> None:
+    raw = FakeRaw(5)
+    kernel = Kernel(raw, cooperative=False)
+    kernel((1,), (1,), arguments(1))
+    other = threading.Thread(target=kernel, args=((1,), (1,), arguments(2)))
+    other.start()
+    other.join()
+    raw.kernel = SimpleNamespace(ptr=6)
+    kernel((1,), (1,), arguments(3))
+    assert len(raw.launches) == 3
+    assert not driver.launches
+
+
+@pytest.mark.gpu
+def test_kernels_read_what_is_passed(tmp_path: Path) -> None:
+    import cupy
+
+    (tmp_path / "read.cu").write_text(
+        "struct Pair { long long a; unsigned char b; };\n"
+        'extern "C" __global__ void read(double* out, unsigned char x, Pair pair, float y, const int* nothing) {\n'
+        "    out[0] = x; out[1] = pair.a; out[2] = pair.b; out[3] = y; out[4] = nothing ? nothing[0] : -1;\n"
+        "}\n"
+    )
+    kernel, out = Program(tmp_path / "read.cu").kernel("read"), cupy.zeros(5)
+    for number in (1, 2, 3):
+        rest = arguments(number)[1:4]
+        last: Any = cupy.full(1, 10 * number, np.int32) if number > 1 else np.uint64(0)
+        kernel((1,), (1,), (out, *rest, last))
+        assert out.tolist() == [number, number, number + 1, number, 10 * number if number > 1 else -1]
