@@ -10,7 +10,7 @@ from suricate.backends.slabhash.kernels import Kernels
 from suricate.backends.slabhash.layout import MAX_SLABS, NUM_COUNTERS, REJECTED, Geometry, Slabs
 from suricate.devices import Array, Device
 from suricate.errors import CapacityError
-from suricate.types import EMPTY
+from suricate.types import EMPTY, StoreView
 
 VERTEX_BYTES = 10  # head word, degree, bucket code
 COUNTER_BYTES = 4 * NUM_COUNTERS
@@ -25,9 +25,11 @@ class Pool:
 
     Attributes:
         slabs: the present arrays.
+        view: what kernels are handed of them, if the store has made it; forgotten with them.
     """
 
     slabs: Slabs
+    view: StoreView | None
 
     def __init__(self, device: Device, shape: Geometry, budget: Budget, kernels: Kernels, num_vertices: int) -> None:
         self._device, self._shape, self._budget, self._kernels = device, shape, budget, kernels
@@ -53,7 +55,7 @@ class Pool:
 
     def adopt(self, slabs: Slabs) -> None:
         """Take ``slabs`` for the present arrays."""
-        self.slabs = slabs
+        self.slabs, self.view = slabs, None
         self._budget.arrays = self.array_bytes(slabs)
 
     @staticmethod

@@ -362,7 +362,13 @@ class SlabHashStore(Store):
     # -- traversal -----------------------------------------------------------------------------------------------------
 
     def view(self) -> StoreView:
-        """Return the arrays for kernels; see ``cursor.py`` and ``cursor.cuh``."""
+        """Return the arrays for kernels, the same view while they stay; see ``cursor.py`` and ``cursor.cuh``."""
+        held = self.pool.view
+        if held is None or held.num_vertices != self.num_vertices:
+            held = self.pool.view = self._new_view()
+        return held
+
+    def _new_view(self) -> StoreView:
         slabs, n, shape = self.slabs, self.num_vertices, self.geometry
         data = SlabView(
             pool=slabs.pool,

@@ -78,8 +78,8 @@ class Forest:
         """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
 
         ``order=(bound, delta)``: vertices whose first key is above the bound wait until the others are done; then the
-        bound rises to the next multiple of ``delta`` (near-far on CUDA; on the CPU delta-stepping, in repairs too). The
-        words are the same without it.
+        bound rises to the next multiple of ``delta`` (near-far on CUDA, delta-stepping on the CPU). Repairs that change
+        much go by it too. The words are the same without it.
         """
         self._order = order
         return self._run(graph, roots, (None, None, None))

@@ -149,7 +149,7 @@ __device__ __forceinline__ void pull_offers(const View& back, const Steps& steps
 }
 
 // tree word_t[num_vertices]; anew: all words start anew, and the steps begin with roots; deleted, replaced, inserted: to repair with; bound, delta:
-// HAS_ORDER; violated uint32[1]: becomes 1 if an offer was not above its maker; outcome: zero at launch.
+// HAS_ORDER (a repair goes by it once a frontier is large); violated uint32[1]: becomes 1 if an offer was not above its maker; outcome: zero at launch.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK, 1)
 repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs deleted, Arcs replaced, Arcs inserted,
        word_t* tree, LoopMemory memory, order_t bound, order_t delta, uint32_t* violated, uint64_t* outcome PARAMS) {
@@ -169,7 +169,9 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
 #endif
 #if HAS_ORDER
     policy.array = nullptr;
-    policy.bound = bound;
+    policy.bound = anew ? bound : Limits<order_t>::high();
+    policy.first_bound = bound;
+    policy.unordered = !anew;
     policy.bound_out = nullptr;
     policy.delta = delta;
 #endif

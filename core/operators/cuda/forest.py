@@ -40,8 +40,7 @@ def repair(
     order: tuple[float, float] | None,
     uniform: bool,
 ) -> Propagated:
-    """Propagate from ``roots`` in ``order``, or repair after ``changes``: deleted, replaced and inserted arcs."""
-    order = None if roots is None else order
+    """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced and inserted arcs."""
     walk = walk_of(graph.view("out"))
     back = walk_of(graph.view("in")) if graph.has_in_edges else walk
     made = program(walk, call, has_back=graph.has_in_edges, ordered=order is not None, uniform=uniform)

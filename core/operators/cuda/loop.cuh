@@ -16,6 +16,8 @@ struct LoopState {
     uint32_t count[3];
     uint32_t altered[3];
     uint32_t layered[3];  // vertices that pushed, where layers are kept
+    uint32_t
+        deferred[3];  // of the step, vertices put aside; where block 0 went on alone, 1 if its last step put all aside
     uint32_t level[3];  // steps done when block 0 has gone on alone
     uint32_t stop;  // base + 1 of the launch that the host wants to end
     uint32_t invalid;  // vertices that a repair found invalid; zero between launches

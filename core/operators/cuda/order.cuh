@@ -68,7 +68,17 @@ struct Policy {
     const order_t* array;  // null: the order is that of the words
     order_t bound, delta;
     order_t* bound_out;  // where functions see the bound, or null
+    order_t first_bound;
+    bool
+        unordered;  // the order begins with the first frontier that the device does not serve in a round or so: see begin_order
     uint32_t slot, waiting;  // which of far_count and far_least is in use; entries of steps.far
+
+    // Small frontiers take a barrier's time in any order, and waiting costs barriers; all threads, before a step.
+    __device__ __forceinline__ void begin_order(uint32_t count) {
+        if (!unordered || count <= thread_count() / 16) return;
+        unordered = false;
+        bound = first_bound;
+    }
 
     __device__ __forceinline__ order_t order_value(uint32_t v) const {
 #if IS_FOREST
@@ -118,12 +128,14 @@ struct Policy {
 #endif
     }
 
-    // All threads, after the barrier of a step that pushed from `count` vertices.
-    __device__ __forceinline__ void end_of_step(const Steps& steps, uint32_t count) {
+    // All threads, after the barrier of a step; nobody_pushed: it only put vertices aside.
+    __device__ __forceinline__ void end_of_step(const Steps& steps, bool nobody_pushed) {
 #if HAS_LAYERS
-        if (blockIdx.x == 0 && threadIdx.x == 0) offsets[layers] = filled;
-        filled += fresh(steps.state->layered[steps.turn]);
-        ++layers;
+        if (!nobody_pushed) {
+            if (blockIdx.x == 0 && threadIdx.x == 0) offsets[layers] = filled;
+            filled += fresh(steps.state->layered[steps.turn]);
+            ++layers;
+        }
 #endif
 #if HAS_ORDER
         waiting = fresh(steps.state->far_count[slot]);
@@ -201,6 +213,7 @@ struct Policy {
     __device__ __forceinline__ void begin(const Steps& steps) {
 #if HAS_ORDER
         slot = waiting = 0;
+        unordered = false;
         if (blockIdx.x == 0 && threadIdx.x == 0) {
             for (int k = 0; k < 2; ++k) {
                 *reinterpret_cast<order_t*>(&steps.state->far_least[k]) = Limits<order_t>::high();

@@ -6,7 +6,7 @@
 //
 // What a block must see of the others: values, queues and the arrays of the functions are read with plain loads, which the L1 caches of
 // the SMs serve, and these are not coherent. The grid-wide barrier makes it right, so a step sees everything up to the step before.
-// What happens within a step may be seen late; then a vertex pushes an old value, but whoever improved it has queued it for
+// What happens within a step may be seen unordered; then a vertex pushes an old value, but whoever improved it has queued it for
 // the next step as well. Atomics work in L2.
 //
 // Macros, 0 or 1: HAS_THEN, HAS_ORDER, HAS_LAYERS, OVER_BOTH_VIEWS, IS_FOREST, HAS_WORDS, HAS_PULL.
@@ -47,7 +47,7 @@ __device__ __forceinline__ void begin_turn(const Steps& steps) {
     const uint32_t next = steps.turn == 2 ? 0 : steps.turn + 1;
     steps.state->count[next] = steps.state->altered[next] = 0;
     steps.state->heavy[next] = 0;
-    steps.state->layered[next] = 0;
+    steps.state->layered[next] = steps.state->deferred[next] = 0;
 }
 
 __device__ __forceinline__ void poll_abort(const Steps& steps, uint32_t level) {
@@ -85,8 +85,9 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
                                             Shared& shared FORMALS) {
     __shared__ uint32_t joined, altered;
     uint32_t level = steps.level;
-    bool goes_on = true;
+    bool goes_on = true, nobody_pushed = false;
     while (goes_on) {
+        const uint32_t deferred = shared.deferred, pushing = count;
         if (threadIdx.x == 0) joined = altered = shared.has_heavy = 0;
         __syncthreads();
         ++steps.epoch;
@@ -96,6 +97,7 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
         steps.pushed += count;
         ++level;
         const bool has_heavy = shared.has_heavy;
+        nobody_pushed = shared.deferred - deferred == pushing;
 #if HAS_THEN
         if (!has_heavy) {
             ask_altered(steps.spare, altered, level, steps.near, &joined, threadIdx.x, blockDim.x ARGS);
@@ -115,6 +117,15 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
         steps.state->count[steps.turn] = joined;
         steps.state->altered[steps.turn] = altered;
         steps.state->level[steps.turn] = level;
+        steps.state->deferred[steps.turn] = nobody_pushed;
+    }
+}
+
+// All threads of a block, at the end of a step: add the vertices that it put aside since there were `before`.
+__device__ __forceinline__ void tell_deferred(const Steps& steps, uint32_t before, const Shared& shared) {
+    __syncthreads();
+    if (threadIdx.x == 0 && shared.deferred != before) {
+        atomicAdd(&steps.state->deferred[steps.turn], shared.deferred - before);
     }
 }
 
@@ -145,6 +156,9 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
 #if IS_FOREST
         policy.everybody = frontier == nullptr;
 #endif
+#if HAS_ORDER
+        policy.begin_order(count);
+#endif
         const HeavyList heavy = {
             steps.heavy_vertex, steps.heavy_base, &state->heavy[turn], steps.num_vertices, HEAVY_SHIFT};
         const bool alone = count <= ALONE && !arcs;
@@ -162,6 +176,8 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
         } else {
             ++steps.epoch;
             ++steps.level;
+            const uint32_t deferred = shared.deferred;
+            if (HAS_ORDER) __syncthreads();  // everybody has read it
             const Changed changed = {
                 steps.stamp,    steps.epoch, steps.spare, HAS_THEN ? &state->altered[turn] : &state->count[turn],
                 steps.violated, steps.once};
@@ -175,8 +191,12 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
             steps.pushed += count;
             if (!HAS_THEN) swap_queues(steps);
             if (blockIdx.x == 0) poll_abort(steps, steps.level);
+            if (HAS_ORDER) tell_deferred(steps, deferred, shared);
             grid_barrier(state, steps.expected);
         }
+        // a step in which all were put aside pushed nothing: it does not count
+        const bool nobody_pushed = HAS_ORDER && !arcs && fresh(state->deferred[turn]) == (alone ? 1u : pushing);
+        if (nobody_pushed) --steps.level;
         arcs = false;
 
         const unsigned long long packed = fresh(state->heavy[turn]);
@@ -201,7 +221,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
         count = fresh(state->count[turn]);
         frontier = steps.near;
         stopped = (steps.level & ABORT_MASK) == ABORT_MASK && fresh(state->stop) == steps.base + 1;
-        policy.end_of_step(steps, pushing);
+        policy.end_of_step(steps, nobody_pushed);
         next_turn(steps);
     }
     return count;

@@ -138,21 +138,3 @@ def test_numbers_of_steps_run_out(device, monkeypatch):
         assert device.to_numpy(level).tolist() == [0, 1, 1, 2, 3, 100]
         level[3] = 100
         assert device.to_numpy(su.advance(graph, [1, 2], hop, level).vertices).tolist() == [3]
-
-
-@pytest.mark.gpu
-def test_steps_by_the_host_give_the_same(device):
-    """The fallback for devices without cooperative launches."""
-    if not device.is_cuda:
-        pytest.skip("CUDA only")
-    from suricate.operators import binding
-    from suricate.operators.cuda import push
-
-    case = make_case("slabhash", device, "int32")
-    distance = device.xp.full(case.n, np.inf)
-    distance[2] = 0
-    bound = binding.bind_push(case.graph, relax, None, "min", distance, None)
-    start = su.Frontier.from_vertices(case.graph, [2])
-    steps = push._propagate_by_host(case.graph, bound, start, distance, 10**6)
-    np.testing.assert_array_equal(case.host(distance), csgraph.dijkstra(matrix(case), indices=2))
-    assert steps.steps > PATH / 2
