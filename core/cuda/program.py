@@ -9,10 +9,13 @@ source can be compiled anywhere (see ``.ci/compile_cuda.py``).
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,18 +83,47 @@ class Program:
         """Options for NVRTC, without the architecture."""
         return ("-std=c++17",)
 
-    def kernel(self, name: str) -> Kernel:
+    def kernel(self, name: str) -> Any:
         """Return the compiled kernel ``name``, to be called as ``kernel(grid, block, arguments)``."""
         kernel = self._kernels.get(name)
         if kernel is None:
             with compiling():
-                raw = _module(self).get_function(name)
-                kernel = self._kernels[name] = Kernel(raw, cooperative=self.cooperative)
-        return kernel
+                kernel = self._kernels[name] = self._loaded(name)
+        notes = getattr(_local, "notes", None)
+        return kernel if notes is None else partial(_noted, notes, name, kernel)
+
+    def _loaded(self, name: str) -> Kernel:
+        return Kernel(_module(self).get_function(name), cooperative=self.cooperative)
 
     @cached_property
     def _kernels(self) -> dict[str, Kernel]:
         return {}
+
+
+class Launch(NamedTuple):
+    """One launch: ``kernel(*given)``."""
+
+    name: str
+    kernel: Any
+    given: tuple[Any, ...]  #: grid, block, arguments
+
+
+_local = threading.local()
+
+
+@contextmanager
+def noting(notes: list[Launch] | None) -> Iterator[None]:
+    """Note what this thread launches in a list (None: nowhere)."""
+    before, _local.notes = getattr(_local, "notes", None), notes
+    try:
+        yield
+    finally:
+        _local.notes = before
+
+
+def _noted(notes: list[Launch], name: str, kernel: Any, *given: Any) -> None:
+    notes.append(Launch(name, kernel, given))
+    kernel(*given)
 
 
 def _with_headers(text: str, folders: tuple[Path, ...], included: set[str]) -> str:

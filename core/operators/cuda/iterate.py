@@ -15,9 +15,10 @@ from suricate.cuda.pinned import PinnedCounters
 from suricate.devices import Array, Device
 from suricate.operators.call import Until
 from suricate.operators.cuda.recording import Recording, outer_flag, rounds_program
+from suricate.operators.cuda.replay import WORDS, Cleared
 from suricate.structures.scalar import SLOTS
 
-AHEAD = 4  #: rounds that are launched before the first of them is known to have ended
+AHEAD = 3  #: rounds that are launched before the first of them is known to have ended
 PATIENCE = 4096  #: polls after which the host looks whether the stream still runs
 NULL = np.uint64(0)
 
@@ -39,28 +40,38 @@ class _Loop:
         self, device: Device, until: Until, swap: tuple[tuple[Array, Array], ...], outer: Array | None
     ) -> None:
         self._device, self._until, self._swap = device, until, swap
-        self._control = device.xp.zeros(2, np.uint32)
+        zeros = device.xp.zeros(1 + WORDS, np.uint64)
+        self._control, self._cleared = zeros[:1].view(np.uint32), Cleared(zeros[1:])
         self._pinned = PinnedCounters(device, 1, np.uint32)
-        self._program = rounds_program(until.scalar.dtype)
-        self._recording = Recording(self._control[:1], swap)
+        self._address = np.uint64(self._pinned.address)
+        program = rounds_program(until.scalar.dtype)
+        self._end = program.kernel("end_round")
+        self._recording = Recording(self._control[:1], swap, self._cleared)
         self._pinned.busy = True
-        arguments = (self._control, NULL if outer is None else outer, np.uint64(self._pinned.address))
-        self._program.kernel("start_rounds")((1,), (1,), arguments)
+        arguments = (self._control, NULL if outer is None else outer, self._address)
+        program.kernel("start_rounds")((1,), (1,), arguments)
 
     def run(self, body: Callable[[], Any], max_steps: int) -> int:
         """Run the rounds; return their number."""
         with self._recording.body():
             body()
-        self._end_round()
-        turned = [(scalar, before, scalar.turn - before) for scalar, before in self._recording.scalars.values()]
+        self._end_round(last=max_steps == 1)
+        turned = [
+            (scalar, before, (scalar.turn - before) % SLOTS) for scalar, before in self._recording.scalars.values()
+        ]
+        replay = self._recording.replay(turned)
         launched = 1
         while launched < max_steps and not self._stopped(launched - AHEAD):
-            self._recording.repeat(exchanged=launched % 2 == 1)
-            self._end_round()
+            if replay is None:
+                self._recording.repeat(exchanged=launched % 2 == 1)
+            else:
+                replay.launch(launched)
             launched += 1
+            if replay is not None:
+                _turn(turned, launched)
+            self._end_round(last=launched == max_steps)
         rounds = self._wait(launched)
-        for scalar, before, turns in turned:  # back to where they were after the last round that counts
-            scalar.turn = (before + rounds * turns) % SLOTS
+        _turn(turned, rounds)
         if rounds > 1 and rounds % 2 == 0:  # arrays took each other's place; now their contents do
             for a, b in self._swap:
                 held = a.copy()
@@ -68,10 +79,11 @@ class _Loop:
                 b[...] = held
         return rounds
 
-    def _end_round(self) -> None:
-        total = self._until.scalar.total
-        arguments = (total, np.float64(self._until.bound), self._control, np.uint64(self._pinned.address))
-        self._program.kernel("end_round")((1,), (1,), arguments)
+    def _end_round(self, *, last: bool) -> None:
+        scalar, cleared = self._until.scalar, self._cleared
+        words = np.uint32(0 if last else min(cleared.used, WORDS))  # frontiers of the last round stay as they are
+        arguments = (scalar.total, np.float64(self._until.bound), self._control, self._address, cleared.words, words)
+        self._end((1,), (WORDS,), arguments)
 
     def _stopped(self, rounds: int) -> bool:
         """Wait until so many rounds have ended or the loop has stopped; return whether it has."""
@@ -89,3 +101,9 @@ class _Loop:
             self._device.synchronize()  # raises what went wrong, if something did
         self._pinned.busy = False
         return self._pinned.words[0] >> 1
+
+
+def _turn(scalars: list[tuple[Any, int, int]], rounds: int) -> None:
+    """Put scalars, given with their turn before the loop and turns per round, where they are after so many rounds."""
+    for scalar, before, turns in scalars:
+        scalar.turn = (before + rounds * turns) % SLOTS

@@ -1,9 +1,9 @@
 """Recording what operators launch on CUDA, so that ``iterate`` can repeat it without running Python code of the user.
 
-While the body of ``iterate`` runs, every operator notes its call. To repeat the body the calls are made again, with
-arrays exchanged and the results of earlier calls of the same round in place of those of the first round. The kernels
-get one more parameter, a flag on the device: when it is set they return at once. So rounds may be launched before the
-host knows whether they are wanted.
+While the body of ``iterate`` runs, every operator notes its call and its launches. To repeat the body the launches are
+made again (see ``replay``), or where that cannot be the calls, with arrays exchanged and the results of earlier calls
+of the same round in place of those of the first round. The kernels get one more parameter, a flag on the device: when
+it is set they return at once. So rounds may be launched before the host knows whether they are wanted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.cuda.program import Program, c_type
+from suricate.cuda.program import Launch, Program, c_type, noting
 from suricate.devices import Array, reading_refused
+from suricate.edgefn import bounds
 from suricate.errors import RequirementError
 from suricate.operators.call import Call
 from suricate.operators.cuda.programs import BLOCK, HERE
+from suricate.operators.cuda.replay import STEADY, WORDS, Cleared, Replay, place
 from suricate.structures.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -99,12 +101,16 @@ class Recording:
     Args:
         flag: ``uint32[1]``: kernels return at once when it is not 0.
         swap: arrays that are exchanged in every second round.
+        cleared: counters that the loop clears after every round.
     """
 
-    def __init__(self, flag: Array, swap: tuple[tuple[Array, Array], ...]) -> None:
+    def __init__(self, flag: Array, swap: tuple[tuple[Array, Array], ...], cleared: Cleared) -> None:
         self.flag = flag
+        self.cleared = cleared
+        self._launches: list[Launch] = []
+        self._steady = not bounds.CHECKED  # whose arguments hold the addresses of arrays
         self._calls: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = []
-        self._other = {_place(a): b for pair in swap for a, b in (pair, pair[::-1])}
+        self._other = {place(a): b for pair in swap for a, b in (pair, pair[::-1])}
         self.scalars: dict[int, tuple[Any, int]] = {}  #: that operators have as arguments, and their turn before
 
     @contextmanager
@@ -138,13 +144,22 @@ class Recording:
                 self.scalars = {id(value): (value, value.turn) for value in found} | self.scalars
         args = tuple(self._guarded(arg) if isinstance(arg, Call) else arg for arg in args)
         around, _local.recording = current(), None
+        notes: list[Launch] = []
         try:
-            with self._inside():
+            with self._inside(), noting(notes), self.cleared.given():
                 result = operator(*args)
         finally:
             _local.recording = around
+        self._steady &= bool(notes) and all(launch.name in STEADY for launch in notes)
+        self._launches += notes
         self._calls.append((operator, args, result))
         return result
+
+    def replay(self, turned: list[tuple[Any, int, int]]) -> Replay | None:
+        """Return the launches, to be made again; None where the calls have to be."""
+        if not self._steady or self.cleared.used > WORDS:
+            return None
+        return Replay(self._launches, turned, self._other)
 
     def repeat(self, *, exchanged: bool) -> None:
         """Make all calls again."""
@@ -176,7 +191,7 @@ class Recording:
         if isinstance(given, Frontier):
             return results.get(id(given), given)
         if exchanged and hasattr(given, "__cuda_array_interface__"):
-            return self._other.get(_place(given), given)
+            return self._other.get(place(given), given)
         return given
 
 
@@ -205,8 +220,3 @@ def fill(array: Array, value: Any, call: Call) -> None:
 def rounds_program(dtype: np.dtype) -> Program:
     """Return the program of ``rounds.cu`` for values of ``dtype``."""
     return Program(HERE / "rounds.cu", defines=(("TOTAL_T", c_type(dtype)),))
-
-
-def _place(array: Array) -> tuple[int, int]:
-    """Return what tells arrays apart: where they lie and how long they are."""
-    return array.data.ptr, array.nbytes

@@ -13,10 +13,14 @@ from launches import FakeArray, array
 from operator_launches import FakeGraph, call_of, launched
 
 import suricate as su
+from suricate.cuda.program import Program
 from suricate.operators import binding
 from suricate.operators.call import Start, Until
 from suricate.operators.cuda import driver, iterate, recording
+from suricate.operators.cuda.replay import PERIOD, Cleared
 from suricate.structures.frontier import Frontier
+
+KERNEL = Program.kernel
 
 
 def read(u, v, w, x, y, total):
@@ -98,7 +102,7 @@ def test_rounds_are_repeated_with_arrays_exchanged(fake: Any, monkeypatch: pytes
 
 def test_kernels_of_a_body_look_at_the_flag(fake: Any) -> None:
     call = call_of(fake, binding.bind_map(fake._graph, above, (np.zeros(100),)))
-    record = recording.Recording(array(1, np.uint32), ())
+    record = recording.Recording(array(1, np.uint32), (), Cleared(array(64, np.uint64)))
     for _ in range(2):
         record.call(driver.vertex_map.__wrapped__, (fake, call, Start((Frontier._of_all(fake.device, 100),))))
     record.repeat(exchanged=False)
@@ -107,6 +111,48 @@ def test_kernels_of_a_body_look_at_the_flag(fake: Any) -> None:
     assert macros["PARAMS"].endswith("const unsigned int* stop_flag")
     assert macros["LOCALS"].startswith("if (*stop_flag) return;")
     assert recording.guarded(call.function) is recording.guarded(call.function)
+
+
+def test_launches_are_repeated_as_the_calls_would_make_them(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, tuple[Any, ...]]] = []
+    monkeypatch.setattr(Program, "kernel", KERNEL)
+    monkeypatch.setattr(Program, "_kernels", property(lambda _: {}))
+    monkeypatch.setattr(Program, "_loaded", lambda _, name: lambda grid, block, given: made.append((name, given)))
+    x, y = array(100, np.float64), array(100, np.float64)
+    total = su.Scalar("sum", "int64")
+    total._slots = total._slots.view(FakeArray)
+    call = binding.bind_pull(fake._graph, read, (np.zeros(100), np.zeros(100), total), "sum", None, None, keep)
+    call = call._replace(values=(x, y, total))
+    check = binding.bind_map(fake._graph, above, (np.zeros(100),))._replace(values=(y,))
+    cleared = Cleared(array(64, np.uint64))
+    record = recording.Recording(array(1, np.uint32), ((x, y),), cleared)
+    found = record.call(driver.neighbor_reduce.__wrapped__, (fake, call, None, None, "out", "auto"))
+    record.call(driver.vertex_map.__wrapped__, (fake, check, Start((found,))))
+    turned = [(scalar, before, scalar.turn - before) for scalar, before in record.scalars.values()]
+    first, made[:] = list(made), []
+    replay = record.replay(turned)
+    assert replay is not None
+    for number in range(1, 2 * PERIOD):
+        replay.launch(number)
+        again, made[:] = list(made), []
+        record.repeat(exchanged=number % 2 == 1)
+        called, made[:] = list(made), []
+        assert [name for name, _ in again] == [name for name, _ in called] == [name for name, _ in first]
+        for (_, one), (_, other), (_, before) in zip(again, called, first, strict=True):
+            moved = (x, y, *total._packed)
+            assert [where(part, moved) for part in one] == [where(part, moved) for part in other]
+            kept = [(part, old) for part, old in zip(one, before, strict=True) if isinstance(part, FakeArray)]
+            assert all(part is old or where(part, moved) is not None for part, old in kept)
+    assert cleared.used == 2 * 2  # the queue that the pull fills, and that of the map
+    record.call(
+        driver.vertex_map.__wrapped__,
+        (fake, check, Start((Frontier(fake.device, array(3, np.uint32), num_vertices=100, distinct=False),))),
+    )
+    assert record.replay(turned) is None
+
+
+def where(part: Any, among: tuple[Any, ...]) -> int | None:
+    return next((at for at, one in enumerate(among) if one is part), None)
 
 
 # -- on a GPU ----------------------------------------------------------------------------------------------------------
