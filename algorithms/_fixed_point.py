@@ -29,6 +29,7 @@ class FixedPoint(Algorithm):
     """
 
     update_kind = "warm"
+    recompute_share = 0.02
     pulls: ClassVar[int] = 1  #: over all edges, per step
     fresh: ClassVar[float] = 0.01  #: share of the uniform vector in a warm start, from which new centres can grow
     remedy: ClassVar[str] = ": raise max_iter or tol"  #: end of the message that there is no convergence
@@ -53,7 +54,10 @@ class FixedPoint(Algorithm):
         self._iterate(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Iterate from the previous values, mixed with a little of the uniform vector."""
+        """Iterate from the previous values, mixed with a little of the uniform vector; anew after a large batch."""
+        if self.outweighs(graph, delta.edges("deleted"), delta.edges("inserted")):
+            self.compute(graph)
+            return
         xp, n = graph.device.xp, graph.num_vertices
         x = resized(xp, self._x, n, 0.0)
         x = xp.where(xp.isfinite(x), x, 1.0)

@@ -67,6 +67,7 @@ class BFS(Algorithm):
     name = "bfs"
     suites = ("algorithms", "demo")
     update_kind: ClassVar[str] = "dynamic"
+    recompute_share = 0.01
 
     def __init__(self, source: int = 0) -> None:
         self.source = integer("bfs: source", source)
@@ -88,10 +89,12 @@ class BFS(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Repair what the deletions broke, and search on from what the insertions brought nearer."""
-        forest = self._forest
-        assert forest is not None
+        forest, deleted, inserted = self._forest, delta.edges("deleted"), delta.edges("inserted")
+        if forest is None or self.outweighs(graph, deleted, inserted):
+            self.compute(graph)
+            return
         forest.words.resize(graph.num_vertices)
-        forest.repair(graph, delta.edges("deleted"), delta.edges("inserted"))
+        forest.repair(graph, deleted, inserted)
 
     @property
     def result(self) -> BFSResult:

@@ -73,6 +73,7 @@ class HITS(FixedPoint):
     """
 
     name = "hits"
+    recompute_share = 0.005
     pulls = 2
 
     def __init__(

@@ -39,6 +39,7 @@ class KCore(Algorithm):
     name = "kcore"
     requires = Requirements(undirected=True)
     update_kind = "dynamic"
+    recompute_share = 0.002
     suites = ("algorithms", "demo")
 
     def __init__(self) -> None:
@@ -52,7 +53,11 @@ class KCore(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Lower what deletions took support from, then raise what insertions gave it to."""
-        self._numbers.update(graph, delta.edges("deleted").arcs(), delta.edges("inserted").arcs())
+        deleted, inserted = delta.edges("deleted"), delta.edges("inserted")
+        if self.outweighs(graph, deleted, inserted):
+            self._numbers.compute(graph)
+        else:
+            self._numbers.update(graph, deleted.arcs(), inserted.arcs())
 
     @property
     def result(self) -> KCoreResult:

@@ -108,6 +108,7 @@ class PageRank(Algorithm):
     name = "pagerank"
     suites = ("algorithms", "demo")
     update_kind = "dynamic"
+    recompute_share = 0.01
 
     def __init__(
         self,
@@ -153,7 +154,7 @@ class PageRank(Algorithm):
         self._share = xp.full(n, 1 / max(n, 1), self.dtype)
         self._inv = xp.full(n, -1, self.dtype)
         self._after, self._announced = xp.empty_like(self._share), None
-        self._num_edges, self._loop, self._steps, self._local_updates = graph.num_edges, None, 0, 0
+        self._loop, self._steps, self._local_updates = None, 0, 0
         if n == 0:
             return
         self._weigh_all(graph)
@@ -225,7 +226,7 @@ class PageRank(Algorithm):
         grown = graph.num_vertices > len(self._share)
         kinds = ("inserted", "deleted", "replaced") if self.weighting.applies(graph) else ("inserted", "deleted")
         edges = tuple(found for found in map(delta.edges, kinds) if found.size)
-        method = self._chosen(graph, sum(found.size for found in edges), grown=grown)
+        method = self._chosen(graph, edges, grown=grown)
         if method == "static" or len(self._share) == 0 or not self._usable:
             self.compute(graph)
             return
@@ -242,16 +243,19 @@ class PageRank(Algorithm):
             self._warm(graph)
             self._demand_usable()
 
-    def _chosen(self, graph: Graph, size: int, *, grown: bool) -> str:
-        """Return the method for a batch of ``size`` arcs."""
+    def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, grown: bool) -> str:
+        """Return the method for a batch."""
         method = self.method
         if method == "auto":
-            method = "dfp" if self._is_local(graph, size) and self._local_updates < RENEWAL else "nd"
+            if self.outweighs(graph, *edges):
+                return "static"
+            is_local = self._is_local(graph, sum(part.size for part in edges))
+            method = "dfp" if is_local and self._local_updates < RENEWAL else "nd"
         return "nd" if method in LOCAL and (grown or not graph.has_in_edges) else method
 
     def _is_local(self, graph: Graph, size: int) -> bool:
         """Return whether a change of ``size`` arcs is likely to fade before it reaches a large part of the graph."""
-        n, arcs = graph.num_vertices, self._num_edges * (1 if graph.directed else 2)
+        n, arcs = graph.num_vertices, graph.most_arcs
         degree, bound = max(arcs / n, 1.0), self.tol * (n if self.norm == "linf" else 1)
         steps = max(1, math.ceil(math.log(max(size, 1) / max(arcs, 1) / bound) / math.log(DECAY)))
         return 2 * size * degree ** min(steps + 1, 64) * LOCAL_SHARE < n

@@ -63,6 +63,7 @@ class SpMV(Algorithm):
 
     name = "spmv"
     update_kind = "dynamic"
+    recompute_share = 0.01
 
     def __init__(
         self, x: float | Mapping[int, float] | Array = 1.0, over: str = "out", weighted: bool | None = None
@@ -88,13 +89,13 @@ class SpMV(Algorithm):
         if graph.num_vertices > len(self._y):
             self._x = self.x.on_device(graph, grown=True)
             self._y = resized(xp, self._y, graph.num_vertices, 0)
-        if self.over == "in" and not graph.has_in_edges:
+        weighted = self.weighting.applies(graph)
+        changed = tuple(map(delta.edges, ("inserted", "deleted", "replaced") if weighted else ("inserted", "deleted")))
+        if (self.over == "in" and not graph.has_in_edges) or self.outweighs(graph, *changed[:2]):
             self._y.fill(0)
             self._multiply(graph)
             return
         fn = product_out if self.over == "out" else product_in
-        weighted = self.weighting.applies(graph)
-        changed = tuple(map(delta.edges, ("inserted", "deleted", "replaced") if weighted else ("inserted", "deleted")))
         converge(
             graph, changed, fn, args=(self._x, self._y, weighted), reduce="sum", over=self.over, then=store, max_steps=1
         )

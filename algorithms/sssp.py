@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
+    from suricate.operators.results import Propagated
 
 WORD_BYTES = 8
+USUAL_DEPTH = 100  #: steps of a search; below each tree edge lie on average as many vertices as the tree is deep
 WARP = 32  #: threads
 FARTHEST = 2**32 - 1  #: as a distance in 32 bits: unreached
 AMBIGUOUS = -2  #: in ``reference()``: several parents are equally good up to rounding
@@ -113,6 +115,7 @@ class SSSP(Algorithm):
 
     name = "sssp"
     update_kind: ClassVar[str] = "dynamic"
+    recompute_share = 0.01
 
     def __init__(self, source: int = 0, delta: float | None = None) -> None:
         self.source = integer("sssp: source", source)
@@ -122,6 +125,7 @@ class SSSP(Algorithm):
         self._forest: Forest | None = None
         self._roots: Frontier | None = None
         self._graph: Graph | None = None
+        self._depth = 0  # of the last search, in steps, on CUDA: there each of them costs a barrier
 
     def compute(self, graph: Graph) -> None:
         """Search from scratch; waits for the device."""
@@ -147,8 +151,12 @@ class SSSP(Algorithm):
         if forest is None:
             self.compute(graph)
             return
-        forest.words.resize(graph.num_vertices)
-        forest.repair(graph, delta.edges("deleted"), delta.edges("inserted"), delta.edges("replaced"))
+        deleted, inserted = delta.edges("deleted"), delta.edges("inserted")
+        if self.outweighs(graph, deleted, inserted) or self.outweighs(graph, deleted, times=self._depth / USUAL_DEPTH):
+            self._run(graph, forest)
+        else:
+            forest.words.resize(graph.num_vertices)
+            forest.repair(graph, deleted, inserted, delta.edges("replaced"))
         if not graph.device.is_cuda:
             self._ensure_valid()
 
@@ -169,6 +177,13 @@ class SSSP(Algorithm):
         forest = self._forest
         if forest is None or wide != (forest.words.layout.num_keys == 2):
             forest = self._forest = _forest(graph, self.source, wide)
+        outcome = self._run(graph, forest)
+        if graph.device.is_cuda:
+            self._depth = outcome.steps
+        return not forest.violated[0]
+
+    def _run(self, graph: Graph, forest: Forest) -> Propagated:
+        """Compute with the words of ``forest``; does not wait."""
         forest.words.resize(graph.num_vertices)
         forest.violated.fill(0)
         assert self._roots is not None
@@ -176,8 +191,7 @@ class SSSP(Algorithm):
         if self._delta is not None:
             width = self._delta if forest.words.layout.fields[0].dtype.kind == "f" else max(1, round(self._delta))
             order = width, width
-        forest.compute(graph, self._roots, order)
-        return not forest.violated[0]
+        return forest.compute(graph, self._roots, order)
 
     def _ensure_valid(self) -> None:
         """Compute anew, with wider words if need be, if an update met a step that did not raise the keys."""

@@ -43,6 +43,7 @@ class WCC(Algorithm):
 
     name = "wcc"
     update_kind = "dynamic"
+    recompute_share = 0.005  # of deletions
     suites = ("algorithms", "demo")
 
     def __init__(self) -> None:
@@ -63,8 +64,9 @@ class WCC(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Unite across inserted edges; with deletions, repair the forest of components."""
-        inserted, deleted = delta.edges("inserted").arcs(), delta.edges("deleted").arcs()
-        if deleted.size and not graph.has_in_edges:
+        inserted, gone = delta.edges("inserted").arcs(), delta.edges("deleted")
+        deleted = gone.arcs()
+        if deleted.size and (not graph.has_in_edges or self.outweighs(graph, gone)):
             self.compute(graph)
         elif self._forest is None and not deleted.size:
             self._sets.resize(graph.num_vertices)

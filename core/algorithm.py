@@ -10,6 +10,7 @@ To be verified and timed by ``suricate bench`` it also brings :meth:`Algorithm.r
 from __future__ import annotations
 
 import inspect
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from suricate.delta import Delta
     from suricate.graph import Graph
+    from suricate.structures.edge_set import EdgeSet
 
 UPDATE_KINDS = {  #: how ``update`` of an algorithm brings its result up to date
     "dynamic": "the work follows the change, for insertions and deletions",
@@ -65,6 +67,7 @@ class Algorithm(ABC):
         requires: what a graph must have.
         suites: the suites of ``suricate bench`` that time it.
         update_kind: how :meth:`update` works, one of ``UPDATE_KINDS``; ``suricate plugins`` shows it.
+        recompute_share: the share of the graph's arcs above which a batch :meth:`outweighs` computing anew; measured.
         iterations: steps that the last computation or update took; None for algorithms that do not count any.
     """
 
@@ -72,6 +75,7 @@ class Algorithm(ABC):
     requires: ClassVar[Requirements] = Requirements()
     suites: ClassVar[tuple[str, ...]] = ("algorithms",)
     update_kind: ClassVar[str] = "recompute"
+    recompute_share: ClassVar[float] = math.inf
     iterations: int | None = None
 
     @abstractmethod
@@ -81,6 +85,14 @@ class Algorithm(ABC):
     def update(self, graph: Graph, delta: Delta) -> None:
         """Bring the result up to date; ``graph`` already holds ``delta``. The default computes from scratch."""
         self.compute(graph)
+
+    def outweighs(self, graph: Graph, *edges: EdgeSet, times: float = 1.0) -> bool:
+        """Return whether to repair the result after these changes costs more than computing anew; does not wait.
+
+        The size of an edge set counts, an upper bound of its arcs, against an upper bound of those of ``graph``.
+        ``times``: how much more these changes cost each than usual.
+        """
+        return times * sum(part.size for part in edges) > self.recompute_share * max(graph.most_arcs, 1)
 
     @property
     @abstractmethod

@@ -18,7 +18,7 @@ from suricate.cuda.ingest import Ingest
 from suricate.delta import Batch, Delta
 from suricate.devices import Array, Device, resolve_device
 from suricate.errors import ParameterError, RequirementError, UnknownNameError, WeightError
-from suricate.inspection import MemoryUsage, check_stores, memory_usage
+from suricate.inspection import MemoryUsage, check_stores, memory_usage, most_arcs
 from suricate.locks import Lock, capacity_error, graph_lock, on_graph_device
 from suricate.options import GraphOptions, checked_count, choose_backend
 from suricate.parameters import flag, integer
@@ -120,6 +120,8 @@ class Graph:
     def version(self) -> int:
         """Grows by one with every call that may have changed the graph."""
         return self._updater.version
+
+    most_arcs = property(most_arcs)
 
     @property
     def directed(self) -> bool:
@@ -247,8 +249,7 @@ class Graph:
     def _update(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
-                before = self._begin_change()
-                return self._end_change(before, self._updater.apply(delete, insert, parts))
+                return self._end_change(self._begin_change(), self._updater.apply(delete, insert, parts))
         except MemoryError as error:
             raise capacity_error(self.device, error) from error
 
@@ -291,8 +292,7 @@ class Graph:
         Raises:
             VertexRangeError, DTypeError, ShapeError: ids that cannot be used.
         """
-        before = self._begin_change()
-        return self._end_change(before, self._updater.delete_vertices(ids))
+        return self._end_change(self._begin_change(), self._updater.delete_vertices(ids))
 
     # -- questions -----------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from suricate.errors import require
 from suricate.options import GraphOptions
 from suricate.store import Store
 from suricate.types import EdgeList, edge_keys
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
 
 
 class MemoryUsage(NamedTuple):
@@ -35,6 +38,11 @@ def memory_usage(stores: tuple[Store, ...], num_edges: int, workspace: int = 0) 
     }
     used, allocated = (sum(size[k] for size in parts.values()) for k in (0, 1))
     return MemoryUsage(parts, used, allocated, allocated / num_edges if num_edges else float("nan"), workspace)
+
+
+def most_arcs(graph: Graph) -> int:
+    """An upper bound of the number of arcs (an undirected edge is two), known without waiting for the device."""
+    return min(graph._updater.most_arcs(), graph.view().most_edges)
 
 
 def check_stores(stores: tuple[Store, ...], options: GraphOptions, num_vertices: int) -> None:

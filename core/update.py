@@ -74,10 +74,12 @@ class Updater:
         self._fuses = self._fuses_queries and (self.into is None or self.into.takes_unvalidated_pairs)
         self._had_loops = False  # whether a batch held a self-loop
         self._loops: tuple[int, int] = (-1, 0)  # version, number of self-loops then
+        self._counted, self._added = 0, 0  # arcs at the last count, and those given to insertions since
 
     def inherit(self, version: int, deleted: np.ndarray, had_loops: bool) -> None:
         """Go on from the version and the deleted ids (ascending) of the graph that this one is a copy of."""
         self.version, self.deleted, self._had_loops = version, DeletedIds(deleted.copy()), had_loops
+        self._counted, self._added = self.out.num_edges, 0
 
     # -- batches of edges ----------------------------------------------------------------------------------------------
 
@@ -106,7 +108,11 @@ class Updater:
                 change = self._fused_change(delete, insert)
         if change is None or change is False:
             return self._apply_in_steps(delete, insert, parts)
-        delta = self._delta(None, change) if insert is None else self._delta(None, None, change)
+        if insert is None:
+            delta = self._delta(None, change)
+        else:
+            self._added += insert[0].size << self._symmetric
+            delta = self._delta(None, None, change)
         if eager and ingest is not None:
             ingest.raise_pending(fused=True)
         self.version += 1
@@ -146,6 +152,7 @@ class Updater:
         if guard is not None and self._eager:
             self.raise_pending()
         self.version += 1
+        self._added += 0 if added is None else len(added.src)
         return self._delta(removed=gone, added=new)
 
     def _change_stores(
@@ -235,8 +242,21 @@ class Updater:
 
     def count_edges(self) -> int:
         """Return the number of edges, an undirected one once; waits for the device."""
-        arcs = self.out.num_edges
+        arcs = self._count_arcs()
         return (arcs + self._count_loops()) // 2 if self._symmetric else arcs
+
+    def _count_arcs(self) -> int:
+        self._counted, self._added = self.out.num_edges, 0
+        return self._counted
+
+    def most_arcs(self) -> int:
+        """Return an upper bound of the number of arcs (an undirected edge is two), without a wait for a device.
+
+        It is the last count and what was inserted since; on the CPU they are counted anew when that has become much.
+        """
+        if not self.device.is_cuda and self._added > self._counted // 8:
+            self._count_arcs()
+        return self._counted + self._added
 
     @property
     def had_loops(self) -> bool:

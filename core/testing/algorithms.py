@@ -247,6 +247,11 @@ class AlgorithmConformance:
 
     # -- results -------------------------------------------------------------------------------------------------------
 
+    @pytest.fixture(autouse=True)
+    def _no_batch_outweighs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The graphs are small: without this nearly every batch would be computed anew, and no repair tested."""
+        monkeypatch.setattr(self.algorithm, "outweighs", lambda algorithm, graph, *edges, times=1.0: False)
+
     def test_compute(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
         """From scratch: a graph without edges, a sparse one, a dense one; the graph is left alone."""
         for count in (0, self.num_vertices, self.num_vertices**2):

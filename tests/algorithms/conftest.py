@@ -1,0 +1,14 @@
+"""The graphs of these tests are small: without this nearly every batch would be computed anew, and no repair tested."""
+
+from __future__ import annotations
+
+import pytest
+
+import suricate as su
+
+
+@pytest.fixture(autouse=True)
+def no_batch_outweighs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every batch be an update, unless the test is marked ``may_recompute``."""
+    if not request.node.get_closest_marker("may_recompute"):
+        monkeypatch.setattr(su.Algorithm, "outweighs", lambda self, graph, *edges, times=1.0: False)

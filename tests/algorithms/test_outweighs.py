@@ -1,0 +1,91 @@
+"""Batches that are large for the graph are computed anew: which ones, and that results are right before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.plugins import algorithm
+
+N = 1 << 10
+CASES: dict[str, dict[str, Any]] = {
+    "bfs": {}, "sssp": {}, "wcc": {}, "kcore": {}, "spmv": {}, "pagerank": {}, "hits": {}, "eigenvector": {},
+    "katz": {"alpha": 1e-3},
+}  # fmt: skip
+
+
+def edges_of(count: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, N, (2, count))
+
+
+def graph_of(name: str, device: su.Device, backend: str) -> su.Graph:
+    graph = su.Graph(N, backend=backend, device=device, directed=False)
+    graph.insert_edges(*edges_of(8 * N, 1))
+    return graph
+
+
+def verify(graph: su.Graph, tracker: Any, params: dict[str, Any]) -> None:
+    arcs = [part if part is None else graph.device.to_numpy(part) for part in graph.store("out").edges()]
+    kind, result, host = type(tracker.algorithm), tracker.result, graph.device.to_numpy
+    got = type(result)(*map(host, result)) if hasattr(result, "_fields") else host(result)
+    right = kind.reference(*arcs, graph.num_vertices, graph.directed, **params)
+    assert kind.mismatch(got, right, **params) is None
+
+
+@pytest.mark.may_recompute
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_right_on_both_sides_of_the_bound(
+    name: str, device: su.Device, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = graph_of(name, device, backend)
+    monkeypatch.setattr(algorithm(name), "recompute_share", 0.02)
+    tracker, decided = graph.track(name, **CASES[name]), []
+    outweighs = algorithm(name).outweighs
+    monkeypatch.setattr(
+        algorithm(name), "outweighs", lambda *args, **times: decided.append(outweighs(*args, **times)) or decided[-1]
+    )
+    for seed, count in enumerate((20, N, 20, 20, N, N, 20)):
+        edges = graph.edges()
+        at = np.random.default_rng(seed).integers(0, len(edges.src), count)
+        graph.delete_edges(edges.src[at], edges.dst[at])
+        verify(graph, tracker, CASES[name])
+        graph.insert_edges(*edges_of(count, seed + 9))
+        verify(graph, tracker, CASES[name])
+    assert {True, False} == set(map(bool, decided))
+
+
+@pytest.mark.may_recompute
+def test_a_batch_outweighs_above_the_share_of_the_arcs(device: su.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = su.Graph(N, device=device, directed=False)
+    graph.insert_edges(np.arange(100), np.arange(100) + 1)
+    bfs = algorithm("bfs")()
+    assert not bfs.outweighs(graph)
+    for count, share, answer in ((10, 0.11, False), (10, 0.09, True), (0, 0.0, False)):
+        edges = su.EdgeSet(graph, np.arange(count), np.arange(count) + 1)
+        monkeypatch.setattr(type(bfs), "recompute_share", share)
+        assert bfs.outweighs(graph, edges) == answer
+    monkeypatch.setattr(type(bfs), "recompute_share", 0.1)
+    edge = su.EdgeSet(graph, [0], [1])
+    assert [bfs.outweighs(graph, edge, times=times) for times in (1, 9, 11)] == [False, False, True]
+
+
+def test_the_bound_of_arcs(device: su.Device, backend: str) -> None:
+    graph = su.Graph(N, backend=backend, device=device, directed=False)
+    assert graph.most_arcs == 0
+    graph.insert_edges(*edges_of(100, 1))
+    arcs = len(graph.store("out").edges().src)
+    assert arcs <= graph.most_arcs <= 200
+    assert graph.num_edges <= 100
+    assert graph.most_arcs == arcs
+    for _ in range(50):  # the same edges again and again
+        graph.insert_edges(*edges_of(100, 1))
+        graph.delete_edges(*edges_of(1, 1))
+    held = len(graph.store("out").edges().src)
+    assert held <= graph.most_arcs
+    if not device.is_cuda:
+        assert graph.most_arcs <= held * 2
+    copy = graph.to(device)
+    assert copy.most_arcs == held
