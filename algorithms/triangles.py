@@ -6,9 +6,10 @@ has it; the work is at most the edges times the square root of their number.
 After a batch only the triangles with a changed edge are met, as in Meerkat (Concessao et al.), but each of them once
 and not by inclusion and exclusion. A triangle is met at each of its new edges ``(u, v)`` as a common neighbour ``x``,
 and counts at the least of them, edges being ordered by their smaller and then their larger end. Deleted triangles are
-those of the graph before: their other two edges are still there (and not new), or one or both are deleted as well. The
-work is, for each changed edge, the smaller of the degrees of its ends. Where the batch is large for the graph it is
-less work to count from scratch.
+those of the graph before: their other two edges are still there (and not new), or one or both are deleted as well; a
+deleted edge is not in the graph, so that a common neighbour of its ends is neither of them. The work is, for each
+changed edge, the smaller of the degrees of its ends. Where the batch is large for the graph it is less work to count
+from scratch.
 """
 
 from __future__ import annotations
@@ -69,25 +70,32 @@ def appear(u, v, x, new, triangles):
         atomic.add(triangles, x, 1)
 
 
-def lose_one(u, v, x, new, triangles):
-    """Uncount the triangle of the deleted edge ``u < v`` whose other edges are still there."""
-    if x != u and x != v and (u, x) not in new and (v, x) not in new:
-        atomic.add(triangles, u, -1)
-        atomic.add(triangles, v, -1)
-        atomic.add(triangles, x, -1)
+def lose(u, v, x, triangles):
+    """Uncount the triangle of the deleted edge ``(u, v)`` whose other edges are still there; none is a self-loop."""
+    atomic.add(triangles, u, -1)
+    atomic.add(triangles, v, -1)
+    atomic.add(triangles, x, -1)
 
 
-def lose_two(u, v, x, new, triangles):
-    """Uncount the triangle of the deleted edges ``(u, v)`` and ``(u, x)``; it is met once more with ``v`` as ``x``."""
-    if x > v and (v, x) not in new:
-        atomic.add(triangles, u, -1)
-        atomic.add(triangles, v, -1)
-        atomic.add(triangles, x, -1)
-
-
-def lose_three(u, v, x, triangles):
-    """Uncount the triangle of three deleted edges; ``u < v``, and it is met with each vertex as ``x``."""
+def lose_last(u, v, x, triangles):
+    """Uncount the triangle of deleted edges at ``u`` that is met once with ``v < x``."""
     if x > v:
+        atomic.add(triangles, u, -1)
+        atomic.add(triangles, v, -1)
+        atomic.add(triangles, x, -1)
+
+
+def lose_old(u, v, x, new, triangles):
+    """Do as :func:`lose` unless one of the other edges is new."""
+    if (u, x) not in new and (v, x) not in new:
+        atomic.add(triangles, u, -1)
+        atomic.add(triangles, v, -1)
+        atomic.add(triangles, x, -1)
+
+
+def lose_last_old(u, v, x, new, triangles):
+    """Do as :func:`lose_last` unless ``(v, x)`` is new."""
+    if x > v and (v, x) not in new:
         atomic.add(triangles, u, -1)
         atomic.add(triangles, v, -1)
         atomic.add(triangles, x, -1)
@@ -135,11 +143,11 @@ class Triangles(Algorithm):
         self._grow(graph.num_vertices)
         counts = self._triangles
         if gone.size:
-            came = new if new.size else gone  # no edge of the graph is in `gone`: as good as an empty set
+            one, two, given = (lose_old, lose_last_old, (new, counts)) if new.size else (lose, lose_last, (counts,))
             edge_map(graph, change_degree, gone, args=(self._degrees, -1))
-            intersect(graph, None, gone, fn=lose_one, args=(came, counts), oriented="id")
-            intersect(gone, graph, gone, fn=lose_two, args=(came, counts))
-            intersect(gone, gone, gone, fn=lose_three, args=(counts,), oriented="id")
+            intersect(graph, None, gone, fn=one, args=given, oriented="id")
+            intersect(gone, graph, gone, fn=two, args=given)
+            intersect(gone, gone, gone, fn=lose_last, args=(counts,), oriented="id")
         if new.size:
             edge_map(graph, change_degree, new, args=(self._degrees, 1))
             intersect(graph, None, new, fn=appear, args=(new, counts), oriented="id")
@@ -154,9 +162,10 @@ class Triangles(Algorithm):
         return TrianglesResult(corners // 3, found.copy(), clustering, corners / paths if paths else 0.0)
 
     def _counts_anew(self, graph: Graph, arcs: int) -> bool:
+        if self.method != "auto" or not arcs:
+            return arcs > 0 and self.method == "static"
         places, per_arc = SMALL_GRAPH[graph.device.kind]
-        anew = self.method == "static" or graph.view().most_edges < places + per_arc * arcs
-        return arcs > 0 and self.method != "dynamic" and anew
+        return graph.view().most_edges < places + per_arc * arcs
 
     def _grow(self, num_vertices: int) -> None:
         missing = num_vertices - len(self._triangles)
