@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -106,7 +107,7 @@ class StoreView:
     owner_per: Literal["segment", "slot"] = "segment"
     declarations: str = ""
 
-    @property
+    @cached_property
     def most_edges(self) -> int:
         """An upper bound of the number of edges, known on the host: some array of the view has a place for each."""
         return max((len(part) for part in self.data if hasattr(part, "dtype")), default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,7 +59,7 @@ class FakeGraph:
         if direction not in self._views:
             view = self._graph.view(direction)
             data = type(view.data)(*(_faked(part) for part in view.data))
-            self._views[direction] = type(view)(**{**view.__dict__, "data": data})
+            self._views[direction] = replace(view, data=data)
         return self._views[direction]
 
     def store(self, direction: str = "out") -> Any:

@@ -256,3 +256,19 @@ def test_no_reference_cycle_keeps_the_parts_of_a_store() -> None:
         assert [part() for part in parts] == [None] * 5
     finally:
         gc.enable()
+
+
+def test_a_view_stays_as_long_as_the_arrays_are_the_same(device: Device) -> None:
+    store = SlabHashStore(500, device=device)
+    store.insert(*random_batch(store, 1, 2_000))
+    store.reserve(10_000)
+    view = store.view()
+    store.insert(*random_batch(store, 2, 10))
+    store.delete(*random_batch(store, 1, 10))
+    assert store.view() is view
+    store.reserve(100_000)
+    larger = store.view()
+    assert larger is not view
+    assert larger.most_edges > view.most_edges
+    store.resize(500 + 1)
+    assert store.view().num_vertices == 501
