@@ -35,7 +35,7 @@ class Kernel:
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
         """Launch into CuPy's current stream; does not wait.
 
-        Arguments are CuPy arrays and NumPy scalars, at each place of the same size in every call. The first launch of a
+        Arguments are CuPy arrays and numbers, at each place of the same size in every call. The first launch of a
         thread on a device is CuPy's own, which sees to it that the device's context is current in the thread.
         """
         address = self._raw.kernel.ptr
@@ -80,7 +80,14 @@ class Parameters:
 
 
 def _bytes_of(argument: Any) -> bytes:
-    """Return what a kernel is passed: the bytes of a number or struct, the address of an array."""
+    """Return what a kernel is passed: the bytes of a number or struct, the address of an array.
+
+    None is a null pointer, and Python's own numbers have 64 bits, as in CuPy's launches.
+    """
     if isinstance(argument, np.generic):
         return argument.tobytes()
+    if argument is None:
+        return bytes(8)
+    if isinstance(argument, (int, float)):
+        return np.asarray(argument).tobytes()
     return argument.data.ptr.to_bytes(8, "little")

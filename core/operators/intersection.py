@@ -180,7 +180,7 @@ def _check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: 
 
 def _check_method(method: str, views: tuple[StoreView, StoreView]) -> None:
     left, right = views
-    if left.header == right.header and left.constants != right.constants:
+    if left is not right and left.header == right.header and left.constants != right.constants:
         raise RequirementError("left and right are graphs of one backend with different options: give them the same")
     if method == "hash" and any(view.find == "linear" for view in views):
         raise RequirementError("method 'hash': this backend finds edges by a linear search; use 'auto' or 'bitmap'")

@@ -103,6 +103,13 @@ def test_every_thread_and_device_begins_with_a_launch_of_cupy(driver: FakeDriver
     assert not driver.launches
 
 
+def test_numbers_of_python_have_64_bits_and_none_is_null(driver: FakeDriver) -> None:
+    driver.sizes, kernel = (8, 8, 1, 8), Kernel(FakeRaw(5), cooperative=False)
+    for _ in range(2):
+        kernel((1,), (1,), (3, 2.5, True, None))
+    assert driver.launches[0][2] == [np.int64(3).tobytes(), np.float64(2.5).tobytes(), b"\1", bytes(8)]
+
+
 @pytest.mark.gpu
 def test_kernels_read_what_is_passed(tmp_path: Path) -> None:
     import cupy
