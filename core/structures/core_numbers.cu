@@ -57,31 +57,38 @@ __device__ __forceinline__ void tally(const Cores& c, const Arcs& arcs, uint32_t
 
 // Lowers vertices that lack support, in pairs of rounds: all of a list get their new number and come last on that level, then
 // they count their support anew and take theirs from those that they do not support any more, unless these were lowered as well.
+// A thread per vertex, then a warp, or several of them that add up in support[v]; the last, by removed[v], knows the sum.
 struct Lower {
     const Cores& c;
     uint32_t base;  // the epoch before the first round
 
     __device__ void operator()(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Next& next) {
         const uint32_t round = next.epoch - base - 1, now = c.clock + 1 + round / 2;
-        for (uint32_t i = warp; i < count; i += warps) {
-            if (round % 2 == 0) lower(list[i], now, next);
-            else withdraw(list[i], now, next);
+        if (round % 2 == 0) {
+            for (uint32_t i = warp * 32 + lane_id(); i < count; i += warps * 32) lower(list[i], now, next);
+            return;
+        }
+        const uint32_t sharers = max(warps / count, 1u);
+        for (uint32_t i = warp / sharers; i < count; i += warps / sharers) {
+            withdraw(list[i], now, warp % sharers, sharers, next);
         }
     }
 
     __device__ void lower(uint32_t v, uint32_t now, const Next& next) {
-        if (lane_id() > 0) return;
         const uint32_t k = c.core[v];
         c.left[v] = int(k);
+        c.support[v] = c.removed[v] = 0;
         c.core[v] = min(k - 1, degree(c.g, v));
         c.place[v] = now;
         append(next.queue, next.count, v);
     }
 
-    __device__ void withdraw(uint32_t v, uint32_t now, const Next& next) {
+    __device__ void withdraw(uint32_t v, uint32_t now, uint32_t part, uint32_t sharers, const Next& next) {
         const uint32_t k = c.core[v], before = uint32_t(c.left[v]);
+        if (degree(c.g, v) <= SMALL) sharers = 1;
+        if (part >= sharers) return;
         uint32_t mine = 0;
-        for_neighbors<32>(c.g, v, lane_id(), [&](uint32_t w, long long) {
+        for_part(c.g, v, part, sharers, [&](uint32_t w, long long) {
             const uint32_t its = c.core[w];
             if (w == v || its < k) return;
             ++mine;
@@ -90,8 +97,11 @@ struct Lower {
         });
         const uint32_t found = warp_sum(mine);
         if (lane_id() > 0) return;
-        c.support[v] = found;
-        if (found < k) append(next.queue, next.count, v);
+        atomicAdd(&c.support[v], found);
+        __threadfence();
+        if (sharers > 1 && atomicAdd(&c.removed[v], 1u) < sharers - 1) return;
+        __threadfence();
+        if (fresh(c.support[v]) < k) append(next.queue, next.count, v);
     }
 };
 
@@ -110,7 +120,7 @@ __device__ __forceinline__ void lower_all(Cores& c, const Arcs& deleted, Rounds&
 }
 
 // Inserted arcs are counted first, then deletions lower numbers, then insertions raise them. If more than `limit` vertices are
-// served for that, all is computed from scratch.
+// served for that, or a search finds more candidates than an eighth of it, all is computed from scratch.
 extern "C" __global__ void __launch_bounds__(CORE_BLOCK, 1)
 maintain(View g, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32_t* core, uint32_t* support,
          uint32_t* mark, uint32_t* seeds, uint32_t* place, int* left, uint32_t* rest, uint32_t* spare, uint32_t* queue0,

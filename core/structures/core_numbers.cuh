@@ -7,6 +7,22 @@ constexpr int TILE = 8;                    // lanes that serve a vertex of at mo
 constexpr uint32_t SMALL = 64, HUB = 2048,
                    HUBS = 64;  // vertices above HUB are served by a block, HUBS of them in a round
 
+// Calls each(w, slot) for the neighbours of v that fall to one of `sharers` warps: its part of the buckets; the first takes all of a
+// vertex with few neighbours.
+template <class F>
+__device__ __forceinline__ void for_part(const View& g, uint32_t v, uint32_t part, uint32_t sharers, F&& each) {
+    constexpr uint32_t TEAMS = 32 / SEARCH_LANES;
+    const uint32_t lane = threadIdx.x & 31;
+    if (sharers == 1 || degree(g, v) <= SMALL) {
+        if (part == 0) for_neighbors<32>(g, v, lane, each);
+        return;
+    }
+    const uint32_t parts = buckets(g, v);
+    for (uint32_t k = part * TEAMS + lane / SEARCH_LANES; k < parts; k += sharers * TEAMS) {
+        for_bucket<SEARCH_LANES>(g, v, k, lane % SEARCH_LANES, each);
+    }
+}
+
 // Serves a list: calls visit(v, w, next) for each neighbour w of each v, in one of the threads that share v. With at least twice
 // as many warps as vertices several warps share each, bucket by bucket.
 template <class F> struct ByNeighbor {
@@ -31,19 +47,8 @@ template <class F> struct ByNeighbor {
         __syncthreads();  // before `hubs` is used again
     }
 
-    // One of `sharers` warps that share v: its part of the buckets; the first takes all of a vertex with few neighbours.
     __device__ void share(uint32_t v, uint32_t part, uint32_t sharers, const Next& next) {
-        constexpr uint32_t TEAMS = 32 / SEARCH_LANES;
-        const uint32_t lane = threadIdx.x & 31;
-        const auto each = [&](uint32_t w, long long) { visit(v, w, next); };
-        if (degree(g, v) <= SMALL) {
-            if (part == 0) for_neighbors<32>(g, v, lane, each);
-            return;
-        }
-        const uint32_t parts = buckets(g, v);
-        for (uint32_t k = part * TEAMS + lane / SEARCH_LANES; k < parts; k += sharers * TEAMS) {
-            for_bucket<SEARCH_LANES>(g, v, k, lane % SEARCH_LANES, each);
-        }
+        for_part(g, v, part, sharers, [&](uint32_t w, long long) { visit(v, w, next); });
     }
 
     // A tile per vertex, a warp if it has more neighbours; hubs are listed for the whole block.

@@ -19,14 +19,19 @@ struct Cores {
     uint32_t clock;   // greatest place
     uint32_t limit;   // of vertices served
 };
+constexpr uint32_t CANDIDATES = 8;  // a search gives up at more candidates than one in so many of `limit`
 constexpr uint32_t LAST = EMPTY, MORE_PASSES = 64;  // a round costs a barrier here, and a search is parallel
 
 __device__ __forceinline__ uint32_t lane_id() { return threadIdx.x & 31; }
 
-// Whether too many vertices were served, one answer for the warp; counts one more.
+__device__ __forceinline__ bool too_many(const Cores& c) {
+    return fresh(c.state->listed[2]) >= c.limit || fresh(c.state->listed[0]) > c.limit / CANDIDATES;
+}
+
+// Whether too many vertices were served or are candidates, one answer for the warp; counts one more.
 __device__ __forceinline__ bool exceeds(const Cores& c) {
     uint32_t served = 0;
-    if (lane_id() == 0) served = fresh(c.state->listed[2]) > c.limit ? c.limit : atomicAdd(&c.state->listed[2], 1u);
+    if (lane_id() == 0) served = too_many(c) ? c.limit : atomicAdd(&c.state->listed[2], 1u);
     return __shfl_sync(WARP, served, 0) >= c.limit;
 }
 
@@ -184,12 +189,12 @@ __device__ __forceinline__ bool raise_all(Cores& c, Rounds& r, const uint32_t* l
         run_rounds(c.g, r, list, count, by_warp(reorder_one));
         const uint32_t num_seeds = fresh(state->listed[1]);
         c.clock = max(c.clock, fresh(state->listed[3]));
-        if (fresh(state->listed[2]) >= c.limit) return false;
+        if (too_many(c)) return false;
         if (num_seeds == 0) return true;
         grid_barrier(r);  // everybody has read the counters
         const auto seek_one = [&](uint32_t v, const Next& next) { seek(c, v, next); };
         run_rounds(c.g, r, c.seeds, num_seeds, by_warp(seek_one));
-        if (fresh(state->listed[2]) >= c.limit) return false;
+        if (too_many(c)) return false;
         const uint32_t candidates = fresh(state->listed[0]), end = c.clock;
         sift(c, candidates, r);
         rise(c, candidates, num_seeds, end);
