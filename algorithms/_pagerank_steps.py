@@ -103,14 +103,10 @@ def normalise(v, share, inv, mass, dangling):
         dangling.add(share[v])
 
 
-def choose(v, share, inv, start, first, error, dangling):
-    """Begin anew if the first step from the old ranks changed more than that of the last computation from scratch."""
-    rank = share[v] / abs(inv[v])
-    if error.value > first[0]:
-        rank = start
-    share[v] = rank * abs(inv[v])
+def dangle(v, share, inv, dangling):
+    """Add up the ranks of dangling vertices."""
     if inv[v] < 0:
-        dangling.add(rank)
+        dangling.add(share[v])
 
 
 class Local(NamedTuple):

@@ -16,8 +16,8 @@ After a batch (``method``):
 "df"        steps over the ends of changed edges and, growing, the out-neighbours of vertices whose share changed by
             more than ``frontier_tol``, relative to what they were last told (dynamic frontier)
 "dfp"       the same, without vertices that changed by less than ``prune_tol`` (DF with pruning)
-"auto"      "dfp" after batches so small that their effect fades near by, though not after more than 32 of them; else
-            "nd", or from scratch where the first step shows that to be nearer, which is decided on the device
+"auto"      "dfp" after batches so small that their effect fades near by, though not after more than 32 of them; from
+            scratch after batches of more than 1 % of the edges; else "nd"
 ==========  ============================================================================================================
 
 The dynamic methods follow Sahu, where the printed algorithm is mended: flags of neighbours are set, the new rank is
@@ -48,7 +48,7 @@ from suricate.algorithms._pagerank_parameters import Jumps, one_of, sums_up_loop
 from suricate.algorithms._pagerank_reference import distance_bound, power_iteration
 from suricate.algorithms._pagerank_steps import (
     by_degree,
-    choose,
+    dangle,
     is_reached,
     local,
     measure,
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 
 ALPHA, TOL, MAX_ITER = 0.85, 1e-5, 100
 METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
+SAHU = {"self_loops": True, "norm": "linf", "tol": 1e-10, "max_iter": 500}  #: the setting of Sahu's experiments
 LOCAL = ("dt", "df", "dfp")
 DECAY = 4  #: by about so much a step makes the norm of a change smaller, on graphs without long distances
 LOCAL_SHARE = 16  #: dynamic methods are faster while they reach less than one vertex in so many
@@ -160,10 +161,8 @@ class PageRank(Algorithm):
         self._weigh_all(graph)
         self._mass.set(1.0)
         vertex_map(graph, None, normalise, args=(self._share, self._inv, self._mass, self._dangling))
-        self._pass(graph)
-        self._first = self._error.total.copy()
-        self._iterate(graph, 1)
-        self._demand_usable()
+        self._iterate(graph)
+        self._look(graph)
 
     def _start(self, graph: Graph) -> None:
         """Make what depends on the graph but not on the ranks."""
@@ -186,22 +185,12 @@ class PageRank(Algorithm):
         """Return whether the weight of a vertex is not just its degree."""
         return self.self_loops or self.weighting.applies(graph)
 
-    def _pass(self, graph: Graph) -> None:
-        """Make one step over all vertices; the new shares are in ``_share``."""
-        self._step(graph)()
+    def _iterate(self, graph: Graph) -> None:
+        """Make steps over all vertices until the norm is at most ``tol``."""
+        swap, until = [(self._share, self._after)], (self._error, self.tol)
+        self._steps = iterate(self._step(graph), until=until, max_steps=self.max_iter, swap=swap)
         self._share, self._after = self._after, self._share
-        self._steps += 1
-
-    def _iterate(self, graph: Graph, done: int) -> None:
-        """Make steps over all vertices until the norm is at most ``tol``, ``done`` steps having been made."""
-        if done < self.max_iter:
-            swap = [(self._share, self._after)]
-            until = (self._error, self.tol)
-            self._steps += iterate(self._step(graph), until=until, max_steps=self.max_iter - done, swap=swap)
-            self._share, self._after = self._after, self._share
-        self._local_updates = 0
-        self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
-        self._announced = None
+        self._local_updates, self._announced = 0, None
 
     def _step(self, graph: Graph) -> Any:
         """Return a function that makes one step from ``_share`` to ``_after``."""
@@ -235,13 +224,14 @@ class PageRank(Algorithm):
             self._grow(graph)
         if method in LOCAL and self._announced is None:
             self._announced = self._share.copy()
+            self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
         if edges:
             self._refresh(graph, edges)
         if method in LOCAL:
             self._relax(graph, method, edges)
         else:
             self._warm(graph)
-            self._demand_usable()
+            self._look(graph)
 
     def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, grown: bool) -> str:
         """Return the method for a batch."""
@@ -279,17 +269,14 @@ class PageRank(Algorithm):
         )  # fmt: skip
 
     def _warm(self, graph: Graph) -> None:
-        """Iterate over all vertices from the old ranks; by ``"auto"`` perhaps anew after one step."""
+        """Iterate over all vertices from the old ranks."""
         state = (self._share, self._inv)
-        vertex_map(graph, None, measure, args=(*state, self._mass))
-        vertex_map(graph, None, normalise, args=(*state, self._mass, self._dangling))
-        done = 0
-        if self.method == "auto":
-            self._pass(graph)
-            done, start = 1, 1 / graph.num_vertices
-            args = (self._share, self._inv, start, self._first, self._error, self._dangling)
-            vertex_map(graph, None, choose, args=args)
-        self._iterate(graph, done)
+        if self._local_updates:  # which do not keep the sum of the ranks
+            vertex_map(graph, None, measure, args=(*state, self._mass))
+            vertex_map(graph, None, normalise, args=(*state, self._mass, self._dangling))
+        else:
+            vertex_map(graph, None, dangle, args=(*state, self._dangling))
+        self._iterate(graph)
 
     def _relax(self, graph: Graph, method: str, edges: tuple[Any, ...]) -> None:
         """Run a dynamic method from the ends of ``edges``, in one loop on the device."""
@@ -338,6 +325,11 @@ class PageRank(Algorithm):
         """Vertices that the last update computed, summed over its steps; None after passes over all vertices."""
         return None if self._loop is None else self._loop.touched
 
+    def _look(self, graph: Graph) -> None:
+        """Raise ``WeightError`` if the ranks are none; without weights they always are."""
+        if self.weighting.applies(graph):
+            self._demand_usable()
+
     def _demand_usable(self) -> None:
         self._usable = not len(self._share) or math.isfinite(float(self._share.sum()))
         if not self._usable:
@@ -383,6 +375,16 @@ class PageRank(Algorithm):
         if distance <= bound:  # False for NaN
             return None
         return f"the L1 distance to the exact ranks is {distance:.2e}, the bound is {bound:.2e}"
+
+    @classmethod
+    def variants(cls) -> Mapping[str, Mapping[str, Any]]:
+        """Return the five methods in Sahu's setting."""
+        return {method: {**SAHU, "method": method} for method in METHODS if method != "auto"}
+
+    @classmethod
+    def error(cls, result: Any, reference: Any) -> float:
+        """Return the L1 distance to the exact ranks."""
+        return float(np.abs(result - reference).sum())
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:

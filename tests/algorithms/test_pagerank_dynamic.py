@@ -100,7 +100,8 @@ def test_local_methods_compute_what_a_change_affects(device: su.devices.Device) 
     assert max(touched["dfp"], touched["df"]) < 10 * side < side * side < touched["dt"]
 
 
-def test_auto_begins_anew_where_that_is_nearer() -> None:
+@pytest.mark.may_recompute
+def test_auto_begins_anew_after_large_batches() -> None:
     n = 400
     graph = su.Graph(n, device="cpu", directed=False)
     graph.insert_edges(np.arange(n), (np.arange(n) + 1) % n)  # a ring: the uniform vector is exact
@@ -145,3 +146,18 @@ def test_weights_that_become_unusable_and_usable_again(device: su.devices.Device
         tracker.result  # noqa: B018
     graph.insert_edges([1], [3], [5.0])
     assert np.abs(device.to_numpy(tracker.result) - exact(graph)).sum() < 1e-4
+
+
+def test_the_methods_are_compared_in_sahus_setting() -> None:
+    variants = PageRank.variants()
+    assert [*variants] == ["static", "nd", "dt", "df", "dfp"]
+    graph = su.Graph(40, device="cpu", backend="csr_baseline", in_edges=True)
+    rng = np.random.default_rng(2)
+    graph.insert_edges(*rng.integers(0, 40, (2, 200)))
+    src, dst, _ = su.edges(graph)
+    for params in variants.values():
+        algorithm = PageRank.create(params)
+        algorithm.compute(graph)
+        exact = PageRank.reference(src, dst, None, 40, True, **params)
+        assert PageRank.error(algorithm.result, exact) < 1e-7
+        assert PageRank.error(exact + 0.5, exact) == pytest.approx(20)
