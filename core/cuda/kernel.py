@@ -44,12 +44,17 @@ class Kernel:
             self._raw(grid, block, arguments)
             self._known.parameters[address] = Parameters(arguments)
             return
-        shape, stream = (*grid, 1, 1)[:3] + (*block, 1, 1)[:3], self._current_stream().ptr
+        shape = (*grid, 1, 1)[:3] + (*block, 1, 1)[:3]
         parameters.pack(arguments)
+        self.launch((address, *shape, 0), parameters.address)
+
+    def launch(self, shape: tuple[int, ...], parameters: int) -> None:
+        """Hand a launch to the driver: address of the function, grid, block, shared memory; where parameters lie."""
+        stream = self._current_stream().ptr
         if self._cooperative:
-            self._driver.launchCooperativeKernel(address, *shape, 0, stream, parameters.address)
+            self._driver.launchCooperativeKernel(*shape, stream, parameters)
         else:
-            self._driver.launchKernel(address, *shape, 0, stream, parameters.address, 0)
+            self._driver.launchKernel(*shape, stream, parameters, 0)
 
 
 class _Known(threading.local):
@@ -70,13 +75,62 @@ class Parameters:
         self._buffer = ctypes.create_string_buffer(self._packer.size + SLOT)
         start = -(-ctypes.addressof(self._buffer) // SLOT) * SLOT
         self._offset = start - ctypes.addressof(self._buffer)
-        begins = (start + sum(slots[:i]) for i in range(len(slots)))
-        self._addresses = (ctypes.c_void_p * len(slots))(*begins)
+        begins = [sum(slots[:i]) for i in range(len(slots))]
+        self._addresses = (ctypes.c_void_p * len(slots))(*(start + begin for begin in begins))
+        self._begins = [self._offset + begin for begin in begins]
+        self._bytes = memoryview(self._buffer).cast("B")
         self.address = ctypes.addressof(self._addresses)
 
     def pack(self, arguments: tuple[Any, ...]) -> None:
         """Put the arguments of the next launch in place."""
         self._packer.pack_into(self._buffer, self._offset, *map(_bytes_of, arguments))
+
+    def put(self, place: int, argument: Any) -> None:
+        """Put one argument in place; the others stay."""
+        value, at = _bytes_of(argument), self._begins[place]
+        self._bytes[at : at + len(value)] = value
+
+    def put_struct(self, place: int, packer: struct.Struct, values: tuple[int, ...]) -> None:
+        """Put a struct of these values in place; the other arguments stay."""
+        packer.pack_into(self._buffer, self._begins[place], *values)
+
+
+class PreparedKernel:
+    """A kernel that is launched again and again: its arguments stay, and a launch is told only those that changed.
+
+    It belongs to one device; its user sees to it that one thread at a time uses it, and keeps the arrays alive.
+
+    Args:
+        kernel: the kernel.
+        blocks: of the grid.
+        threads: of a block.
+        arguments: all of them, as a :class:`Kernel` takes them.
+    """
+
+    def __init__(self, kernel: Kernel, blocks: int, threads: int, arguments: tuple[Any, ...]) -> None:
+        self._kernel, self._initialised = kernel, _Initialised()
+        self._parameters = Parameters(arguments)
+        self._parameters.pack(arguments)
+        self.put, self.put_struct = self._parameters.put, self._parameters.put_struct
+        self._shape = kernel.kernel.ptr, blocks, 1, 1, threads, 1, 1, 0
+
+    def launch(self) -> None:
+        """Launch into CuPy's current stream; does not wait."""
+        if not self._initialised.here:
+            self._initialised.make_current()
+        self._kernel.launch(self._shape, self._parameters.address)
+
+
+class _Initialised(threading.local):
+    """Whether the device's context is known to be current in a thread."""
+
+    here = False
+
+    def make_current(self) -> None:
+        from cupy.cuda import runtime
+
+        runtime.free(0)
+        self.here = True
 
 
 def _bytes_of(argument: Any) -> bytes:

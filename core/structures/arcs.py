@@ -17,11 +17,17 @@ ARCS = Struct(
 NO_ARCS = ArcList(np.empty(0, np.uint32), np.empty(0, np.uint32), None, None, 0, 0)
 
 
+def arc_values(arcs: ArcList) -> tuple[int, ...]:
+    """Return the values of the struct ``Arcs``; entry ``i`` counts if ``status`` is null or ``wanted`` there."""
+    src, dst, _, status, wanted, size = arcs
+    if not size:
+        return 0, 0, 0, 0, 0, 0
+    return src.data.ptr, dst.data.ptr, 0 if status is None else status.data.ptr, size, wanted, 0
+
+
 def packed_arcs(arcs: ArcList) -> Any:
-    """Return the struct ``Arcs`` of kernels; entry ``i`` counts if ``status`` is null or ``wanted`` there."""
-    status = 0 if arcs.status is None or not arcs.size else arcs.status.data.ptr
-    src, dst = (arcs.src.data.ptr, arcs.dst.data.ptr) if arcs.size else (0, 0)
-    return np.array((src, dst, status, arcs.size, arcs.wanted, 0), ARCS.dtype)[()]
+    """Return the struct ``Arcs`` of kernels."""
+    return np.array(arc_values(arcs), ARCS.dtype)[()]
 
 
 def plain_arcs(arcs: ArcList) -> tuple[Any, ...]:

@@ -27,11 +27,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, enum
 from suricate.devices import Array, Device
 from suricate.structures import component_words as words
-from suricate.structures.arcs import ARCS, NO_ARCS, packed_arcs, plain_arcs
+from suricate.structures.arcs import ARCS, NO_ARCS, arc_values, packed_arcs, plain_arcs
 from suricate.structures.walking import ROUND_WORDS, assembled, loops_over, packed, program_over, resident_blocks
 from suricate.types import ArcList, StoreView
 
@@ -43,6 +44,7 @@ BLOCK = 512  #: threads per block of the cooperative kernels
 PLAIN_BLOCK = 256
 LAST_EPOCH = 1 << 31  #: of the stamps, which are 32 bits, when a repair begins
 NULL = np.uint64(0)
+DELETED, INSERTED = 4, 5  # places of arguments of the kernel ``repair``
 
 LAYOUT = Struct(
     "Layout",
@@ -81,6 +83,7 @@ class ComponentForest:
         self._stamp: Array = xp.empty(0, np.uint32)
         self._kept: Array = xp.zeros(2, np.int64)  # epoch of the stamps, greatest distance
         self._components: Array = xp.zeros(1, np.uint64)
+        self._repairs: _Repairs | None = None  # with the arrays of this forest as they are
 
     def plant(self, graph: Graph, label: Array, largest: Array | None = None) -> None:
         """Make the forest from scratch.
@@ -123,9 +126,7 @@ class ComponentForest:
         An undirected edge is two arcs, or a self-loop one. New vertices have been added by :meth:`grow`.
         """
         if self.device.is_cuda:
-            fallen = graph.workspace.array("components.fallen", graph.num_vertices, np.uint32)
-            arguments = (packed_arcs(deleted), packed_arcs(inserted), self._word, self._parent, self._packed_layout)
-            self._launch(graph, "repair", (*arguments, fallen))
+            self._repairs_of(graph).launch(graph, deleted, inserted)
             return
         if self._kept[0] >= LAST_EPOCH:
             self._stamp[...] = self._kept[0] = 0
@@ -196,20 +197,64 @@ class ComponentForest:
         workspace, n = graph.workspace, graph.num_vertices
         return workspace.array("components.queue0", n, np.uint32), workspace.array("components.queue1", n, np.uint32)
 
-    def _launch(self, graph: Graph, kernel: str, arguments: tuple) -> None:
-        """Launch a cooperative kernel: the views, its own arguments, then what all rounds need."""
+    def _launch(self, graph: Graph, kernel: str, own: tuple) -> None:
+        """Launch a cooperative kernel: the views, its ``own`` arguments, then what all rounds need."""
+        program, blocks, arguments = self._launch_of(graph, kernel, own)
+        _clear(arguments[-2])
+        program.kernel(kernel)((blocks,), (BLOCK,), arguments)
+
+    def _launch_of(self, graph: Graph, kernel: str, own: tuple) -> tuple[Program, int, tuple]:
+        """Return program, number of blocks and all arguments of a cooperative kernel."""
         g, h, both = _views(graph)
         state = graph.workspace.array("components.state", ROUND_WORDS, np.uint32)
-        state.data.memset_async(0, state.nbytes)
         walk = (packed(g), packed(h), np.int32(both), np.uint32(graph.num_vertices))
         blocks = resident_blocks(self.device.index, BLOCK, 2 if kernel == "plant" else 1)
-        program = program_over(g, HERE / "component_forest.cu", lambda _: PRELUDE)
-        rounds = (*self._queues(graph), self._stamp, state, self._kept)
-        program.kernel(kernel)((blocks,), (BLOCK,), (*walk, *arguments, *rounds))
+        return _program(g), blocks, (*walk, *own, *self._queues(graph), self._stamp, state, self._kept)
+
+    def _repairs_of(self, graph: Graph) -> _Repairs:
+        """Return the launches of repairs, made anew where an array has moved."""
+        held, program = self._repairs, _program(graph.view("out"))
+        if held is None or held.graph is not graph or held.word is not self._word or held.program is not program:
+            fallen = graph.workspace.array("components.fallen", graph.num_vertices, np.uint32)
+            arcs = packed_arcs(NO_ARCS)
+            own = (arcs, arcs, self._word, self._parent, self._packed_layout, fallen)
+            held = self._repairs = _Repairs(graph, self._word, self._launch_of(graph, "repair", own))
+        return held
 
     def _plain(self, kernel: str, size: int, arguments: tuple) -> None:
         blocks = min(-(-size // PLAIN_BLOCK), resident_blocks(self.device.index, PLAIN_BLOCK, 8))
         LABELS.kernel(kernel)((blocks,), (PLAIN_BLOCK,), arguments)
+
+
+class _Repairs:
+    """The launches of repairs: all arguments stay but arcs, and views where they are new."""
+
+    def __init__(self, graph: Graph, word: Array, launch: tuple[Program, int, tuple]) -> None:
+        self.graph, self.word = graph, word
+        self.program, blocks, arguments = launch
+        self._state = arguments[-2]
+        self._views = graph.view("out"), graph.view("in")
+        self._kernel = PreparedKernel(self.program.kernel("repair"), blocks, BLOCK, arguments)
+
+    def launch(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
+        """Launch a repair after these changes."""
+        kernel, views = self._kernel, (graph.view("out"), graph.view("in"))
+        if views[0] is not self._views[0] or views[1] is not self._views[1]:
+            self._views = views
+            kernel.put(0, packed(views[0]))
+            kernel.put(1, packed(views[1]))
+        kernel.put_struct(DELETED, ARCS.packer, arc_values(deleted))
+        kernel.put_struct(INSERTED, ARCS.packer, arc_values(inserted))
+        _clear(self._state)
+        kernel.launch()
+
+
+def _clear(array: Array) -> None:
+    array.data.memset_async(0, array.nbytes)
+
+
+def _program(view: StoreView) -> Program:
+    return program_over(view, HERE / "component_forest.cu", lambda _: PRELUDE)
 
 
 def _views(graph: Graph) -> tuple[StoreView, StoreView, bool]:

@@ -70,6 +70,7 @@ class Forest:
             raise ParameterError("the words of a forest end with the payload 'parent' of uint32")
         self.words, self.offer, self.restart, self.args, self.uniform = words, offer, restart, args, uniform
         self._order: tuple[float, float] | None = None  # of the last computation
+        self._repairs: Any = None  # of the graph that it was last used with
         with words.device.current():
             #: ``uint32[1]`` on the device: not 0 if an offer's keys were not above those of the vertex that made it
             self.violated: Array = words.device.xp.zeros(1, "uint32")
@@ -99,19 +100,20 @@ class Forest:
         roots: Frontier | None,
         changes: tuple[ArcList | None, ArcList | None, ArcList | None],
     ) -> Propagated:
+        if self._repairs is None or self._repairs.graph is not graph:
+            self._repairs = self._bound(graph)
+        done: Propagated = self._repairs.run(roots, changes, self._order)
+        return done
+
+    def _bound(self, graph: Graph) -> Any:
+        """Return what runs the functions on ``graph``: they are compiled once per graph."""
         values = (self.words, *self.args)
         arguments = tuple(map(argument_of, values))
-        layout = self.words.layout
-        offer = compile_function(
-            self.offer, arguments, weight_dtype=graph.weight_dtype, leading=EDGE, result_layout=layout
-        )
-        restart = compile_function(
-            self.restart, arguments, weight_dtype=graph.weight_dtype, leading=("v",), result_layout=layout
-        )
+        layout, weight = self.words.layout, graph.weight_dtype
+        offer = compile_function(self.offer, arguments, weight_dtype=weight, leading=EDGE, result_layout=layout)
+        restart = compile_function(self.restart, arguments, weight_dtype=weight, leading=("v",), result_layout=layout)
         call = Call(offer, values, "argmin", None, None, restart, layout)
-        return _loops(graph.device.kind).repair(
-            graph, call, self.words, roots, changes, self.violated, self._order, self.uniform
-        )
+        return _loops(graph.device.kind).Repairs(graph, call, self.words, self.violated, self.uniform)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -40,6 +41,26 @@ def fake_cupy() -> ModuleType:
     module = ModuleType("cupy")
     module.empty = module.zeros = array  # type: ignore[attr-defined]
     return module
+
+
+class FakePrepared:
+    """A ``PreparedKernel`` that keeps its arguments as they were given, and launches as other kernels are launched."""
+
+    def __init__(self, kernel: Any, blocks: int, threads: int, arguments: tuple) -> None:
+        self.kernel, self.grid, self.arguments = kernel, ((blocks,), (threads,)), [*arguments]
+
+    def put(self, place: int, argument: Any) -> None:
+        """Change an argument."""
+        assert type(argument) is type(self.arguments[place])
+        self.arguments[place] = argument
+
+    def put_struct(self, place: int, packer: struct.Struct, values: tuple[int, ...]) -> None:
+        """Change an argument that is a struct."""
+        self.put(place, np.frombuffer(packer.pack(*values), self.arguments[place].dtype)[0])
+
+    def launch(self) -> None:
+        """Launch."""
+        self.kernel(*self.grid, tuple(self.arguments))
 
 
 def parameters(code: Program, kernel: str) -> list[str]:

@@ -29,18 +29,21 @@ _modules: dict[tuple, ModuleType] = {}
 _lock = threading.Lock()
 
 
-def repair(
-    graph: Graph,
-    call: Call,
-    words: Any,
-    roots: Frontier | None,
-    changes: tuple[ArcList | None, ArcList | None, ArcList | None],
-    violated: np.ndarray,
-    order: tuple[float, float] | None,
-    uniform: bool,
-) -> Propagated:
-    """Propagate from ``roots``, or repair after ``changes``: deleted, replaced and inserted arcs."""
-    return _Repair(graph, call, words.data, violated, uniform).run(roots, changes, order)
+class Repairs:
+    """The runs of one forest on one graph; see the class of the same name for CUDA."""
+
+    def __init__(self, graph: Graph, call: Call, words: Any, violated: np.ndarray, uniform: bool) -> None:
+        self.graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
+
+    def run(
+        self,
+        roots: Frontier | None,
+        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
+        order: tuple[float, float] | None,
+    ) -> Propagated:
+        """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced, inserted arcs."""
+        made = _Repair(self.graph, self._call, self._words.data, self._violated, self._uniform)
+        return made.run(roots, changes, order)
 
 
 class _Repair:

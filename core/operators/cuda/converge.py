@@ -38,7 +38,7 @@ def converge(
     arguments = (
         *views, pulled[0].bound, packed_vertices(frontier), np.uint32(max_steps),
         np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, most,
-        rounds, outcome, *launch_values(call),
+        rounds, outcome.address, *launch_values(call),
     )  # fmt: skip
     grid = (CONVERGE_BLOCKS * multiprocessors(graph.device.index),)
     program.kernel("converge")(grid, (CONVERGE_BLOCK,), arguments)

@@ -6,17 +6,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program, c_type
 from suricate.devices import Array
 from suricate.operators.call import Call
-from suricate.operators.cuda.loops import LoopMemory, Outcomes, loop_grid, packed_arcs, packed_vertices, propagated
+from suricate.operators.cuda.loops import (
+    NO_ARCS,
+    NO_VERTICES,
+    LoopMemory,
+    Outcomes,
+    arc_values,
+    loop_grid,
+    packed_vertices,
+    propagated,
+)
 from suricate.operators.cuda.programs import Walk, launch_values, program_of, walk_of
+from suricate.operators.cuda.push_structs import ARCS
 from suricate.operators.results import Propagated
 from suricate.structures.frontier import Frontier
-from suricate.types import ArcList
+from suricate.types import ArcList, StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+
+# places of the arguments of ``repair``, in ``forest.cu``
+VIEW, BACK, NUM_VERTICES, ROOTS, ANEW = range(5)
+ARC_LISTS = 5, 6, 7
+TREE, MEMORY, BOUND, DELTA, VIOLATED, OUTCOME_AT, PARAMS = range(8, 15)
 
 
 def program(walk: Walk, call: Call, *, has_back: bool, ordered: bool, uniform: bool = False) -> Program:
@@ -30,27 +46,82 @@ def program(walk: Walk, call: Call, *, has_back: bool, ordered: bool, uniform: b
     )  # fmt: skip
 
 
-def repair(
-    graph: Graph,
-    call: Call,
-    words: Any,
-    roots: Frontier | None,
-    changes: tuple[ArcList | None, ArcList | None, ArcList | None],
-    violated: Array,
-    order: tuple[float, float] | None,
-    uniform: bool,
-) -> Propagated:
-    """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced and inserted arcs."""
-    walk = walk_of(graph.view("out"))
-    back = walk_of(graph.view("in")) if graph.has_in_edges else walk
-    made = program(walk, call, has_back=graph.has_in_edges, ordered=order is not None, uniform=uniform)
-    outcome = graph.workspace.state(Outcomes).take()
-    key = call.layout.fields[0].dtype.type
-    bound, delta = (key(0), key(0)) if order is None else map(key, order)
-    arguments = (
-        walk.packed, back.packed, np.uint32(graph.num_vertices), packed_vertices(roots),
-        np.int32(roots is not None), *map(packed_arcs, changes),
-        words.data, graph.workspace.state(LoopMemory).of(graph), bound, delta, violated, outcome, *launch_values(call),
-    )  # fmt: skip
-    made.kernel("repair")(*loop_grid(graph.device), arguments)
-    return propagated(graph, outcome)
+class Repairs:
+    """The launches of one forest on one graph: what stays from one to the next is packed once.
+
+    Args:
+        graph: the graph.
+        call: offer, restart (as ``commit``) and their arguments.
+        words: those of the forest.
+        violated: ``uint32[1]``.
+        uniform: whether an offer depends on its maker alone.
+    """
+
+    def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool) -> None:
+        self.graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
+        self._outcomes, self._loop_memory = graph.workspace.state(Outcomes), graph.workspace.state(LoopMemory)
+        self._key = call.layout.fields[0].dtype.type
+        arguments = enumerate(zip(call.function.arguments, call.values, strict=True), start=PARAMS)
+        self._changing = [(place, *one) for place, one in arguments if one[0].kind not in ("array", "scalar")]
+        self._out: StoreView | None = None
+        self._back: StoreView | None = None
+        self._ordered = False
+        self._made: Program | None = None
+        self._kernel: PreparedKernel
+        self._memory: np.void | None = None
+        self._roots: Frontier | None = None
+        self._order: tuple[float, float] | None = None
+
+    def run(
+        self,
+        roots: Frontier | None,
+        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
+        order: tuple[float, float] | None,
+    ) -> Propagated:
+        """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced, inserted arcs."""
+        graph = self.graph
+        out = graph.view("out")
+        back = graph.view("in") if graph.has_in_edges else out
+        memory, outcome = self._loop_memory.of(graph), self._outcomes.take()
+        if out is not self._out or back is not self._back or self._ordered is (order is None):
+            self._walk(out, back, order is not None)
+        kernel = self._kernel
+        if roots is not self._roots or roots is not None:
+            kernel.put(ROOTS, packed_vertices(roots))
+            kernel.put(ANEW, np.int32(roots is not None))
+            self._roots = roots
+        for place, arcs in zip(ARC_LISTS, changes, strict=True):
+            kernel.put_struct(place, ARCS.packer, arc_values(arcs))
+        kernel.put(TREE, self._words.data)
+        if memory is not self._memory:
+            kernel.put(MEMORY, memory)
+            self._memory = memory
+        if order is not None and order != self._order:
+            kernel.put(BOUND, self._key(order[0]))
+            kernel.put(DELTA, self._key(order[1]))
+            self._order = order
+        kernel.put(OUTCOME_AT, outcome.address)
+        for place, argument, value in self._changing:
+            kernel.put(place, argument.packed(value))
+        kernel.launch()
+        return propagated(graph, outcome)
+
+    def _walk(self, out: StoreView, back: StoreView, ordered: bool) -> None:
+        """Walk these views from now on."""
+        walk, back_walk, call = walk_of(out), walk_of(back), self._call
+        made = program(walk, call, has_back=self.graph.has_in_edges, ordered=ordered, uniform=self._uniform)
+        self._out, self._back, self._ordered = out, back, ordered
+        if made is self._made:
+            self._kernel.put(VIEW, walk.packed)
+            self._kernel.put(BACK, back_walk.packed)
+            self._kernel.put(NUM_VERTICES, walk.bound)
+            return
+        self._made, self._memory, self._roots, self._order = made, None, None, None
+        none = self._key(0)
+        arguments = (
+            walk.packed, back_walk.packed, walk.bound, NO_VERTICES, np.int32(0), NO_ARCS, NO_ARCS, NO_ARCS,
+            self._words.data, self._loop_memory.of(self.graph), none, none, self._violated, np.uint64(0),
+            *launch_values(call),
+        )  # fmt: skip
+        (blocks,), (threads,) = loop_grid(self.graph.device)
+        self._kernel = PreparedKernel(made.kernel("repair"), blocks, threads, arguments)

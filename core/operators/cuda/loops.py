@@ -39,7 +39,8 @@ def address(array: Array | None) -> int:
 
 
 NO_VERTICES = packed(VERTICES, 0, 0, 0)
-NO_ARCS = packed(ARCS, 0, 0, 0, 0, 0, 0)
+NO_VALUES = (0, 0, 0, 0, 0, 0)  # of ARCS
+NO_ARCS = packed(ARCS, *NO_VALUES)
 
 
 def packed_vertices(frontier: Frontier | None) -> np.void:
@@ -53,12 +54,17 @@ def packed_vertices(frontier: Frontier | None) -> np.void:
     return packed(VERTICES, address(frontier.buffer), count, known or 0)
 
 
+def arc_values(arcs: ArcList | None) -> tuple[int, ...]:
+    """Return the values of the struct ``ARCS``."""
+    if arcs is None or not arcs.size:
+        return NO_VALUES
+    src, dst, weight, status, wanted, size = arcs
+    return src.data.ptr, dst.data.ptr, address(weight), address(status), size, wanted
+
+
 def packed_arcs(arcs: ArcList | None) -> np.void:
     """Return arcs as kernels take them."""
-    if arcs is None or not arcs.size:
-        return NO_ARCS
-    src, dst, weight, status, wanted, size = arcs
-    return packed(ARCS, address(src), address(dst), address(weight), address(status), size, wanted)
+    return packed(ARCS, *arc_values(arcs))
 
 
 def loop_grid(device: Device) -> tuple[tuple[int], tuple[int]]:
@@ -120,8 +126,23 @@ class LoopMemory:
         }
 
 
+class Outcome:
+    """What a launch reports: a row of zeros on the device until then."""
+
+    __slots__ = ("_all", "_row", "address")
+
+    def __init__(self, rows: Array, row: int, address: int) -> None:
+        self._all, self._row = rows, row
+        self.address = np.uint64(address)  #: as kernels take it
+
+    @property
+    def array(self) -> Array:
+        """``uint64[]`` of the fields of ``OUTCOME``."""
+        return self._all[self._row]
+
+
 class Outcomes:
-    """Zeroed outcomes on the device, handed out one per launch."""
+    """Outcomes on the device, handed out one per launch."""
 
     SIZE = 512
 
@@ -129,23 +150,24 @@ class Outcomes:
         self._device = device
         self._next = self.SIZE
 
-    def take(self) -> Array:
-        """Return ``uint64[]`` of the fields of ``OUTCOME``, all zero; nobody else gets them."""
+    def take(self) -> Outcome:
+        """Return an outcome that nobody else gets."""
         if self._next == self.SIZE:
             self._all = self._device.xp.zeros((self.SIZE, len(OUTCOME.fields)), np.uint64)
-            self._next = 0
+            self._next, self._start = 0, self._all.data.ptr
+        row = self._next
         self._next += 1
-        return self._all[self._next - 1]
+        return Outcome(self._all, row, self._start + row * OUTCOME.size)
 
 
-def propagated(graph: Graph, outcome: Array, layers: Layers | None = None) -> Propagated:
+def propagated(graph: Graph, outcome: Outcome, layers: Layers | None = None) -> Propagated:
     """Return what a loop did, to be read from ``outcome`` when somebody asks."""
     memory, device = graph.workspace.state(LoopMemory), graph.device
 
     def read() -> tuple[int, int, bool]:
         with device.current():
             memory.wait()
-        steps, pushed, deferred, left, excess = device.to_numpy(outcome).tolist()
+        steps, pushed, deferred, left, excess = device.to_numpy(outcome.array).tolist()
         if layers is not None and excess:
             raise CapacityError(TWICE)
         return steps, pushed - deferred, left == 0

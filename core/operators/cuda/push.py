@@ -23,6 +23,7 @@ from suricate.operators.cuda.launches import (
 from suricate.operators.cuda.loops import (
     NO_ARCS,
     LoopMemory,
+    Outcome,
     Outcomes,
     loop_grid,
     packed_arcs,
@@ -167,7 +168,7 @@ def _loop(
     order: Order | None,
     layers: Layers | None,
     left_count: Array | None,
-) -> Array:
+) -> Outcome:
     """Launch the steps; return their outcome, on the device."""
     frontier, arcs = _frontier_of(graph, start), [one for one in start.arcs if one.size]
     views = [walk_of(graph.view(direction)) for direction in VIEWS[over]]
@@ -190,8 +191,8 @@ def _loop(
     outcome = graph.workspace.state(Outcomes).take()
     arguments = (
         views[0].packed, views[-1].packed, views[0].bound, packed_vertices(frontier), *lists, _array_of(out), memory,
-        np.uint32(max_steps), np.int32(once), *by_order, *by_layer, outcome, NULL if left_count is None else left_count,
-        *values_of(call),
+        np.uint32(max_steps), np.int32(once), *by_order, *by_layer, outcome.address,
+        NULL if left_count is None else left_count, *values_of(call),
     )  # fmt: skip
     program.kernel("propagate")(*loop_grid(graph.device), arguments)
     return outcome

@@ -6,7 +6,7 @@
 //
 // What a block must see of the others: values, queues and the arrays of the functions are read with plain loads, which the L1 caches of
 // the SMs serve, and these are not coherent. The grid-wide barrier makes it right, so a step sees everything up to the step before.
-// What happens within a step may be seen unordered; then a vertex pushes an old value, but whoever improved it has queued it for
+// What happens within a step may be seen late; then a vertex pushes an old value, but whoever improved it has queued it for
 // the next step as well. Atomics work in L2.
 //
 // Macros, 0 or 1: HAS_THEN, HAS_ORDER, HAS_LAYERS, OVER_BOTH_VIEWS, IS_FOREST, HAS_WORDS, HAS_PULL.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 import sys
 import threading
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from launches import array
 
-from suricate.cuda.kernel import Kernel
+from suricate.cuda.kernel import Kernel, PreparedKernel
 from suricate.cuda.program import Program
 
 PAIR = np.dtype([("a", np.int64), ("b", np.uint8)], align=True)
@@ -108,6 +109,30 @@ def test_numbers_of_python_have_64_bits_and_none_is_null(driver: FakeDriver) -> 
     for _ in range(2):
         kernel((1,), (1,), (3, 2.5, True, None))
     assert driver.launches[0][2] == [np.int64(3).tobytes(), np.float64(2.5).tobytes(), b"\1", bytes(8)]
+
+
+@pytest.mark.parametrize("cooperative", [False, True])
+def test_a_prepared_launch_finds_what_was_put_last(
+    driver: FakeDriver, cooperative: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current: list[int] = []
+    monkeypatch.setattr(
+        sys.modules["cupy.cuda"], "runtime", SimpleNamespace(free=lambda at: current.append(at)), raising=False
+    )
+    given = arguments(1)
+    prepared = PreparedKernel(Kernel(FakeRaw(5), cooperative=cooperative), 12, 256, given)
+    prepared.launch()
+    other = array(2, np.int64)
+    prepared.put(0, other)
+    prepared.put(3, np.float32(8))
+    prepared.put_struct(2, struct.Struct("=qB7x"), (3, 4))
+    prepared.launch()
+    first, second = driver.launches
+    assert first[:2] == second[:2] == (-5 if cooperative else 5, (12, 1, 1, 256, 1, 1))
+    assert first[2] == [given[0].data.ptr.to_bytes(8, "little"), *(one.tobytes() for one in given[1:])]
+    expected = [other.data.ptr.to_bytes(8, "little"), given[1].tobytes(), struct.pack("=qB7x", 3, 4)]
+    assert second[2] == [*expected, np.float32(8).tobytes(), given[4].tobytes()]
+    assert current == [0], "the first launch of a thread makes the context current"
 
 
 @pytest.mark.gpu

@@ -145,9 +145,12 @@ def test_forest_is_one_launch(graph: su.Graph, kernels: list[str], ordered: bool
     call = Call(function, (words,), "argmin", None, None, restart, words.layout)
     order = (1.5, 2.0) if ordered else None
     violated = array(1, np.uint32)
-    forest.repair(fake, call, words, ids(fake, 1), (None, None, None), violated, order, False)
-    forest.repair(fake, call, words, None, (arcs(4), None, arcs(0)), violated, None, True)
-    assert kernels == ["repair", "repair"]
+    repairs = forest.Repairs(fake, call, words, violated, False)
+    repairs.run(ids(fake, 1), (None, None, None), order)
+    repairs.run(None, (arcs(4), None, arcs(0)), order)
+    words.data, fake._views = _faked(words.data), {}
+    repairs.run(None, (None, None, arcs(3)), None)
+    assert kernels == ["repair"] * 3
 
 
 def test_memory_of_loops_is_packed_once(graph: su.Graph, kernels: list[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launches import array, check_launch
+from launches import FakePrepared, array, check_launch
 
 import suricate as su
 from suricate.cuda.program import Program
@@ -42,6 +42,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return np.zeros(1, struct)[0]
 
     monkeypatch.setattr(Program, "kernel", kernel)
+    monkeypatch.setattr(component_forest, "PreparedKernel", FakePrepared)
     for module in (component_forest, connect, core_numbers):
         monkeypatch.setattr(module, "packed", packed)
         monkeypatch.setattr(module, "resident_blocks", lambda *args: 132)
@@ -74,9 +75,10 @@ def test_components(launched: list[str], backend_name: str, directed: bool) -> N
     forest.repair(graph, arcs_of(7, filtered=True))
     forest.repair(graph, inserted=arcs_of(7, filtered=False))
     forest.grow(VERTICES + 9)
+    forest.repair(graph, arcs_of(7, filtered=True))
     forest.labels(graph)
-    labels = ["make_roots", "count_roots", "find_smallest", "write_labels"]
-    assert launched == ["connect", "plant", "plant", "repair", "repair", *labels]
+    labels = ["count_roots", "find_smallest", "write_labels"]
+    assert launched == ["connect", "plant", "plant", "repair", "repair", "make_roots", "repair", *labels]
 
 
 def test_core_numbers(launched: list[str], backend_name: str) -> None:
