@@ -6,7 +6,8 @@
 // them all. While the list is so short that one block can serve it, block 0 goes on alone, and the others wait at the next barrier.
 //
 // What a block must see of the others is written before a barrier and read behind it; the barriers' fences make it visible
-// (see loop.cuh). Stamps and counters are read past the L1 caches, and changed by atomics or by stores of one value.
+// (see loop.cuh). Stamps and counters are read past the L1 caches, except where a neighbour is woken, and changed by atomics or by
+// stores of one value.
 #include "wake.cuh"
 
 #define ALONE 64  // up to this many vertices block 0 works alone

@@ -34,9 +34,10 @@ struct WakeShared {
     uint32_t filled, place;
 };
 
-// Make v active in the next round. Many threads may do so at once: without a list all of them store the same.
+// Make v active in the next round. Many threads may do so at once: without a list all of them store the same. Most calls find the
+// stamp there, hubs' in the L1 cache: a cached stamp may be older than that of another block, which costs a store, but never newer.
 __device__ __forceinline__ void activate(const NextRound& round, WakeShared& shared, uint32_t v) {
-    if (fresh(round.stamp[v]) == round.next) return;
+    if (round.stamp[v] == round.next) return;
     if (round.dense) {
         round.stamp[v] = round.next;
         return;
