@@ -40,7 +40,6 @@ class KCore(Algorithm):
     requires = Requirements(undirected=True)
     update_kind = "dynamic"
     recompute_share = 0.002
-    suites = ("algorithms", "demo")
 
     def __init__(self) -> None:
         self._numbers: CoreNumbers = None  # type: ignore[assignment]

@@ -117,7 +117,6 @@ class Triangles(Algorithm):
     name = "triangles"
     requires = Requirements(undirected=True)
     update_kind = "dynamic"
-    suites = ("algorithms", "demo")
 
     def __init__(self, method: str = "auto") -> None:
         if method not in METHODS:

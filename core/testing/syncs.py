@@ -12,7 +12,6 @@ Syncs(calls={'ndarray.get': 1})
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -22,7 +21,6 @@ from typing import Any
 
 from suricate.devices import Device
 
-KERNEL_NODE = 0  #: CU_GRAPH_NODE_TYPE_KERNEL
 READS = ("get", "item", "tolist", "__int__", "__float__", "__bool__", "__complex__")  #: methods of cupy.ndarray
 RUNTIME_WAITS = ("deviceSynchronize", "streamSynchronize", "eventSynchronize", "memcpy", "memcpy2D")
 RUNTIME_COPIES = ("memcpyAsync", "memcpy2DAsync")  #: these only count when they copy to the host
@@ -60,33 +58,6 @@ def captured(action: Callable[[], Any], device: Device) -> Any:
     Raises:
         RuntimeError: ``action`` makes the host wait for the device.
     """
-    return _captured(action, device)[0]
-
-
-def captured_kernels(action: Callable[[], Any], device: Device) -> int:
-    """Do as :func:`captured` does; return how many kernels the action queued, those of CuPy's own array functions too.
-
-    Copies and fills of memory are no kernels.
-    """
-    recorded = ctypes.c_void_p(_captured(action, device)[1].graph)
-    cuda, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_size_t()
-    _succeed(cuda.cuGraphGetNodes(recorded, None, ctypes.byref(count)))
-    nodes = (ctypes.c_void_p * count.value)()
-    _succeed(cuda.cuGraphGetNodes(recorded, nodes, ctypes.byref(count)))
-    kind, kinds = ctypes.c_int(), []
-    for node in nodes:
-        _succeed(cuda.cuGraphNodeGetType(ctypes.c_void_p(node), ctypes.byref(kind)))
-        kinds.append(kind.value)
-    return kinds.count(KERNEL_NODE)
-
-
-def _succeed(status: int) -> None:
-    if status:
-        raise RuntimeError(f"a function of the CUDA driver failed with status {status}")
-
-
-def _captured(action: Callable[[], Any], device: Device) -> tuple[Any, Any]:
-    """Return the result of the action and the graph of what it queued, which has been carried out."""
     cupy = device.xp
     device.synchronize()
     stream = cupy.cuda.Stream(non_blocking=True)
@@ -100,7 +71,7 @@ def _captured(action: Callable[[], Any], device: Device) -> tuple[Any, Any]:
         recorded = stream.end_capture()
         recorded.launch(stream)
         stream.synchronize()
-    return result, recorded
+    return result
 
 
 def _abandon(cupy: Any, stream: Any) -> None:
