@@ -130,15 +130,20 @@ class EdgeSet:
         if self._table is None:
             with self._exclusive():
                 if self._table is None:  # no other thread has made it meanwhile
-                    self._table = self._filled_table()
+                    self._table = self._filled_table(_kernels(self.device).all_bits_set(self.device, self._table_words))
         return self._table
 
-    def _filled_table(self) -> EdgeTable:
+    @property
+    def _table_words(self) -> int:
+        """Words of the table: a key of two and an entry in each place."""
+        return 3 * (7 * self._most // 4 + SPARE)
+
+    def _filled_table(self, words: Array) -> EdgeTable:
+        """Return the table in ``words``, all bits of which are set."""
         from suricate.structures.edge_table import EdgeTable
 
         src, dst, value, status, wanted, size = self._arcs
-        kernels, capacity = _kernels(self.device), 7 * self._most // 4 + SPARE
-        words = kernels.all_bits_set(self.device, 3 * capacity)
+        kernels, capacity = _kernels(self.device), len(words) // 3
         absent = src[:0].view(np.uint8) if value is None else value
         table = EdgeTable(words[: 2 * capacity].view(np.uint64), words[2 * capacity :], absent, int(self.directed))
         mark = kernels.ones(self.device, size) if self._repeats else None
@@ -166,13 +171,18 @@ class EdgeSet:
         return self._view
 
     def _rows_view(self) -> StoreView:
+        """Return the view; its memory, and that of the table if there is none yet, is taken at once."""
         from suricate.structures.edge_rows import EdgeRows, rows_view
 
-        table, kernels, xp = self.table(), _kernels(self.device), self.device.xp
-        src, dst, _, status, wanted, size = self._arcs
-        slots = size + size // 2 + SPARE
-        words = kernels.all_bits_set(self.device, 2 * slots + 2)
-        rows = xp.empty(size + min(size, self.num_vertices), np.uint32)
+        kernels, size = _kernels(self.device), self.size
+        slots, before = size + size // 2 + SPARE, 0 if self._table is not None else self._table_words
+        counted = 2 * slots + 2  # words of the sources, their rows and two counters
+        words = kernels.all_bits_set(self.device, before + counted + size + min(size, self.num_vertices))
+        if self._table is None:
+            self._table = self._filled_table(words[:before])
+        table, words = self._table, words[before:]
+        src, dst, _, status, wanted, _ = self._arcs
+        rows = words[counted:]
         if size:
             kernels.fill_rows(self.device, words, slots, rows, src, status, wanted)
         data = EdgeRows(

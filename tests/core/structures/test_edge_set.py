@@ -244,3 +244,22 @@ def test_what_a_batch_changed_is_made_without_a_wait(backend, directed):
     change()
     graph.synchronize()
     assert not count_syncs(change).calls
+
+
+@pytest.mark.parametrize(("table_first", "taken"), [(True, 2), (False, 1)])
+def test_table_and_rows_share_memory_where_both_are_made(
+    table_first: bool, taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from suricate.structures import edge_set_cpu
+
+    calls, made = [], edge_set_cpu.all_bits_set
+    monkeypatch.setattr(edge_set_cpu, "all_bits_set", lambda *given: calls.append(given) or made(*given))
+    edges = su.EdgeSet(su.Graph(5, device="cpu"), [0, 0, 3], [1, 2, 4])
+    edges._repeats = False  # they are distinct
+    if table_first:
+        edges.table()
+    view = edges.view()
+    assert len(calls) == taken
+    assert edges.table().key is view.data.key
+    assert len(edges.edges().src) == 3
+    assert su.intersect(edges, edges, [0, 0], [0, 3]).tolist() == [2, 0]
