@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from suricate.devices import Array
     from suricate.graph import Graph
 
+USUAL_ROW = 32  #: arcs per vertex of the graphs by which ``recompute_share`` was measured
+
 
 class KCoreResult(NamedTuple):
     """``core`` is uint32[n], the core numbers; ``degeneracy`` is the largest of them, an int."""
@@ -53,7 +55,8 @@ class KCore(Algorithm):
     def update(self, graph: Graph, delta: Delta) -> None:
         """Lower what deletions took support from, then raise what insertions gave it to."""
         deleted, inserted = delta.edges("deleted"), delta.edges("inserted")
-        if self.outweighs(graph, deleted, inserted):
+        row = graph.most_arcs / max(graph.num_vertices, 1)  # what it takes to lower a vertex
+        if self.outweighs(graph, inserted) or self.outweighs(graph, deleted, times=row / USUAL_ROW):
             self._numbers.compute(graph)
         else:
             self._numbers.update(graph, deleted.arcs(), inserted.arcs())
