@@ -186,7 +186,8 @@ class Delta:
     @property
     def is_known_empty(self) -> bool:
         """Whether the host knows, without waiting for a device, that nothing changed."""
-        if self.num_vertices_after != self.num_vertices_before or len(self.deleted_vertices):
+        deleted = self._deleted_vertices
+        if self.num_vertices_after != self.num_vertices_before or (deleted is not None and len(deleted)):
             return False
         if self._lists is not None:
             return self.is_empty

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 HERE = Path(__file__).parent
+SOURCE = HERE / "component_forest.cu"
 BLOCK = 512  #: threads per block of the cooperative kernels
 PLAIN_BLOCK = 256
 LAST_EPOCH = 1 << 31  #: of the stamps, which are 32 bits, when a repair begins
@@ -64,7 +65,7 @@ LABELS = Program(HERE / "component_labels.cu", PRELUDE)
 
 def programs(view: StoreView) -> list[Program]:
     """Return the CUDA programs, to be compiled without a GPU."""
-    return [LABELS, assembled(view, HERE / "component_forest.cu", PRELUDE)]
+    return [LABELS, assembled(view, SOURCE, PRELUDE)]
 
 
 class ComponentForest:
@@ -126,7 +127,7 @@ class ComponentForest:
         An undirected edge is two arcs, or a self-loop one. New vertices have been added by :meth:`grow`.
         """
         if self.device.is_cuda:
-            self._repairs_of(graph).launch(graph, deleted, inserted)
+            self._repairs_of(graph).launch(deleted, inserted)
             return
         if self._kept[0] >= LAST_EPOCH:
             self._stamp[...] = self._kept[0] = 0
@@ -213,8 +214,8 @@ class ComponentForest:
 
     def _repairs_of(self, graph: Graph) -> _Repairs:
         """Return the launches of repairs, made anew where an array has moved."""
-        held, program = self._repairs, _program(graph.view("out"))
-        if held is None or held.graph is not graph or held.word is not self._word or held.program is not program:
+        held = self._repairs
+        if held is None or held.graph is not graph or held.word is not self._word or not held.walks(graph):
             fallen = graph.workspace.array("components.fallen", graph.num_vertices, np.uint32)
             arcs = packed_arcs(NO_ARCS)
             own = (arcs, arcs, self._word, self._parent, self._packed_layout, fallen)
@@ -233,20 +234,27 @@ class _Repairs:
         self.graph, self.word = graph, word
         self.program, blocks, arguments = launch
         self._state = arguments[-2]
-        self._views = graph.view("out"), graph.view("in")
+        self._out, self._in, _ = _views(graph)
         self._kernel = PreparedKernel(self.program.kernel("repair"), blocks, BLOCK, arguments)
 
-    def launch(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
+    def walks(self, graph: Graph) -> bool:
+        """Take the views of ``graph`` as they are now; return False if its backend's shape has changed."""
+        out, back, _ = _views(graph)
+        if out is self._out and back is self._in:
+            return True
+        if _program(out) is not self.program:
+            return False
+        self._out, self._in = out, back
+        self._kernel.put(0, packed(out))
+        self._kernel.put(1, packed(back))
+        return True
+
+    def launch(self, deleted: ArcList, inserted: ArcList) -> None:
         """Launch a repair after these changes."""
-        kernel, views = self._kernel, (graph.view("out"), graph.view("in"))
-        if views[0] is not self._views[0] or views[1] is not self._views[1]:
-            self._views = views
-            kernel.put(0, packed(views[0]))
-            kernel.put(1, packed(views[1]))
-        kernel.put_struct(DELETED, ARCS.packer, arc_values(deleted))
-        kernel.put_struct(INSERTED, ARCS.packer, arc_values(inserted))
+        self._kernel.put_struct(DELETED, ARCS.packer, arc_values(deleted))
+        self._kernel.put_struct(INSERTED, ARCS.packer, arc_values(inserted))
         _clear(self._state)
-        kernel.launch()
+        self._kernel.launch()
 
 
 def _clear(array: Array) -> None:
@@ -254,7 +262,7 @@ def _clear(array: Array) -> None:
 
 
 def _program(view: StoreView) -> Program:
-    return program_over(view, HERE / "component_forest.cu", lambda _: PRELUDE)
+    return program_over(view, SOURCE, lambda _: PRELUDE)
 
 
 def _views(graph: Graph) -> tuple[StoreView, StoreView, bool]:
