@@ -73,7 +73,7 @@ METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
 SAHU = {"self_loops": True, "norm": "linf", "tol": 1e-10, "max_iter": 500}  #: the setting of Sahu's experiments
 LOCAL = ("dt", "df", "dfp")
 DECAY = 4  #: by about so much a step makes the norm of a change smaller, on graphs without long distances
-LOCAL_SHARE = 16  #: dynamic methods are faster while they reach less than one vertex in so many
+LOCAL_SHARE = 64  #: dynamic methods are faster while they reach less than one vertex in so many
 RENEWAL = 32  #: after so many local updates "auto" passes over all vertices
 EXACT_TOLERANCE, EXACT_ITERATIONS = 1e-14, 10_000  #: of the reference
 
