@@ -49,7 +49,7 @@ def test_results_are_right_on_both_sides_of_the_bound(
     )
     for seed, count in enumerate((20, N, 20, 20, N, N, 20)):
         edges = graph.edges()
-        at = np.random.default_rng(seed).integers(0, len(edges.src), count)
+        at = graph.device.xp.asarray(np.random.default_rng(seed).integers(0, len(edges.src), count))
         graph.delete_edges(edges.src[at], edges.dst[at])
         verify(graph, tracker, CASES[name])
         graph.insert_edges(*edges_of(count, seed + 9))
