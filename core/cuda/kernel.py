@@ -33,7 +33,7 @@ class Kernel:
         return self._raw.kernel
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
-        """Launch into CuPy's current stream; does not wait.
+        """Launch into CuPy's current stream, one block at least; does not wait.
 
         Arguments are CuPy arrays and numbers, at each place of the same size in every call. The first launch of a
         thread on a device is CuPy's own, which sees to it that the device's context is current in the thread.
@@ -44,7 +44,7 @@ class Kernel:
             self._raw(grid, block, arguments)
             self._known.parameters[address] = Parameters(arguments)
             return
-        shape = (*grid, 1, 1)[:3] + (*block, 1, 1)[:3]
+        shape = (grid[0] or 1, *grid[1:], 1, 1)[:3] + (*block, 1, 1)[:3]
         parameters.pack(arguments)
         self.launch((address, *shape, 0), parameters.address)
 

@@ -14,6 +14,7 @@ import pytest
 
 import suricate as su
 from suricate import io, plugins
+from suricate.bench.verify.results import on_host
 from suricate.errors import RequirementError
 
 pytestmark = pytest.mark.data
@@ -66,8 +67,7 @@ def answer(graph: su.Graph, name: str, **wanted: Any) -> Any:
         result = graph.compute(name, **{key: value for key, value in wanted.items() if key in accepted})
     except RequirementError as error:
         pytest.skip(str(error))
-    host = graph.device.to_numpy
-    return type(result)(*map(host, result)) if hasattr(result, "_fields") else host(result)
+    return on_host(result, graph.device)
 
 
 def distances(result: Any) -> np.ndarray:

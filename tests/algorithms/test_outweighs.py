@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import suricate as su
+from suricate.bench.verify.results import on_host
 from suricate.plugins import algorithm
 
 N = 1 << 10
@@ -29,8 +30,7 @@ def graph_of(name: str, device: su.Device, backend: str) -> su.Graph:
 
 def verify(graph: su.Graph, tracker: Any, params: dict[str, Any]) -> None:
     arcs = [part if part is None else graph.device.to_numpy(part) for part in graph.store("out").edges()]
-    kind, result, host = type(tracker.algorithm), tracker.result, graph.device.to_numpy
-    got = type(result)(*map(host, result)) if hasattr(result, "_fields") else host(result)
+    kind, got = type(tracker.algorithm), on_host(tracker.result, graph.device)
     right = kind.reference(*arcs, graph.num_vertices, graph.directed, **params)
     assert kind.mismatch(got, right, **params) is None
 

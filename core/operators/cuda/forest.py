@@ -97,14 +97,19 @@ class Repairs:
             kernel.put(MEMORY, memory)
             self._memory = memory
         if order is not None and order != self._order:
-            kernel.put(BOUND, self._key(order[0]))
-            kernel.put(DELTA, self._key(order[1]))
+            kernel.put(BOUND, self._as_key(order[0]))
+            kernel.put(DELTA, self._as_key(order[1]))
             self._order = order
         kernel.put(OUTCOME_AT, outcome.address)
         for place, argument, value in self._changing:
             kernel.put(place, argument.packed(value))
         kernel.launch()
         return propagated(graph, outcome)
+
+    def _as_key(self, value: float) -> Any:
+        """Return ``value`` in the dtype of the first key, at most its greatest."""
+        dtype = np.dtype(self._key)
+        return self._key(value if dtype.kind == "f" else min(value, np.iinfo(dtype).max))
 
     def _walk(self, out: StoreView, back: StoreView, ordered: bool) -> None:
         """Walk these views from now on."""

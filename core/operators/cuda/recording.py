@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache, cached_property, wraps
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,12 +46,23 @@ def outer_flag() -> Array | None:
 
 
 def _within_operator() -> bool:
-    """Return whether the code that allocates is the library's own, algorithms excepted."""
+    """Return whether the code that allocates is the library's own, algorithms excepted, or makes a view."""
     frame = sys._getframe(2)  # of what called the allocator
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("cupy", "contextlib"):
         frame = frame.f_back
     name = frame.f_globals.get("__name__", "")
-    return name.startswith("suricate.") and not name.startswith("suricate.algorithms")
+    if name.startswith("suricate.") and not name.startswith("suricate.algorithms"):
+        return True
+    return _within_view(frame)
+
+
+def _within_view(frame: FrameType | None) -> bool:
+    """Return whether a store of somebody else makes the view that an operator walks."""
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "suricate.graph" and frame.f_code.co_name == "_new_view":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def recorded(operator: Callable[..., Any]) -> Callable[..., Any]:

@@ -68,6 +68,13 @@ def arguments(number: int) -> tuple[Any, ...]:
     return array(3, np.int32), np.uint8(number), pair, np.float32(number), np.uint64(0)
 
 
+def test_a_launch_has_one_block_at_least(driver: FakeDriver) -> None:
+    kernel = Kernel(FakeRaw(5), cooperative=False)
+    for _ in range(2):
+        kernel((0,), (32,), arguments(1))
+    assert [shape for _, shape, _ in driver.launches] == [(1, 1, 1, 32, 1, 1)]
+
+
 @pytest.mark.parametrize("cooperative", [False, True])
 def test_the_driver_gets_the_bytes_of_every_argument(driver: FakeDriver, cooperative: bool) -> None:
     raw = FakeRaw(5)
