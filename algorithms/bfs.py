@@ -1,7 +1,7 @@
 """Breadth-first search kept current: levels and parents from one source, incremental and decremental.
 
 Follows Meerkat (Concessao et al.): every vertex holds one 64-bit word of level and parent, and one atomic minimum keeps
-it. The words form a dependence forest (``suricate.structures.forest``); of several possible parents the smallest id
+it. The words form a dependence forest (``suricate.operators.forest``); of several possible parents the smallest id
 wins, so that the answer does not depend on the order of events. A deletion is repaired around the tree edges that it
 took, an inserted edge is a first frontier of its own. Levels count edges: weights are not used.
 """
@@ -16,8 +16,8 @@ from suricate import hookimpl
 from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.arrays import range_message
 from suricate.errors import VertexRangeError
+from suricate.operators.forest import Forest
 from suricate.parameters import integer, shown
-from suricate.structures.forest import Forest
 from suricate.structures.frontier import Frontier
 from suricate.structures.words import words
 from suricate.types import EMPTY

@@ -1,7 +1,7 @@
 """Single-source shortest paths kept current: distances and parents in one pass, incremental and decremental.
 
 Follows Meerkat (Concessao et al.): every vertex holds one word of distance and parent, and one atomic minimum keeps it.
-The words form a dependence forest (``suricate.structures.forest``): deletions and heavier weights are repaired around
+The words form a dependence forest (``suricate.operators.forest``): deletions and heavier weights are repaired around
 the tree edges that they concern (Ramalingam and Reps), insertions and lighter weights are a first frontier. From
 scratch vertices are taken near ones first (delta-stepping, Meyer and Sanders 2003).
 
@@ -24,8 +24,8 @@ from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.arrays import range_message
 from suricate.errors import VertexRangeError, WeightError
 from suricate.operators import neighbor_reduce
+from suricate.operators.forest import Forest
 from suricate.parameters import integer, real, shown
-from suricate.structures.forest import Forest
 from suricate.structures.frontier import Frontier
 from suricate.structures.words import words
 from suricate.types import EMPTY

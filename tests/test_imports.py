@@ -172,6 +172,11 @@ def test_algorithms_name_no_backend() -> None:
             assert name not in file.read_text(), f"{file} names {name}"
 
 
+def test_structures_know_no_operator() -> None:
+    for file in (CHECKOUT / "core" / "structures").glob("*.py"):
+        assert "suricate.operators" not in file.read_text(), f"{file} names an operator"
+
+
 def test_no_circle_of_imports() -> None:
     needs = {name: (imports(file) & MODULES.keys()) - {name} for name, file in MODULES.items()}
     try:

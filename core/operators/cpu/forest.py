@@ -1,4 +1,4 @@
-"""The dependence forest on the CPU: computing and repairing it (see ``suricate.structures.forest``)."""
+"""The dependence forest on the CPU: computing and repairing it (see ``suricate.operators.forest``)."""
 
 from __future__ import annotations
 

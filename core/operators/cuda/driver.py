@@ -6,7 +6,12 @@ from suricate.operators.cuda import converge as rounds
 from suricate.operators.cuda import intersect as intersections
 from suricate.operators.cuda import iterate as loops
 from suricate.operators.cuda import maps, pull, push
+from suricate.operators.cuda.forest import Repairs
 from suricate.operators.cuda.recording import recorded
+
+__all__ = [
+    "Repairs", "advance", "converge", "edge_map", "intersect", "iterate", "neighbor_reduce", "propagate", "vertex_map",
+]  # fmt: skip
 
 advance = recorded(push.advance)
 propagate = recorded(push.propagate)

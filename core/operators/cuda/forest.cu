@@ -1,4 +1,4 @@
-// The dependence forest (see structures/forest.py): computing it, and repairing it after arcs were deleted, inserted or got another
+// The dependence forest (see operators/forest.py): computing it, and repairing it after arcs were deleted, inserted or got another
 // weight, in one cooperative launch. HAS_WORDS and IS_FOREST are 1. HAS_BACK: `back` has the in-edges of what `g` has the out-edges
 // of; they are the same view on undirected graphs. IS_UNIFORM: a vertex
 // offers the same along all its edges; HAS_PULL: besides, steps from scratch may pull.

@@ -1,4 +1,4 @@
-"""The dependence forest on CUDA: one launch computes or repairs it (see ``suricate.structures.forest``)."""
+"""The dependence forest on CUDA: one launch computes or repairs it (see ``suricate.operators.forest``)."""
 
 from __future__ import annotations
 

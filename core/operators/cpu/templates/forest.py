@@ -1,6 +1,6 @@
 """CPU template of the dependence forest: invalidation with adoption, the offers of neighbours, then pushes.
 
-See ``suricate.structures.forest``. ``edge`` makes an offer, ``commit`` gives the word that a vertex starts anew with.
+See ``suricate.operators.forest``. ``edge`` makes an offer, ``commit`` gives the word that a vertex starts anew with.
 ``g`` has the out-edges; ``back`` the in-edges, which ``has_back`` says are there. ``tree`` are the words. Queues
 and ``invalid`` are ``uint32[num_vertices]``; a vertex is queued once, as ``stamp[v] == step`` then. A list of arcs is
 ``src, dst, weights, status, wanted, size``; a ``status`` of length 0 means that all of them count.

@@ -9,7 +9,7 @@ import pytest
 
 import suricate as su
 from suricate.errors import ParameterError
-from suricate.structures.forest import Forest
+from suricate.operators.forest import Forest
 from suricate.structures.frontier import Frontier
 from suricate.types import EMPTY, ArcList
 

@@ -21,15 +21,12 @@ breaks this is dropped and noted (:attr:`Forest.violated`), so that no loop runs
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from functools import cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from suricate.edgefn import EDGE, argument_of, compile_function
 from suricate.errors import ParameterError
-from suricate.operators.call import Call
+from suricate.operators.call import Call, driver_of
 from suricate.operators.results import Propagated
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList, EdgeList
@@ -113,12 +110,7 @@ class Forest:
         offer = compile_function(self.offer, arguments, weight_dtype=weight, leading=EDGE, result_layout=layout)
         restart = compile_function(self.restart, arguments, weight_dtype=weight, leading=("v",), result_layout=layout)
         call = Call(offer, values, "argmin", None, None, restart, layout)
-        return _loops(graph.device.kind).Repairs(graph, call, self.words, self.violated, self.uniform)
-
-
-@cache
-def _loops(kind: str) -> ModuleType:
-    return importlib.import_module(f"suricate.operators.{kind}.forest")
+        return driver_of(graph).Repairs(graph, call, self.words, self.violated, self.uniform)
 
 
 def _arcs(given: Any) -> ArcList | None:
