@@ -89,6 +89,20 @@ def by_degree(v, graph, share, inv):
     new = 1 / count if count > 0 else -1.0
     share[v] = share[v] / abs(inv[v]) * abs(new)
     inv[v] = new
+    return True
+
+
+def by_degree_with_loop(v, graph, share, inv):
+    """Weigh a vertex of a graph whose edges weigh 1, with exactly one self-loop."""
+    new = 1 / (graph.degree(v) + (0 if (v, v) in graph else 1))
+    share[v] = share[v] / abs(inv[v]) * new
+    inv[v] = new
+    return True
+
+
+def anyone(v):
+    """Keep every vertex."""
+    return True
 
 
 def measure(v, share, inv, mass):

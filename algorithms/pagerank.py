@@ -47,7 +47,9 @@ from suricate.algorithm import Algorithm, pull_bytes
 from suricate.algorithms._pagerank_parameters import Jumps, one_of, sums_up_loops
 from suricate.algorithms._pagerank_reference import distance_bound, power_iteration
 from suricate.algorithms._pagerank_steps import (
+    anyone,
     by_degree,
+    by_degree_with_loop,
     dangle,
     is_reached,
     local,
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
+    from suricate.structures.frontier import Frontier
 
 ALPHA, TOL, MAX_ITER = 0.85, 1e-5, 100
 METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
@@ -175,15 +178,16 @@ class PageRank(Algorithm):
         self._jump, self._spread = self.jumps.on(graph, self.dtype)
 
     def _weigh_all(self, graph: Graph) -> None:
-        if self._needs_edges(graph):
+        if self.weighting.applies(graph):
             args = (self._share, self._inv)
             neighbor_reduce(graph, self._passes.weight, args=args, dtype="float64", then=self._passes.weigh)
         else:
-            vertex_map(graph, None, by_degree, args=(graph, self._share, self._inv))
+            self._count_edges(graph, None)
 
-    def _needs_edges(self, graph: Graph) -> bool:
-        """Return whether the weight of a vertex is not just its degree."""
-        return self.self_loops or self.weighting.applies(graph)
+    def _count_edges(self, graph: Graph, vertices: Any) -> Frontier:
+        """Weigh vertices of a graph whose edges weigh 1; return them without repeats."""
+        count = by_degree_with_loop if self.self_loops else by_degree
+        return vertex_map(graph, vertices, count, args=(graph, self._share, self._inv))
 
     def _iterate(self, graph: Graph) -> None:
         """Make steps over all vertices until the norm is at most ``tol``."""
@@ -225,10 +229,9 @@ class PageRank(Algorithm):
         if method in LOCAL and self._announced is None:
             self._announced = self._share.copy()
             self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
-        if edges:
-            self._refresh(graph, edges)
+        ends = self._refresh(graph, edges) if edges else None
         if method in LOCAL:
-            self._relax(graph, method, edges)
+            self._relax(graph, method, ends)
         else:
             self._warm(graph)
             self._look(graph)
@@ -260,13 +263,16 @@ class PageRank(Algorithm):
         self._share, self._inv, self._after, self._announced = share, inv, xp.empty_like(share), None
         self._jump, self._spread = self.jumps.on(graph, self.dtype)
 
-    def _refresh(self, graph: Graph, edges: tuple[Any, ...]) -> None:
-        """Weigh the ends of ``edges`` again."""
-        args = (self._share, self._inv)
+    def _refresh(self, graph: Graph, edges: tuple[Any, ...]) -> Frontier:
+        """Weigh the ends of ``edges`` again; return them without repeats."""
+        if not self.weighting.applies(graph):
+            return self._count_edges(graph, edges)
+        ends = vertex_map(graph, edges, anyone)
         converge(
-            graph, edges, self._passes.weight if self._needs_edges(graph) else _one, args=args, reduce="sum",
-            over="out", then=self._passes.weigh, dtype="float64", max_steps=1,
+            graph, ends, self._passes.weight, args=(self._share, self._inv), reduce="sum", over="out",
+            then=self._passes.weigh, dtype="float64", max_steps=1,
         )  # fmt: skip
+        return ends
 
     def _warm(self, graph: Graph) -> None:
         """Iterate over all vertices from the old ranks."""
@@ -278,30 +284,30 @@ class PageRank(Algorithm):
             vertex_map(graph, None, dangle, args=(*state, self._dangling))
         self._iterate(graph)
 
-    def _relax(self, graph: Graph, method: str, edges: tuple[Any, ...]) -> None:
-        """Run a dynamic method from the ends of ``edges``, in one loop on the device."""
+    def _relax(self, graph: Graph, method: str, ends: Frontier | None) -> None:
+        """Run a dynamic method from the ends of changed edges, in one loop on the device."""
         functions = local(method, self.weighting.applies(graph), self.self_loops, self.closed)
         args = (
             self._share, self._after, self._announced, self._inv, self._jump, self._spread, self.alpha, self._kappa,
             self.frontier_tol, self.prune_tol, self._error,
         )  # fmt: skip
-        if not edges:
+        if ends is None:
             return
         self._local_updates += 1
-        affected = self._reached(graph, edges) if method == "dt" else edges
+        affected = self._reached(graph, ends) if method == "dt" else ends
         self._loop = converge(
             graph, affected, functions.pull, args=args, reduce="sum", over="in", then=functions.relax,
             commit=functions.publish, wake="out", dtype=self.dtype, max_steps=self.max_iter,
             until=(self._error, self.tol),
         )  # fmt: skip
 
-    def _reached(self, graph: Graph, edges: tuple[Any, ...]) -> Any:
-        """Return the frontier of what the ends of ``edges`` reach."""
+    def _reached(self, graph: Graph, ends: Frontier) -> Frontier:
+        """Return what ``ends`` reach."""
         if self._mark is None or len(self._mark) < graph.num_vertices:
             self._mark, self._epoch = graph.device.xp.zeros(graph.num_vertices, np.uint32), 0
         self._epoch += 1
         args = (self._mark, self._epoch)
-        converge(graph, edges, reach, args=args, reduce="max", over="in", then=visit, wake="out")
+        converge(graph, ends, reach, args=args, reduce="max", over="in", then=visit, wake="out")
         return vertex_map(graph, None, is_reached, args=args)
 
     # -- results -------------------------------------------------------------------------------------------------------
@@ -408,11 +414,6 @@ class PageRank(Algorithm):
         """Return the bytes of one pull per iteration."""
         one = pull_bytes(graph.num_vertices, graph.num_edges, self.dtype.itemsize, self.weighting.bytes_per_edge(graph))
         return self.iterations * one
-
-
-def _one(u, v, w, share, inv):
-    """Count an edge."""
-    return 1.0
 
 
 @hookimpl

@@ -329,9 +329,10 @@ def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ..
 
     Args:
         graph: the graph.
-        frontier: None for all vertices, a ``Frontier``, ids, or a tuple of them.
+        frontier: None for all vertices, a ``Frontier``, ids, edges (both ends of each), or a tuple of them.
         fn: may write index ``v`` of arrays, and reads other indices only of arrays that it does not write. If its first
-            parameter is named ``i`` it gets the position in the ids as well; it is then called for repeated ids too.
+            parameter is named ``i`` it gets the position in the ids as well; it is then called for repeated ids too,
+            and edges are refused.
         args: further arguments of ``fn``.
 
     Returns:
@@ -341,7 +342,8 @@ def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ..
         As :func:`advance`.
     """
     call = binding.bind_map(graph, fn, args)
-    start = starts.vertices_of(graph, frontier, "frontier")
+    with_position = call.function.leading[0] == "i"
+    start = (starts.vertices_of if with_position else starts.start_of)(graph, frontier, "frontier")
     binding.position_of(call, start)
     return driver_of(graph).vertex_map(graph, call, start)
 

@@ -47,7 +47,7 @@ call the function of the same name in the driver of the graph's device. These si
     Views; ``pairs`` is ``(u, v)``, ``uint32[k]`` each, or None for every arc of ``left`` (``out`` then has one entry).
     ``oriented`` is None, ``"degree"`` or ``"id"``.
 
-In ``converge`` the arcs of a :class:`Start` stand for both of their ends.
+In ``converge`` and ``vertex_map`` the arcs of a :class:`Start` stand for both of their ends.
 
 A function with a leading parameter ``i`` has it in ``call.function.leading``. ``call.values`` are as the user gave them
 (checked): pass ``argument.packed(value)`` to kernels and ``argument.numba_value(value)`` to Numba, once per operator.

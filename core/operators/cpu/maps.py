@@ -21,7 +21,7 @@ EVERY_PLACE = (0, 2**63 - 1)
 
 def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     """Return the vertices of ``start`` for which the function is true."""
-    vertices = _vertices(graph, call, start)
+    vertices = _vertices(graph, call, start, ends=True)
     kept = np.empty(vertices.size, np.uint32)
     module = instance("vertex_map", Walk(graph.view() if call.function.needs_view else None), call)
     count = module.vertex_map(graph.num_vertices, *vertices, kept, *numba_values(call))
@@ -40,12 +40,12 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int
         module.edge_map(g, h, n, *_vertices(graph, call, start), low, high, *values)
 
 
-def _vertices(graph: Graph, call: Call, start: Start) -> Listed:
+def _vertices(graph: Graph, call: Call, start: Start, *, ends: bool = False) -> Listed:
     """Return the vertices of ``start``: each once, or as they are where functions want their positions."""
     if _keeps_repeats(call):
         return listed(start.frontiers[0])
     queue = graph.workspace.array("operators.spare", graph.num_vertices, np.uint32)
-    return union_of(graph, start, stamps_of(graph), queue)
+    return union_of(graph, start, stamps_of(graph), queue, ends=ends)
 
 
 def _keeps_repeats(call: Call) -> bool:

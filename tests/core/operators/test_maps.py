@@ -68,9 +68,22 @@ def test_positions(graph):
         su.vertex_map(graph, ([1], [2]), square, args=(squares,))
 
 
-def test_edges_are_no_vertices(graph):
+def test_edges_stand_for_their_ends(graph):
+    y = graph.device.xp.zeros(N)
+    ends = su.vertex_map(graph, (su.EdgeList([3, 0, 3], [1, 1, 3]), [1, 4]), add_one_and_stay, args=(y,))
+    assert host(graph, ends) == [0, 1, 3, 4]
+    assert ends.distinct
+    assert graph.device.to_numpy(y)[:6].tolist() == [1, 1, 0, 1, 1, 0]
+
+
+def add_one_and_stay(v, y):
+    y[v] += 1
+    return True
+
+
+def test_edges_have_no_positions_of_vertices(graph):
     with pytest.raises(RequirementError, match="vertices, not edges"):
-        su.vertex_map(graph, su.EdgeList([0], [1]), lambda v: True)
+        su.vertex_map(graph, su.EdgeList([0], [1]), lambda i, v: True)
 
 
 # -- effects -----------------------------------------------------------------------------------------------------------
