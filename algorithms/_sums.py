@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from suricate.errors import RequirementError
 from suricate.operators import advance, neighbor_reduce
 from suricate.parameters import flag
@@ -73,13 +71,3 @@ class Weighting:
             neighbor_reduce(graph, fn, args=(x,), over="in", out=out)
         else:
             advance(graph, None, fn, out, args=(x,), reduce="sum")
-
-
-def adjacency(
-    src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, num_vertices: int, weighted: bool | None
-) -> Any:
-    """Return the SciPy matrix with the weights, or ones, at ``(src, dst)``; for references."""
-    from scipy import sparse
-
-    values = np.ones(len(src)) if weight is None or weighted is False else weight.astype(np.float64)
-    return sparse.csr_array((values, (src, dst)), shape=(num_vertices, num_vertices))

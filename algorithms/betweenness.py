@@ -15,6 +15,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import Algorithm
+from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
 from suricate.operators import neighbor_reduce, propagate
 from suricate.parameters import flag
@@ -118,10 +119,8 @@ class Betweenness(Algorithm):
         **_: Any,
     ) -> np.ndarray:
         """Products of the SciPy matrix with one vector per level."""
-        from scipy import sparse
-
         sources = Sample("betweenness", k, seed).drawn(num_vertices)
-        matrix = sparse.csr_array((np.ones(len(src)), (src, dst)), shape=(num_vertices, num_vertices))
+        matrix = adjacency(src, dst, None, num_vertices)
         transposed, total = matrix.T.tocsr(), np.zeros(num_vertices)
         for source in sources:
             paths = np.zeros(num_vertices)

@@ -14,6 +14,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.algorithms._matrices import adjacency
 from suricate.arrays import range_message
 from suricate.errors import VertexRangeError
 from suricate.operators.forest import Forest
@@ -118,11 +119,8 @@ class BFS(Algorithm):
         **params: Any,
     ) -> BFSResult:
         """Levels by SciPy's search; of the in-neighbours one level above a vertex the smallest is its parent."""
-        from scipy import sparse
-
         source = params.get("source", 0)
-        shape = (num_vertices, num_vertices)
-        level = levels(sparse.csr_array((np.ones(len(src), np.int8), (src, dst)), shape=shape), source)
+        level = levels(adjacency(src, dst, None, num_vertices), source)
         downward = (level[src] >= 0) & (level[dst] == level[src] + 1)
         parent = np.full(num_vertices, num_vertices, np.int64)
         np.minimum.at(parent, dst[downward], src[downward].astype(np.int64))

@@ -16,6 +16,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import Algorithm
+from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
 from suricate.operators import propagate
 from suricate.parameters import flag
@@ -94,12 +95,10 @@ class Closeness(Algorithm):
         **_: Any,
     ) -> np.ndarray:
         """Shortest paths from the same sources by SciPy."""
-        from scipy import sparse
         from scipy.sparse import csgraph
 
         sources = Sample("closeness", k, seed).drawn(num_vertices)
-        shape = (num_vertices, num_vertices)
-        matrix = sparse.csr_array((np.ones(len(src)), (src, dst)), shape=shape)
+        matrix = adjacency(src, dst, None, num_vertices)
         count, total = np.zeros(num_vertices, np.int64), np.zeros(num_vertices, np.int64)
         for source in sources:
             distance = csgraph.dijkstra(matrix, indices=source, unweighted=True)

@@ -17,7 +17,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithms._fixed_point import FixedPoint, divided
-from suricate.algorithms._sums import adjacency
+from suricate.algorithms._matrices import adjacency, largest_eigenvalue
 from suricate.operators import vertex_map
 from suricate.structures.scalar import Scalar
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 TOLERANCE, MAX_ITERATIONS = 1e-6, 100
 SLACK = 10  #: by which a further step may change more than the last one, for matrices that are not normal
-DENSE = 400  #: up to so many vertices references use dense matrices
 
 
 def shift(v, x, out, square):
@@ -135,15 +134,6 @@ class Eigenvector(FixedPoint):
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
         """Allow enough steps for small gaps between eigenvalues."""
         return {"max_iter": 2000}
-
-
-def largest_eigenvalue(matrix: Any) -> float:
-    """Return the largest modulus of an eigenvalue of a SciPy matrix with no negative entries."""
-    if matrix.shape[0] <= DENSE:
-        return float(np.abs(np.linalg.eigvals(matrix.toarray())).max())
-    from scipy.sparse import linalg
-
-    return float(np.abs(linalg.eigs(matrix, k=1, which="LM", return_eigenvectors=False, tol=1e-4))[0])
 
 
 @hookimpl

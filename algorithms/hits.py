@@ -16,7 +16,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithms._fixed_point import FixedPoint, divided
-from suricate.algorithms._sums import adjacency
+from suricate.algorithms._matrices import adjacency, largest_singular_value
 from suricate.operators import vertex_map
 from suricate.parameters import flag
 from suricate.structures.scalar import Scalar
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 TOLERANCE, MAX_ITERATIONS = 1e-8, 100
 SLACK = 10  #: by which a further step may change more than the last one: it shrinks in the L2 norm, not in L1
-DENSE = 400  #: up to so many vertices references use dense matrices
 
 
 class HITSResult(NamedTuple):
@@ -173,15 +172,6 @@ class HITS(FixedPoint):
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
         """Allow enough steps for small gaps between singular values."""
         return {"max_iter": 2000}
-
-
-def largest_singular_value(matrix: Any) -> float:
-    """Return the largest singular value of a SciPy matrix."""
-    if matrix.shape[0] <= DENSE:
-        return float(np.linalg.norm(matrix.toarray(), 2))
-    from scipy.sparse import linalg
-
-    return float(linalg.svds(matrix, k=1, return_singular_vectors=False, tol=1e-6)[0])
 
 
 @hookimpl

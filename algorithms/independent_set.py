@@ -19,6 +19,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._hash import key_of, mixed
+from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._vertex_values import resized
 from suricate.operators import converge
 from suricate.parameters import integer
@@ -108,9 +109,7 @@ class IndependentSet(Algorithm):
         **_: Any,
     ) -> np.ndarray:
         """Take the vertices one by one in the order of the hashes."""
-        from scipy import sparse
-
-        matrix = sparse.csr_array((np.ones(len(src), np.int8), (src, dst)), shape=(num_vertices, num_vertices))
+        matrix = adjacency(src, dst, None, num_vertices)
         matrix = (matrix + matrix.T).tocsr()
         order = np.argsort(mixed(np.arange(num_vertices, dtype=np.uint64), np.uint64(key_of(seed))))
         neighbor, begin = matrix.indices.tolist(), matrix.indptr.tolist()

@@ -16,7 +16,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithms._fixed_point import FixedPoint, divided
-from suricate.algorithms._sums import adjacency
+from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._vertex_values import VertexValues
 from suricate.operators import vertex_map
 from suricate.parameters import flag, real

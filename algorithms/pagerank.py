@@ -44,6 +44,7 @@ import numpy as np
 import suricate as su
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, pull_bytes
+from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._pagerank_parameters import Jumps, one_of, sums_up_loops
 from suricate.algorithms._pagerank_reference import distance_bound, power_iteration
 from suricate.algorithms._pagerank_steps import (
@@ -361,14 +362,12 @@ class PageRank(Algorithm):
         **_: Any,
     ) -> np.ndarray:
         """Push over a SciPy matrix in float64, far beyond the tolerance."""
-        from scipy import sparse
-
         values = np.ones(len(src)) if weight is None or weighted is False else weight.astype(np.float64)
         if self_loops:
             others, every = src != dst, np.arange(num_vertices)
             src, dst = np.append(src[others], every), np.append(dst[others], every)
             values = np.append(values[others], np.ones(num_vertices))
-        matrix = sparse.csr_array((values, (src, dst)), shape=(num_vertices, num_vertices))
+        matrix = adjacency(src, dst, values, num_vertices)
         return power_iteration(matrix, alpha, EXACT_TOLERANCE, EXACT_ITERATIONS, personalization)
 
     @classmethod

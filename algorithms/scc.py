@@ -20,6 +20,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._hash import key_of, mixed_ids
+from suricate.algorithms._matrices import adjacency
 from suricate.operators import advance, iterate, propagate, vertex_map
 from suricate.structures.scalar import Scalar
 from suricate.types import EMPTY, EdgeList
@@ -157,11 +158,9 @@ class StronglyConnectedComponents(Algorithm):
         **_: Any,
     ) -> np.ndarray:
         """SciPy's components, named by their smallest members."""
-        from scipy import sparse
         from scipy.sparse import csgraph
 
-        matrix = sparse.csr_array((np.ones(len(src), np.int8), (src, dst)), shape=(num_vertices, num_vertices))
-        _, label = csgraph.connected_components(matrix, connection="strong")
+        _, label = csgraph.connected_components(adjacency(src, dst, None, num_vertices), connection="strong")
         return np.unique(label, return_index=True)[1].astype(np.uint32)[label] if num_vertices else label
 
     @classmethod

@@ -13,7 +13,8 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, pull_bytes
-from suricate.algorithms._sums import Weighting, adjacency
+from suricate.algorithms._matrices import adjacency
+from suricate.algorithms._sums import Weighting
 from suricate.algorithms._vertex_values import VertexValues, resized
 from suricate.errors import ParameterError
 from suricate.operators import converge

@@ -21,6 +21,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.algorithms._matrices import adjacency
 from suricate.arrays import range_message
 from suricate.errors import VertexRangeError, WeightError
 from suricate.operators import neighbor_reduce
@@ -212,13 +213,11 @@ class SSSP(Algorithm):
         **params: Any,
     ) -> SSSPResult:
         """Distances by SciPy's Dijkstra; parents among the edges that explain them, -2 where rounding decides."""
-        from scipy import sparse
         from scipy.sparse import csgraph
 
         source, dtype = params.get("source", 0), np.dtype(np.int64) if weight is None else weight.dtype
         w = np.ones(len(src)) if weight is None else weight.astype(np.float64)
-        matrix = sparse.csr_array((w, (src, dst)), shape=(num_vertices, num_vertices))
-        d = csgraph.dijkstra(matrix, indices=source)
+        d = csgraph.dijkstra(adjacency(src, dst, weight, num_vertices), indices=source)
         return _with_parents(src.astype(np.int64), dst.astype(np.int64), w, d, source, dtype.kind == "f", dtype)
 
     @classmethod

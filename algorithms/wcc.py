@@ -18,6 +18,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.algorithms._matrices import adjacency
 from suricate.structures.component_forest import ComponentForest
 from suricate.structures.connect import SAMPLED, connect
 from suricate.structures.union_find import UnionFind
@@ -105,11 +106,9 @@ class WCC(Algorithm):
         **params: Any,
     ) -> WCCResult:
         """Components by SciPy's search, each named by its smallest vertex."""
-        from scipy import sparse
         from scipy.sparse import csgraph
 
-        shape = (num_vertices, num_vertices)
-        matrix = sparse.csr_array((np.ones(len(src), np.int8), (src, dst)), shape=shape)
+        matrix = adjacency(src, dst, None, num_vertices)
         count, component = csgraph.connected_components(matrix, directed=True, connection="weak")
         smallest = np.full(count, num_vertices, np.int64)
         np.minimum.at(smallest, component, np.arange(num_vertices))
