@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,8 +89,7 @@ class Program:
         if kernel is None:
             with compiling():
                 kernel = self._kernels[name] = self._loaded(name)
-        notes = getattr(_local, "notes", None)
-        return kernel if notes is None else partial(_noted, notes, name, kernel)
+        return kernel if getattr(_local, "notes", None) is None else NotedKernel(name, kernel)
 
     def _loaded(self, name: str) -> Kernel:
         return Kernel(_module(self).get_function(name), cooperative=self.cooperative)
@@ -121,9 +120,21 @@ def noting(notes: list[Launch] | None) -> Iterator[None]:
         _local.notes = before
 
 
-def _noted(notes: list[Launch], name: str, kernel: Any, *given: Any) -> None:
-    notes.append(Launch(name, kernel, given))
-    kernel(*given)
+class NotedKernel:
+    """A kernel whose launches are noted, where its thread notes any; for the rest, the kernel itself."""
+
+    def __init__(self, name: str, kernel: Any) -> None:
+        self._name, self._kernel = name, kernel
+
+    def __call__(self, *given: Any) -> None:
+        """Launch, see ``Kernel``."""
+        notes = getattr(_local, "notes", None)
+        if notes is not None:
+            notes.append(Launch(self._name, self._kernel, given))
+        self._kernel(*given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernel, name)
 
 
 def _with_headers(text: str, folders: tuple[Path, ...], included: set[str]) -> str:

@@ -15,7 +15,8 @@ import pytest
 from launches import array
 
 from suricate.cuda.kernel import Kernel, PreparedKernel
-from suricate.cuda.program import Program
+from suricate.cuda.launch import StructKernel
+from suricate.cuda.program import Launch, Program, noting
 
 PAIR = np.dtype([("a", np.int64), ("b", np.uint8)], align=True)
 
@@ -140,6 +141,25 @@ def test_a_prepared_launch_finds_what_was_put_last(
     expected = [other.data.ptr.to_bytes(8, "little"), given[1].tobytes(), struct.pack("=qB7x", 3, 4)]
     assert second[2] == [*expected, np.float32(8).tobytes(), given[4].tobytes()]
     assert current == [0], "the first launch of a thread makes the context current"
+
+
+def test_kernels_first_made_while_launches_are_noted_are_like_others(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.sizes = (4,)
+    monkeypatch.setattr(sys.modules["cupy.cuda"], "runtime", SimpleNamespace(free=lambda at: None), raising=False)
+    monkeypatch.setattr(Program, "_loaded", lambda *_: Kernel(FakeRaw(5), cooperative=False))
+    program, notes, given = Program(Path("none.cu")), list[Launch](), (np.float32(3),)
+    with noting(notes):
+        plain = program.kernel("plain")
+        plain((1,), (32,), given)
+        kept = StructKernel(program, "kept", 4), PreparedKernel(program.kernel("prepared"), 2, 32, given)
+    kept[0].buffer[:] = given[0].tobytes()
+    kept[0].launch(2, 32)
+    kept[1].launch()
+    assert driver.launches == [(5, (2, 1, 1, 32, 1, 1), [given[0].tobytes()])] * 2
+    plain((1,), (32,), given)
+    assert [(note.name, note.given) for note in notes] == [("plain", ((1,), (32,), given))]
 
 
 @pytest.mark.gpu

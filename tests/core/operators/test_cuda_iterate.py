@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -197,6 +198,27 @@ def test_arrays_take_each_others_place(device: su.Device, start: int) -> None:
     assert rounds == start.bit_length()
     assert not after.any()
     assert (x == 1).all()
+
+
+def add_values(v, batch, found, left):
+    found[v] = found[v] + batch.get(v, v + 1, 0)
+    left.add(1 if v == 0 and found[v] < 50 else 0)
+
+
+def test_an_edge_set_is_first_looked_up_in_a_body(device: su.Device) -> None:
+    """In a new thread, whose kernels that fill tables are made in the body."""
+    graph = su.Graph(10, device=str(device))
+    found, left = device.xp.zeros(10, np.int64), su.Scalar("sum", "int64", graph)
+    batch = su.EdgeSet(graph, [0, 3], [1, 4], np.array([10, 7]))
+
+    def look_up() -> int:
+        return su.iterate(
+            lambda: su.vertex_map(graph, None, add_values, args=(batch, found, left)), until=left, max_steps=9
+        )
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(look_up).result() == 5
+    assert device.to_numpy(found).tolist() == [50, 0, 0, 35, 0, 0, 0, 0, 0, 0]
 
 
 def tally(v, total):
