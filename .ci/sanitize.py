@@ -73,6 +73,37 @@ def tour(backend: str, weight_dtype: str | None, directed: bool, large: int, **o
     assert graph.to("cpu").num_edges == sum(3 not in pair for pair in model)
 
 
+def answers(backend: str, weight_dtype: str | None, directed: bool) -> None:
+    """Keep every algorithm that such a graph allows current over two batches."""
+    rng = np.random.default_rng(11)
+    options = {"in_edges": True} if directed else {"directed": False}
+    graph = su.Graph(VERTICES, backend=backend, device=DEVICE, weight_dtype=weight_dtype, **options)
+    trackers = [
+        graph.track(name, **algorithm.sample_params(VERTICES, 3))
+        for name, algorithm in su.plugins.algorithms().items()
+        if algorithm.requires.missing(graph) is None
+    ]
+    for _ in range(ROUNDS):
+        insert, delete = (graph.device.xp.asarray(rng.integers(0, VERTICES, (2, BATCH))) for _ in range(2))
+        weight = 1 if weight_dtype else None
+        graph.apply(su.Batch(insert=(*insert, weight), delete=tuple(delete)))
+    src, dst, weight = (None if part is None else graph.device.to_numpy(part) for part in su.edges(graph))
+    for tracker in trackers:
+        algorithm = tracker.algorithm
+        if algorithm.has_reference():
+            params = algorithm.sample_params(VERTICES, 3)
+            right = algorithm.reference(src, dst, weight, VERTICES, directed, **params)
+            wrong = algorithm.mismatch(on_host(graph, tracker.result), right, **params)
+            assert wrong is None, f"{algorithm.name}: {wrong}"
+
+
+def on_host(graph: su.Graph, result):
+    """Return a result with NumPy arrays."""
+    if isinstance(result, tuple):
+        return type(result)(*(on_host(graph, part) for part in result))
+    return graph.device.to_numpy(result) if hasattr(result, "shape") else result
+
+
 def edge_sets(graph: su.Graph) -> None:
     """Delete all edges, insert most of them and some others, and walk the rows of what changed; then undo that."""
     before, xp = graph.edges(), graph.device.xp
@@ -144,6 +175,7 @@ def main() -> None:
             ("float64", True, True, LARGE),
         ):
             tour(name, weight_dtype, directed, large, in_edges=kept)
+            answers(name, weight_dtype, directed)
             print(name, weight_dtype, "directed" if directed else "undirected", "ok", flush=True)
     components = su.UnionFind(VERTICES, device=DEVICE)
     components.union([0, 1, 5], [1, 2, 6])
