@@ -156,7 +156,10 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
     LOCALS
     __shared__ Shared shared;
     __shared__ Serve shared_serve;
-    if (threadIdx.x == 0) reset(shared);
+    if (threadIdx.x == 0) {
+        reset(shared);
+        shared_serve.wides = 0;
+    }
     __syncthreads();
     Steps steps = begin_steps(memory, num_vertices, EMPTY);
     steps.violated = violated;

@@ -28,7 +28,7 @@ __device__ __forceinline__ word_t least_of_warp(word_t word) {
 struct Serve {
     word_t least[32];  // of each warp
     uint32_t wide[32];  // vertices with more than WIDE neighbours
-    uint32_t wides;
+    uint32_t wides;  // zero between passes
 };
 
 // For each of list[begin .. end): visit(v, x, w, best) for all its neighbours x in g, by 32 lanes or by the whole block, each with a `best`
@@ -40,11 +40,11 @@ __device__ __forceinline__ void serve(const View& g, const uint32_t* list, uint3
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
     for (unsigned long long base = begin; base < end; base += (unsigned long long)warps * blocks) {
         const unsigned long long i = base + warp * blocks + block;  // few vertices spread over all blocks
-        if (threadIdx.x == 0) serve.wides = 0;
-        __syncthreads();
+        bool is_wide = false;
         if (i < end) {
             const uint32_t v = list[i];
-            if (degree(g, v) > WIDE) {
+            is_wide = degree(g, v) > WIDE;
+            if (is_wide) {
                 if (lane == 0) serve.wide[atomicAdd(&serve.wides, 1u)] = v;
             } else {
                 word_t best = identity_word();
@@ -54,8 +54,9 @@ __device__ __forceinline__ void serve(const View& g, const uint32_t* list, uint3
                 if (lane == 0) done(v, best);
             }
         }
-        __syncthreads();
-        for (uint32_t k = 0; k < serve.wides; ++k) {
+        if (!__syncthreads_or(is_wide)) continue;
+        const uint32_t wides = serve.wides;
+        for (uint32_t k = 0; k < wides; ++k) {
             const uint32_t v = serve.wide[k], parts = buckets(g, v);
             word_t best = identity_word();
             for (uint32_t part = warp; part < parts; part += warps) {
@@ -74,5 +75,7 @@ __device__ __forceinline__ void serve(const View& g, const uint32_t* list, uint3
             }
             __syncthreads();  // `least` is free again
         }
+        if (threadIdx.x == 0) serve.wides = 0;
+        __syncthreads();
     }
 }
