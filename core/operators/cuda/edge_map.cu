@@ -1,6 +1,7 @@
 // edge_map: call `edge_fn(u, v, w)` for its effects on edges; u is the vertex whose edges are walked. With HAS_POSITION the function
 // takes a position before u: the place in the list, or the vertex itself where all are meant.
 #include "segments.cuh"
+#include "split.cuh"
 #include "walk.cuh"
 
 #define TILE 4  // lanes for a vertex of up to SMALL neighbours
@@ -31,10 +32,14 @@ map_arcs(uint32_t num_vertices, const uint32_t* src, const uint32_t* dst, const 
 
 // All edges of the vertices ids[0 .. *device_count), or `size` of them if device_count is null; ids null: the vertices below the
 // number. A block takes up to TILES vertices at a time: a tile each up to SMALL neighbours; wider ones are listed in shared memory for warps,
-// and then for the whole block. It does not wait for other blocks.
-extern "C" __global__ void __launch_bounds__(BLOCK) map_edges(VIEWS, uint32_t num_vertices, const uint32_t* ids,
-                                                              const uint32_t* device_count, long long size PARAMS) {
+// and then for the whole block. Vertices of more than `limit` neighbours are left to map_heavy_edges, as many as the list holds. It does not
+// wait for other blocks.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+map_edges(VIEWS, uint32_t num_vertices, const uint32_t* ids, const uint32_t* device_count, long long size,
+          uint32_t limit, unsigned char* heavy_memory, unsigned long long* heavy_total,
+          uint32_t heavy_capacity PARAMS) {
     LOCALS
+    const Heavy heavy = heavy_in(heavy_memory, heavy_total, heavy_capacity);
     constexpr uint32_t TILES = BLOCK / TILE;
     __shared__ long long wide[TILES], huge[TILES];  // positions
     __shared__ uint32_t wides, huges;
@@ -52,7 +57,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) map_edges(VIEWS, uint32_t nu
                 walk_neighbors<TILE>(WALKED, x, me % TILE, [&](uint32_t y, weight_t w) { CALL(i, x, y, w); });
         } else if (me % TILE == 0) {
             if (neighbors <= WIDE) wide[atomicAdd(&wides, 1u)] = i;
-            else huge[atomicAdd(&huges, 1u)] = i;
+            else if (neighbors <= limit || !list_heavy(heavy, x, uint32_t(i), buckets_of_vertex(WALKED, x)))
+                huge[atomicAdd(&huges, 1u)] = i;
         }
         __syncthreads();
         for (uint32_t j = me / 32; j < wides; j += BLOCK / 32) {
@@ -72,32 +78,93 @@ extern "C" __global__ void __launch_bounds__(BLOCK) map_edges(VIEWS, uint32_t nu
     FINISH
 }
 
-// Of each vertex (as above) only the edges at places [first, last) in storage order, those of g before those of h; a thread per vertex,
-// which stops at the first bucket that is not needed any more.
+// The edges of the vertices that map_edges listed: their buckets in equal runs, by all tiles of the grid.
+extern "C" __global__ void __launch_bounds__(BLOCK) map_heavy_edges(VIEWS, unsigned char* heavy_memory,
+                                                                    unsigned long long* heavy_total,
+                                                                    uint32_t heavy_capacity PARAMS) {
+    LOCALS
+    const Heavy heavy = heavy_in(heavy_memory, heavy_total, heavy_capacity);
+    const auto parts = [&](uint32_t x) { return buckets_of_vertex(WALKED, x); };
+    for_split_runs(*heavy_total, heavy, parts, [&](uint32_t k, uint32_t x, uint32_t first, uint32_t end) {
+        [[maybe_unused]] const uint32_t at = heavy.place[k];
+        for (uint32_t bucket = first; bucket < end; ++bucket) {
+            walk_bucket(WALKED, x, bucket, threadIdx.x % BUCKET_LANES,
+                        [&](uint32_t y, weight_t w) { CALL(at, x, y, w); });
+        }
+    });
+    FINISH
+}
+
+// The edges of vertex x, the one at position i, in bucket k, whose first edge is at `place`: those at places [first, last). By one thread;
+// returns the place behind them.
+__device__ __forceinline__ long long map_bucket(WALK, long long i, uint32_t x, uint32_t k, long long place,
+                                                long long first, long long last FORMALS) {
+    walk_bucket<1>(WALKED, x, k, 0, [&](uint32_t y, weight_t w) {
+        if (place >= first && place < last) CALL(i, x, y, w);
+        ++place;
+    });
+    return place;
+}
+
+// The same for all buckets of x, by the whole block: it counts the edges of BLOCK buckets at a time, a thread each, to know their places.
+// `sums` is free before and afterwards.
+__device__ __forceinline__ void map_buckets(WALK, long long i, uint32_t x, long long first, long long last,
+                                            uint32_t (&sums)[BLOCK / 32] FORMALS) {
+    const uint32_t me = threadIdx.x, warp = me / 32, lane = me % 32, parts = buckets_of_vertex(WALKED, x);
+    long long before = 0;  // places in the buckets of the rounds before
+    for (unsigned long long base = 0; base < parts && before < last; base += BLOCK) {  // the same for the whole block
+        const uint32_t k = uint32_t(base + me);
+        uint32_t mine = 0;
+        if (base + me < parts) walk_bucket<1>(WALKED, x, k, 0, [&](uint32_t, weight_t) { ++mine; });
+        uint32_t sum = mine;  // over the lanes of the warp up to this one
+#pragma unroll
+        for (int step = 1; step < 32; step <<= 1) {
+            const uint32_t other = __shfl_up_sync(ALL_LANES, sum, step);
+            if (lane >= step) sum += other;
+        }
+        if (lane == 31) sums[warp] = sum;
+        __syncthreads();
+        long long place = before + sum - mine;
+        for (uint32_t other = 0; other < BLOCK / 32; ++other) {
+            if (other < warp) place += sums[other];
+            before += sums[other];
+        }
+        __syncthreads();  // `sums` is free again
+        if (mine > 0 && place < last && place + mine > first) map_bucket(WALKED, i, x, k, place, first, last ARGS);
+    }
+}
+
+// Of each vertex (as above) only the edges at places [first, last) in storage order, those of g before those of h. A block takes up to BLOCK
+// vertices at a time: a thread each where at most SMALL places are looked at; the others are listed in shared memory for the whole block.
 extern "C" __global__ void __launch_bounds__(BLOCK) map_places(VIEWS, uint32_t num_vertices, const uint32_t* ids,
                                                                const uint32_t* device_count, long long size,
                                                                long long first, long long last PARAMS) {
     LOCALS
+    __shared__ long long huge[BLOCK];  // positions
+    __shared__ uint32_t huges, sums[BLOCK / 32];
     const long long number = device_count ? (long long)*device_count : size;
-    for (long long i = thread_id(); i < number; i += thread_count()) {
-        const uint32_t x = ids ? ids[i] : uint32_t(i);
-        if (x >= num_vertices) continue;
-        long long place = 0;
-        const auto visit = [&](uint32_t y, weight_t w) {
-            if (place >= first && place < last) CALL(i, x, y, w);
-            ++place;
-        };
-        const uint32_t parts = buckets(g, x);
-        for (uint32_t k = 0; k < parts && place < last; ++k) {
-            for_bucket<1>(g, x, k, 0, [&](uint32_t y, long long slot) { visit(y, WEIGHT(g, slot)); });
+    const long long share = min((long long)BLOCK, (number + gridDim.x - 1) / gridDim.x);
+    for (long long base = blockIdx.x * share; base < number; base += gridDim.x * share) {
+        if (threadIdx.x == 0) huges = 0;
+        __syncthreads();
+        const long long i = base + threadIdx.x;
+        const uint32_t x = threadIdx.x >= share || i >= number ? EMPTY : ids ? ids[i] : uint32_t(i);
+        if (x < num_vertices) {
+            if (min((long long)degree_of(WALKED, x), last) > SMALL) {
+                huge[atomicAdd(&huges, 1u)] = i;
+            } else {
+                const uint32_t parts = buckets_of_vertex(WALKED, x);
+                long long place = 0;
+                for (uint32_t k = 0; k < parts && place < last; ++k)
+                    place = map_bucket(WALKED, i, x, k, place, first, last ARGS);
+            }
         }
-#if OVER == OVER_BOTH
-        for (uint32_t k = 0; k < buckets(h, x) && place < last; ++k) {
-            for_bucket<1>(h, x, k, 0, [&](uint32_t y, long long slot) {
-                if (y != x) visit(y, WEIGHT(h, slot));
-            });
+        __syncthreads();
+        for (uint32_t j = 0; j < huges; ++j) {
+            const long long at = huge[j];
+            map_buckets(WALKED, at, ids ? ids[at] : uint32_t(at), first, last, sums ARGS);
         }
-#endif
+        __syncthreads();  // the list is free again
     }
     FINISH
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,10 @@ import numpy as np
 from suricate.devices import Array, Device
 from suricate.operators import schemes
 from suricate.operators.call import Start, stamps_of
-from suricate.operators.cuda.programs import BLOCK, HEAVY_BYTES, MERGE, WARPS
+from suricate.operators.cuda.programs import BLOCK, HEAVY_BYTES, MERGE, WARPS, Walk
 from suricate.operators.cuda.replay import take_cleared
 from suricate.structures.frontier import Frontier
+from suricate.types import EMPTY
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -65,15 +67,22 @@ def heavy_arrays(graph: Graph) -> tuple[Array, Array]:
     return workspace.array("operators.heavy", size, np.uint32), workspace.array("operators.heavy_base", size, np.int64)
 
 
-def heavy_list(graph: Graph) -> tuple[Array, Array, np.uint32]:
-    """Return an empty list of heavy vertices of a pull, as kernels take it: memory, total, capacity."""
+def split_list(
+    graph: Graph, walks: Sequence[Walk], *, wanted: bool = True
+) -> tuple[bool, np.uint32, tuple[Any, Any, np.uint32]]:
+    """Return how vertices are split: whether any may be, above which degree, and an empty list, as kernels take them.
+
+    No degree exceeds the number of vertices of the views. The list is memory, total and capacity.
+    """
+    if not wanted or sum(walk.num_vertices for walk in walks) <= schemes.HEAVY_DEGREE:
+        return False, np.uint32(EMPTY), (NULL, NULL, np.uint32(0))
     _, total = graph.workspace.state(Counters).take()
     memory, most = split_memory(graph)
-    return memory, total, most
+    return True, np.uint32(schemes.HEAVY_DEGREE), (memory, total, most)
 
 
 def split_memory(graph: Graph) -> tuple[Array, np.uint32]:
-    """Return the memory of a list of heavy vertices of a pull, and how many it holds: few on small graphs."""
+    """Return the memory of a list of vertices to split, and how many it holds: few on small graphs."""
     most = min(schemes.MAX_SPLIT, max(16, graph.num_vertices // 16))
     return graph.workspace.array("operators.split", most * HEAVY_BYTES, np.uint8), np.uint32(most)
 

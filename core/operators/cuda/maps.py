@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.operators.call import Call, Start
-from suricate.operators.cuda.launches import NULL, Counters, blocks, frontier_arguments, full_grid, merged
+from suricate.operators.cuda.launches import NULL, Counters, blocks, frontier_arguments, full_grid, merged, split_list
 from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, skip_scalars, walk_of
 from suricate.structures.frontier import Frontier
 
@@ -59,19 +59,23 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int
     for frontier in distinct:
         if frontier.at_most:
             whole = frontier.is_all and frontier.capacity == graph.num_vertices
-            _map_edges(launch, walks, frontier, first, scan=whole and graph.view("out").can_scan)
+            if whole and first is None and graph.view("out").can_scan:
+                for other, walk in enumerate(walks):
+                    launch("map_segments", EVERYWHERE, walk.packed, walks[0].bound, np.int32(other))
+            else:
+                _map_edges(graph, launch, walks, frontier, first)
 
 
 def _map_edges(
-    launch: Callable[..., None], walks: list[Walk], frontier: Frontier, first: tuple[int, int] | None, *, scan: bool
+    graph: Graph, launch: Callable[..., None], walks: list[Walk], frontier: Frontier, first: tuple[int, int] | None
 ) -> None:
     """Launch the edges of the vertices of a frontier, or those at some places."""
-    bound, (ids, number, size) = walks[0].bound, frontier_arguments(frontier)
-    listed = (*(walk.packed for walk in walks), bound, ids, number, np.int64(size))
+    views, (ids, number, size) = [walk.packed for walk in walks], frontier_arguments(frontier)
+    listed = (*views, walks[0].bound, ids, number, np.int64(size))
     if first is not None:
-        launch("map_places", blocks(frontier.at_most, BLOCK), *listed, np.int64(first[0]), np.int64(first[1]))
-    elif not scan:
-        launch("map_edges", frontier.at_most, *listed)
-    else:
-        for other, walk in enumerate(walks):
-            launch("map_segments", EVERYWHERE, walk.packed, bound, np.int32(other))
+        launch("map_places", frontier.at_most, *listed, np.int64(first[0]), np.int64(first[1]))
+        return
+    splits, limit, heavy = split_list(graph, walks)
+    launch("map_edges", frontier.at_most, *listed, limit, *heavy)
+    if splits:
+        launch("map_heavy_edges", EVERYWHERE, *views, *heavy)

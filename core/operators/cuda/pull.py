@@ -17,8 +17,8 @@ from suricate.operators.cuda.launches import (
     fair_share,
     frontier_arguments,
     full_grid,
-    heavy_list,
     merged,
+    split_list,
     wide_array,
 )
 from suricate.operators.cuda.layers import reduce_layers
@@ -27,7 +27,7 @@ from suricate.operators.cuda.recording import fill
 from suricate.operators.results import Layers
 from suricate.structures.frontier import Frontier
 from suricate.structures.words import Words
-from suricate.types import EMPTY, StoreView
+from suricate.types import StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -132,9 +132,7 @@ def _by_vertex(
 ) -> None:
     """Launch the vertices of a list, and then the buckets of those that are split."""
     bound, out = pull.walks[0].bound, NULL if pull.out is None else pull.out
-    splits = split and sum(walk.num_vertices for walk in pull.walks) > schemes.HEAVY_DEGREE  # no degree exceeds that
-    heavy = heavy_list(pull.graph) if splits else (NULL, NULL, np.uint32(0))
-    limit = np.uint32(schemes.HEAVY_DEGREE if splits else EMPTY)
+    splits, limit, heavy = split_list(pull.graph, pull.walks, wanted=split)
     pull.launch("reduce_vertices", grid, bound, *listed, np.uint32(share), limit, out, *queue, *heavy)
     if splits:
         pull.launch("reduce_heavy_vertices", full_grid(pull.graph.device), bound, out, *queue, *heavy)

@@ -221,6 +221,30 @@ def test_an_edge_set_is_first_looked_up_in_a_body(device: su.Device) -> None:
     assert device.to_numpy(found).tolist() == [50, 0, 0, 35, 0, 0, 0, 0, 0, 0]
 
 
+def count_visits(u, v, w, visits):
+    su.atomic.add(visits, v, 1)
+
+
+def next_round(v, rounds, left):
+    rounds[v] += 1
+    left.add(1 if rounds[v] < 5 else 0)
+
+
+def test_hubs_are_split_in_every_round(device: su.Device) -> None:
+    n = 6000
+    graph = su.Graph(n, backend="csr_baseline", device=str(device))
+    graph.insert_edges(np.zeros(n, np.int64), np.arange(n))
+    visits, rounds, left = device.xp.zeros(n, np.int64), device.xp.zeros(1, np.int64), su.Scalar("sum", "int64", graph)
+    hub = su.Frontier.from_vertices(graph, [0])
+
+    def body() -> None:
+        su.edge_map(graph, count_visits, hub, args=(visits,))
+        su.vertex_map(graph, hub, next_round, args=(rounds, left))
+
+    assert su.iterate(body, until=left, max_steps=99) == 5
+    assert (visits == 5).all()
+
+
 def tally(v, total):
     total.add(5)
 

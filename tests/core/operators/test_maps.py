@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from operator_cases import DEGREES, make_case
 from operator_model import KINDS, small
 from operator_model import N as SMALL
 
@@ -138,6 +139,49 @@ def test_the_first_edges_of_each_vertex(backend, device, kind):
     every = np.zeros(SMALL * SMALL, np.int32)
     every[[u * 60 + v for u, v, _ in case.arcs]] = 1
     assert (parts[0] + parts[1]).tolist() == every.tolist()
+
+
+def sum_ends(i, u, v, w, ends, number):
+    su.atomic.add(ends, i, 3 * u + v + w)
+    su.atomic.add(number, i, 1)
+
+
+@pytest.fixture
+def hubs(backend, device):
+    return make_case(backend, device, "int32", in_edges=True)
+
+
+@pytest.mark.parametrize("over", ["out", "in", "both"])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_hubs_are_served_like_others(hubs, over, repeated):
+    """Vertices of every degree class, some with more neighbours than a block serves, and repeated in a list."""
+    walkers = np.arange(hubs.n) if not repeated else np.array([*DEGREES, 0, 0, 1, hubs.n - 1, 5])
+    ends, number = (hubs.array(np.zeros(len(walkers), np.int64)) for _ in range(2))
+    su.edge_map(hubs.graph, sum_ends, walkers if repeated else None, args=(ends, number), over=over)
+    wanted, count = np.zeros(hubs.n, np.int64), np.zeros(hubs.n, np.int64)
+    for u, v in ((hubs.src, hubs.dst),) * (over != "in") + ((hubs.dst, hubs.src),) * (over != "out"):
+        once = (u != v) | (u is hubs.src) | (over == "in")  # a self-loop counts once
+        np.add.at(wanted, u[once], (3 * u + v + hubs.weight)[once])
+        np.add.at(count, u[once], 1)
+    assert over == "in" or count.max() > 4096
+    assert hubs.host(ends).tolist() == wanted[walkers].tolist()
+    assert hubs.host(number).tolist() == count[walkers].tolist()
+
+
+@pytest.mark.parametrize("over", ["out", "both"])
+@pytest.mark.parametrize("parts", [(0, 2, 70), (0, 64, 65, 700, 701, 4000)])
+def test_places_of_hubs(hubs, over, parts):
+    """Places that follow each other together are all edges, once each."""
+    n, all_ends = hubs.n, hubs.array(np.zeros(hubs.n, np.int64))
+    all_number, seen = hubs.array(np.zeros(n, np.int64)), np.zeros(n, np.int64)
+    su.edge_map(hubs.graph, sum_ends, args=(all_ends, all_number), over=over)
+    degree = hubs.host(all_number)
+    ends, number = hubs.array(np.zeros(n, np.int64)), hubs.array(np.zeros(n, np.int64))
+    for first, last in zip(parts, (*parts[1:], None), strict=True):
+        su.edge_map(hubs.graph, sum_ends, args=(ends, number), over=over, first=slice(first, last))
+        seen += np.clip(degree, first, 2 * n if last is None else last) - first
+        assert hubs.host(number).tolist() == seen.tolist()
+    assert hubs.host(ends).tolist() == hubs.host(all_ends).tolist()
 
 
 def test_positions_of_edges(backend, device):
