@@ -41,9 +41,9 @@ class Graph:
         in_edges: whether a directed graph keeps in-edges too, in a second store (an undirected one always has them).
         self_loops: what an inserted self-loop does: ``"allow"``, ``"drop"`` (it is left out; on CUDA an insertion then
             waits for the device), or ``"error"`` (the batch is refused).
-        checks: when a bad batch that lies on the device raises: ``"eager"``, in the call itself, which then waits until
-            the device has checked it, or is through with it; or ``"deferred"``, at the next call that waits anyway
-            (:meth:`synchronize`, at the latest). A bad batch changes nothing either way. Host arrays are always
+        checks: when a bad batch, or ids for operators, on the device raise: ``"eager"``, in the call itself, which then
+            waits until the device has checked them, or is through; or ``"deferred"``, at the next call that waits
+            anyway (:meth:`synchronize`, at the latest). A bad batch changes nothing either way. Host arrays are always
             checked at once, and so is every batch for a backend whose kernels cannot be held back (``Store.guarded``).
         degree_hints: expected out-degree per vertex, ``int[num_vertices]``, or None; only a hint.
         in_degree_hints: the same for in-degrees, where they are kept in a second store.
@@ -97,8 +97,8 @@ class Graph:
         self.workspace = Workspace(self.device)  #: scratch arrays that operators keep between calls
         self._lock: Lock = graph_lock(self.device)
         with self._lock:
-            ingest = Ingest(self.device, options) if self.device.is_cuda else None
-        self._updater = Updater(stores, options, ingest, self._lock)
+            self.ingest = Ingest(self.device, options) if self.device.is_cuda else None  #: checks arrays on the device
+        self._updater = Updater(stores, options, self.ingest, self._lock)
         self._views: dict[str, StoreView] = {}
         self._trackers: list[weakref.ref[Tracker]] = []
 
@@ -113,7 +113,7 @@ class Graph:
     @on_graph_device
     def num_edges(self) -> int:
         """Exact number of edges; an undirected one counts once. On CUDA reading it waits for the device."""
-        self._updater.raise_pending()
+        self._updater.raise_found()
         return self._updater.count_edges()
 
     @property
@@ -346,14 +346,14 @@ class Graph:
             RequirementError: ``"in"``, and the graph keeps no in-edges.
             VertexRangeError, DTypeError, ShapeError: ids that cannot be used.
         """
-        self._updater.raise_pending()
+        self._updater.raise_found()
         ids = checked_ids(on_host(as_ids(vertices, "vertices")), self.num_vertices, "vertices")
         return self.store(direction).adjacency(self.device.xp.asarray(ids))
 
     @on_graph_device
     def edges(self) -> EdgeList:
         """Return all edges, ordered by source, in arrays of their own; undirected ones once, ``src <= dst``. Waits."""
-        self._updater.raise_pending()
+        self._updater.raise_found()
         return self._once(self._stores[0].edges())
 
     @on_graph_device
@@ -369,7 +369,7 @@ class Graph:
 
         An edge that was there at the mark, was deleted and came back may be left out.
         """
-        self._updater.raise_pending()
+        self._updater.raise_found()
         return self._once(self._stores[0].updated())
 
     def _once(self, arcs: EdgeList) -> EdgeList:
@@ -378,13 +378,13 @@ class Graph:
     @on_graph_device
     def memory_usage(self) -> MemoryUsage:
         """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits."""
-        self._updater.raise_pending()
+        self._updater.raise_found()
         return memory_usage(self._stores, self._updater.count_edges(), sum(self.workspace.memory().values()))
 
     @on_graph_device
     def check(self) -> None:
         """Verify every invariant on the CPU, of each store and between them; raises ``CheckFailed``."""
-        self._updater.raise_pending()
+        self._updater.raise_found()
         check_stores(self._stores, self._options, self.num_vertices)
 
     # -- upkeep --------------------------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ class Graph:
     @on_graph_device
     def compact(self) -> None:
         """Flush tombstones and repack; the edges and the version stay as they are. Waits."""
-        self._updater.raise_pending()
+        self._updater.raise_found()
         self._views.clear()
         for store in self._stores:
             store.compact()
@@ -414,12 +414,12 @@ class Graph:
     def synchronize(self) -> None:
         """Wait for the device; raises the first error of a deferred check."""
         self.device.synchronize()
-        self._updater.raise_pending()
+        self._updater.raise_found()
 
     @on_graph_device
     def to(self, device: str | Device) -> Graph:
         """Return a copy of this graph on ``device``, of the same backend and version, without trackers. Waits."""
-        self._updater.raise_pending()
+        self._updater.raise_found()
         place = resolve_device(device)
         with place.current():
             stores = tuple(store.copy_to(place) for store in self._stores)
@@ -473,7 +473,7 @@ class Graph:
     @on_graph_device
     def compute(self, algorithm: Any, **params: Any) -> Any:
         """Return the result of ``algorithm`` from scratch, without keeping it. Raises as :meth:`track` does."""
-        self._updater.raise_pending()
+        self._updater.raise_found()
         instance = make_algorithm(self, algorithm, params)
         instance.compute(self)
         return instance.result

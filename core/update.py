@@ -236,9 +236,15 @@ class Updater:
         return answer
 
     def raise_pending(self) -> None:
-        """Wait for the device and raise the first error of a deferred check, if there is one."""
+        """Wait for the device and raise the first error of a deferred check of a batch, if there is one."""
         if self.ingest is not None:
             self.ingest.raise_pending()
+
+    def raise_found(self) -> None:
+        """As :meth:`raise_pending`, and then the first error in ids that operators were given, if there is one."""
+        if self.ingest is not None:
+            self.ingest.raise_pending()
+            self.ingest.ids.raise_pending()
 
     def count_edges(self) -> int:
         """Return the number of edges, an undirected one once; waits for the device."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.arrays import LOOPS, PARTS, Scalar, is_flat, loop_message, on_device, range_message, weight_message
+from suricate.cuda.id_checks import IdChecks
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import C_TYPES, Program, c_type
@@ -193,6 +194,7 @@ class Ingest:
         self._weight_dtype = options.weight_dtype
         self._deferred = options.checks == "deferred"
         self._error: SuricateError | None = None
+        self.ids = IdChecks(device)  #: of ids given to operators
         self.has_loops = False  #: whether a batch held a self-loop, as of the last :meth:`refresh`
         self.used = False  #: whether the current call had anything checked on the device
         self._xp, self._ndarray = cupy, cupy.ndarray

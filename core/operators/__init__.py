@@ -48,9 +48,11 @@ Errors
     Raised in the call, before anything changed, the same on both devices: ``ShapeError``, ``DTypeError``,
     ``DeviceError``, ``VertexRangeError``, ``WeightError``, ``ParameterError`` and ``UnknownNameError`` of arguments,
     ``RequirementError`` where the graph or backend lacks something, ``EdgeFunctionError`` with file and line of a
-    function. Ids that lie on a CUDA device are not read on graphs with ``checks="deferred"``: those out of range are
-    passed over. ``CapacityError``: layers were asked for, and a vertex joined twice; on CUDA it is raised when a number
-    of the ``Propagated`` is read. A CUDA device must be able to launch cooperatively.
+    function. Ids that lie on a CUDA device are checked there on graphs with ``checks="deferred"``, those of an
+    ``EdgeList`` on any graph: the operator passes over ids that are out of range, and the next call of the graph that
+    waits (``graph.synchronize()``) raises ``VertexRangeError`` with argument and position. ``CapacityError``: layers
+    were asked for, and a vertex joined twice; on CUDA it is raised when a number of the ``Propagated`` is read. A CUDA
+    device must be able to launch cooperatively.
 
 ``advance`` and ``neighbor_reduce`` take a ``scheme``, the way in which they iterate:
 

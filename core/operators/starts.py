@@ -88,9 +88,16 @@ def vertex_ids(graph: Graph, given: Any, label: str) -> Array:
         checked = checked_ids(ids, graph.num_vertices, label)
         return on_device(checked, graph.device, label) if graph.device.is_cuda else checked
     ids = _cuda_ids(graph, ids, label)
-    if ids.dtype == np.uint32 and graph.checks == "deferred":
-        return ids  # kernels skip ids that are out of range
+    if graph.checks == "deferred":
+        return _noted(graph, ids, label)
     _check_range(graph, ids, label)
+    return ids.astype(np.uint32, copy=False)
+
+
+def _noted(graph: Graph, ids: Array, label: str) -> Array:
+    """Return ids on the device as ``uint32[k]``, checked without a wait: kernels pass over those out of range."""
+    assert graph.ingest is not None
+    graph.ingest.ids.check(ids, label, graph.num_vertices, graph.version)
     return ids.astype(np.uint32, copy=False)
 
 
@@ -108,7 +115,7 @@ def pairs(graph: Graph, u: Any, v: Any) -> tuple[Array, Array]:
 def arc_list(graph: Graph, edges: EdgeList) -> ArcList:
     """Return ``edges`` as contiguous arrays on the graph's device, with weights exactly if the graph has them.
 
-    Arrays of the right type on the graph's CUDA device are taken as they are: kernels skip ids that are out of range.
+    Ids on a CUDA device are checked without a wait, also where ids of vertices are not.
     """
     src, dst = (_edge_ids(graph, ids, label) for ids, label in ((edges.src, "edges.src"), (edges.dst, "edges.dst")))
     if graph.weight_dtype is None:
@@ -123,10 +130,11 @@ def arc_list(graph: Graph, edges: EdgeList) -> ArcList:
     return ArcList(src, dst, _on(graph.device, weight, "edges.weight"), None, 0, same_length(src, dst, weight))
 
 
-def _edge_ids(graph: Graph, ids: Any, label: str) -> Array:
-    if graph.device.is_cuda and isinstance(ids, graph.device.xp.ndarray) and ids.dtype == np.uint32 and ids.ndim == 1:
-        return on_device(ids, graph.device, label)
-    return vertex_ids(graph, ids, label)
+def _edge_ids(graph: Graph, given: Any, label: str) -> Array:
+    ids = as_ids(given, label)
+    if isinstance(ids, np.ndarray):
+        return vertex_ids(graph, ids, label)
+    return _noted(graph, _cuda_ids(graph, ids, label), label)
 
 
 def _cuda_ids(graph: Graph, ids: Array, label: str) -> Array:
