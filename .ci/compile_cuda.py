@@ -24,12 +24,12 @@ from suricate.cuda import id_checks, ingest
 from suricate.cuda.program import Program
 from suricate.operators.cuda import intersect
 from suricate.operators.cuda import samples as operators
-from suricate.structures import component_forest, connect, core_numbers, edge_set_cuda, union_find
+from suricate.structures import component_forest, connect, core_numbers, edge_set_cuda, triangle_changes, union_find
 from suricate.testing.nvrtc import compile_program, cursor_program, own_programs
 
 ARCHES = ("sm_70", "sm_80", "sm_90")
 VARIED = ("compute_70",)
-STRUCTURES = (component_forest, connect, core_numbers)  # those that walk a graph
+STRUCTURES = (component_forest, connect, core_numbers, triangle_changes)  # those that walk a graph
 WEIGHTS = (None, "float32", "float64")
 
 

@@ -8,7 +8,8 @@ and not by inclusion and exclusion. A triangle is met at each of its new edges `
 and counts at the least of them, edges being ordered by their smaller and then their larger end. Deleted triangles are
 those of the graph before: their other two edges are still there (and not new), or one or both are deleted as well; a
 deleted edge is not in the graph, so that a common neighbour of its ends is neither of them. The work is, for each
-changed edge, the smaller of the degrees of its ends. Where the batch is large for the graph it is less work to count
+changed edge, the smaller of the degrees of its ends. On CUDA one kernel does all of that
+(``suricate.structures.triangle_changes``). Where the batch is large for the graph it is less work to count
 from scratch.
 """
 
@@ -23,11 +24,13 @@ from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
 from suricate.effects import atomic
 from suricate.errors import ParameterError
 from suricate.operators import edge_map, intersect, neighbor_reduce
+from suricate.structures.triangle_changes import TriangleChanges
 
 if TYPE_CHECKING:
     from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
+    from suricate.structures.edge_set import EdgeSet
 
 METHODS = ("auto", "dynamic", "static")
 #: counting anew is faster for graphs of at most so many places for edges, and so many more per arc of the batch
@@ -104,7 +107,8 @@ def lose_last_old(u, v, x, new, triangles):
 class Triangles(Algorithm):
     """Triangles of an undirected graph. Self-loops belong to none, and weights are not used (as in NetworkX).
 
-    An update takes at most eight launches and does not wait; reading the result is a pass over all vertices.
+    An update takes one launch on CUDA, at most eight on backends that find edges by a linear search, and does not wait;
+    reading the result is a pass over all vertices.
 
     Args:
         method: how updates are done: ``"dynamic"``, from the changed edges; ``"static"``, from scratch; ``"auto"``, by
@@ -125,6 +129,7 @@ class Triangles(Algorithm):
         self._triangles: Array = None  # int64[n]
         self._degrees: Array = None  # int64[n], without self-loops
         self._xp: Any = np
+        self._changes: TriangleChanges | None = None  # with these arrays
 
     def compute(self, graph: Graph) -> None:
         """Count from scratch."""
@@ -135,11 +140,20 @@ class Triangles(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Count the triangles that have gone and those that have come."""
-        new, gone = delta.edges("inserted"), delta.edges("deleted")
+        new, gone = delta.arc_list("inserted"), delta.arc_list("deleted")
         if self._counts_anew(graph, new.size + gone.size):
             self.compute(graph)
             return
         self._grow(graph.num_vertices)
+        if not graph.device.is_cuda or graph.view().find == "linear":
+            self._count_by_operators(graph, delta.edges("inserted"), delta.edges("deleted"))
+        elif new.size or gone.size:
+            changes = self._changes
+            if changes is None or not changes.counts_in(graph, self._triangles, self._degrees):
+                changes = self._changes = TriangleChanges(graph, self._triangles, self._degrees)
+            changes.apply(gone, new)
+
+    def _count_by_operators(self, graph: Graph, new: EdgeSet, gone: EdgeSet) -> None:
         counts = self._triangles
         if gone.size:
             one, two, given = (lose_old, lose_last_old, (new, counts)) if new.size else (lose, lose_last, (counts,))

@@ -226,6 +226,12 @@ class Delta:
                 made = self._edge_sets.setdefault(kind, made)
         return made
 
+    def arc_list(self, kind: str) -> ArcList:
+        """Return the arcs of :meth:`edges` alone, each at most once, for kernels that build no tables of them."""
+        _require_kind(kind)
+        with self._exclusive():
+            return self._arc_list(kind)[0]
+
     def _arc_list(self, kind: str) -> tuple[ArcList, int]:
         """Return the arcs of a kind, and the greatest number of edges they may be.
 

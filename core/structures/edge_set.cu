@@ -1,16 +1,6 @@
 // The hash table of an edge set, and the net change of a batch that deletes and inserts: the CUDA twin of edge_set_cpu.py.
 // The structs Fill and Net come from edge_set_cuda.py. Grid-stride loops of one thread per arc; nothing synchronises.
-#include "edge_table.cuh"
-
-// The slot of `key`, which is put into the table if it is not there; one compare-and-swap per probe.
-__device__ __forceinline__ uint32_t slot_for_key(unsigned long long* table, uint32_t capacity, unsigned long long key) {
-    uint32_t at = home_of_key(key, capacity);
-    for (;;) {
-        const unsigned long long held = atomicCAS(table + at, NO_KEY, key);
-        if (held == NO_KEY || held == key) return at;
-        if (++at == capacity) at = 0;
-    }
-}
+#include "edge_fill.cuh"
 
 // Put arcs into the table, whose bits are all set: of each that counts, and of an undirected edge the arc from the smaller
 // id. With `mark`, of arcs that are there more than once the last one counts: whoever finds that an entry is superseded,

@@ -67,7 +67,8 @@ def parameters(code: Program, kernel: str) -> list[str]:
     """Return the C++ types of a kernel's parameters."""
     found = re.search(rf"__global__ void\s+(?:__launch_bounds__\([\w, ]+\)\s+)?{kernel}\(([^)]*)\)", code.text)
     assert found, f"{code.source.name} has no kernel {kernel}"
-    return [" ".join(part.split()[:-1]).replace("const ", "") for part in found[1].split(",")]
+    kinds = (" ".join(part.split()[:-1]) for part in found[1].split(","))
+    return [kind.replace("const ", "").replace("__grid_constant__ ", "") for kind in kinds]
 
 
 def check_launch(code: Program, kernel: str, args: tuple, structs: dict[str, Struct]) -> None:

@@ -12,15 +12,16 @@ from launches import FakePrepared, array, check_launch
 import suricate as su
 from suricate.cuda.program import Program
 from suricate.cuda.structs import view_struct
-from suricate.structures import component_forest, connect, core_numbers, union_find
+from suricate.structures import component_forest, connect, core_numbers, triangle_changes, union_find
 from suricate.structures.arcs import ARCS
 from suricate.structures.component_forest import ComponentForest
 from suricate.structures.core_numbers import CoreNumbers
+from suricate.structures.triangle_changes import MEMORY_STRUCT, TriangleChanges
 from suricate.structures.union_find import UnionFind
 from suricate.types import ArcList, StoreView
 
 VERTICES = 50
-STRUCTS: dict[str, Any] = {"Layout": component_forest.LAYOUT, "Arcs": ARCS}
+STRUCTS: dict[str, Any] = {"Layout": component_forest.LAYOUT, "Arcs": ARCS, "Memory": MEMORY_STRUCT}
 
 
 @pytest.fixture
@@ -42,8 +43,9 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return np.zeros(1, struct)[0]
 
     monkeypatch.setattr(Program, "kernel", kernel)
-    monkeypatch.setattr(component_forest, "PreparedKernel", FakePrepared)
-    for module in (component_forest, connect, core_numbers):
+    for module in (component_forest, triangle_changes):
+        monkeypatch.setattr(module, "PreparedKernel", FakePrepared)
+    for module in (component_forest, connect, core_numbers, triangle_changes):
         monkeypatch.setattr(module, "packed", packed)
         monkeypatch.setattr(module, "resident_blocks", lambda *args: 132)
     return names
@@ -89,6 +91,46 @@ def test_core_numbers(launched: list[str], backend_name: str) -> None:
     numbers.compute(graph)
     numbers.update(graph, arcs_of(7, filtered=True), arcs_of(3, filtered=False))
     assert launched == ["peel", "maintain"]
+
+
+def test_triangles(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of("slabhash", directed=False)
+    counts, degrees = array(VERTICES, np.int64), array(VERTICES, np.int64)
+    changes = TriangleChanges(graph, counts, degrees)
+    changes.apply(arcs_of(8, filtered=True), arcs_of(4, filtered=True))
+    changes.apply(arcs_of(8, filtered=True), arcs_of(4, filtered=True))
+    graph.view.__self__.insert_edges([0], [1])  # new views
+    changes.apply(arcs_of(0, filtered=False), arcs_of(6, filtered=False))
+    assert launched == ["change_triangles"] * 3
+    assert changes.counts_in(graph, counts, degrees)
+    assert not changes.counts_in(graph, counts.copy(), degrees)
+
+
+@pytest.mark.parametrize(("gone", "come"), [(0, 1), (1, 0), (2, 2), (7, 0), (0, 9), (1001, 13)])
+def test_the_memory_of_changed_triangles(launched: list[str], gone: int, come: int) -> None:
+    """Nothing overlaps, numbers of eight bytes are aligned, and tables keep a free place."""
+    graph = graph_of("csr_baseline", directed=False)
+    changes = TriangleChanges(graph, array(VERTICES, np.int64), array(VERTICES, np.int64))
+    changes.apply(arcs_of(gone, filtered=True), arcs_of(come, filtered=True))
+    memory = changes._kernel.arguments[triangle_changes.MEMORY]
+    held = changes._words
+    assert held is not None
+    end = held.data.ptr + held.nbytes
+    pairs, rows = int(memory["pairs"]), gone + min(gone, VERTICES)
+    lengths = {
+        "counter": 16, "heavy": 8, "gone_key": 8 * memory["gone_capacity"], "come_key": 8 * memory["come_capacity"],
+        "source": 4 * memory["slots"], "row": 4 * memory["slots"], "heavy_base": 8 * pairs, "rows": 4 * rows,
+        "pair": 4 * pairs, "heavy_pair": 4 * pairs,
+    }  # fmt: skip
+    for name, after in zip(lengths, [*lengths][1:], strict=False):
+        assert memory[after] >= memory[name] + lengths[name]
+    assert memory["heavy_pair"] + lengths["heavy_pair"] <= end
+    assert all(memory[name] % 8 == 0 for name in ("heavy", "gone_key", "come_key", "heavy_base"))
+    assert memory["gone_capacity"] > gone // 2 or not gone
+    assert memory["come_capacity"] > come // 2 or not come
+    assert memory["slots"] > gone or not gone
+    assert pairs >= gone // 2 + come // 2
+    assert held.data.ptr + changes._set == memory["heavy_base"]
 
 
 def test_union_find(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
