@@ -1,7 +1,7 @@
-// What kernels that fill hash tables of edges and rows by source share: places in the tables, memory handed out, the grid-wide
-// barrier. Tables and counters have all bits set at first, so that one memset makes them ready.
+// What kernels that fill hash tables of edges and rows by source share: places in the tables, memory handed out. Tables and counters have all bits set at first, so that one memset makes them ready.
 #pragma once
 #include "edge_table.cuh"
+#include "grid_barrier.cuh"
 
 constexpr uint32_t ALL_LANES = 0xFFFFFFFFu;
 
@@ -10,19 +10,6 @@ __device__ __forceinline__ uint32_t load_word(const uint32_t* p) {
     uint32_t word;
     asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(p) : "memory");
     return word;
-}
-
-// Grid-wide barrier: all blocks are resident. The counter begins with all bits set, and is never reset; phases count from 1.
-// What blocks wrote before it is visible behind it.
-__device__ __forceinline__ void grid_barrier(uint32_t* arrived, uint32_t phase) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        atomicAdd(arrived, 1u);
-        while (int(load_word(arrived) + 1u - phase * gridDim.x) < 0) {}
-        __threadfence();
-    }
-    __syncthreads();
 }
 
 // The slot of `key`, which is put into the table if it is not there; one compare-and-swap per probe.

@@ -7,9 +7,10 @@
 // The order within a row is that of the schedule.
 extern "C" __global__ void __launch_bounds__(256) fill_rows(const __grid_constant__ Rows a) {
     const long long first = thread_id(), step = thread_count();
+    uint32_t expected = EMPTY;  // as many arrivals as all bits of the counter say
     for (long long i = first; i < a.size; i += step)
         if (!a.status || a.status[i] == a.wanted) atomicAdd(a.row + slot_for_source(a.source, a.slots, a.src[i]), 1u);
-    grid_barrier(a.counters, 1);
+    grid_barrier(a.counters, expected);
     for (long long s = first; s - (threadIdx.x & 31) < a.slots; s += step) {
         const bool used = s < a.slots && load_word(a.source + s) != EMPTY;
         const uint32_t begin =
@@ -18,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(256) fill_rows(const __grid_constan
         a.rows[begin] = 0;
         a.row[s] = begin;
     }
-    grid_barrier(a.counters, 2);
+    grid_barrier(a.counters, expected);
     for (long long i = first; i < a.size; i += step) {
         if (a.status && a.status[i] != a.wanted) continue;
         const uint32_t begin = load_word(a.row + slot_for_source(a.source, a.slots, a.src[i]));

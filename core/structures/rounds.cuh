@@ -2,9 +2,9 @@
 // barrier between a round and the next. While a list is short block 0 serves it alone, without any grid-wide barrier.
 //
 // Defined before it is included: a view's prelude, and ROUND_WORDS. Blocks are 1-D and all resident. Values that other
-// blocks write are read by `fresh` or behind a barrier, whose fences release a block's writes and drop the lines of its L1 cache.
+// blocks write are read by `fresh` or behind a barrier (grid_barrier.cuh).
 #pragma once
-#include "suricate.cuh"
+#include "grid_barrier.cuh"
 
 constexpr uint32_t WARP = 0xFFFFFFFFu;
 constexpr uint32_t ALONE = 48;  // vertices that block 0 serves alone
@@ -60,17 +60,7 @@ struct Rounds {
 };
 
 // Grid-wide barrier; every thread of every block calls it.
-__device__ __forceinline__ void grid_barrier(Rounds& r) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        r.expected += gridDim.x;
-        __threadfence();
-        atomicAdd(&r.state->arrived, 1u);
-        while (int(fresh(r.state->arrived) - r.expected) < 0) {}
-        __threadfence();
-    }
-    __syncthreads();
-}
+__device__ __forceinline__ void grid_barrier(Rounds& r) { grid_barrier(&r.state->arrived, r.expected); }
 
 // Begin a round: return where it queues vertices. A barrier lies between two rounds.
 __device__ __forceinline__ Next open_round(Rounds& r) {
@@ -83,7 +73,7 @@ __device__ __forceinline__ Next open_round(Rounds& r) {
 __device__ __forceinline__ const uint32_t* close_round(Rounds& r, uint32_t& count) {
     grid_barrier(r);
     const uint32_t* list = r.queue[r.side];
-    count = fresh(r.state->count[r.turn]);
+    count = counted(r.state->count[r.turn]);
     r.turn = r.turn == 2 ? 0 : r.turn + 1;
     r.side ^= 1;
     return list;
@@ -124,9 +114,9 @@ __device__ __forceinline__ const uint32_t* rounds_alone(const View& g, Rounds& r
         }
     }
     grid_barrier(r);
-    count = fresh(*result);
-    r.epoch = fresh(state->epoch);
-    r.side = fresh(state->side);
+    count = counted(*result);
+    r.epoch = counted(state->epoch);
+    r.side = counted(state->side);
     r.turn = r.turn == 2 ? 0 : r.turn + 1;
     return r.queue[r.side ^ 1];
 }

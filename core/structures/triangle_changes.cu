@@ -150,17 +150,18 @@ extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, CHANGE_BLOCKS)
 change_triangles(const __grid_constant__ View g, const __grid_constant__ Arcs gone, const __grid_constant__ Arcs come,
                  const __grid_constant__ Memory m, long long* triangles, long long* degrees) {
     const Work w = {g, gone, come, m, triangles, degrees};
+    uint32_t expected = EMPTY;  // as many arrivals as all bits of the counter say
     enter(w, gone, 0, -1, m.gone_key, m.gone_capacity);
     enter(w, come, uint32_t(gone.size), 1, m.come_key, m.come_capacity);
-    grid_barrier(m.counter + ARRIVED, 1);
+    grid_barrier(m.counter + ARRIVED, expected);
     serve_heavy(w);
     const uint32_t wides = m.counter[WIDES] + 1u, narrows = m.counter[NARROWS] + 1u;
     for (uint32_t k = thread_id() / 32; k < wides; k += thread_count() / 32) serve<32>(w, m.pair[m.pairs - 1 - k]);
     for (uint32_t k = thread_id() / TILE; k < narrows; k += thread_count() / TILE) serve<TILE>(w, m.pair[k]);
     if (gone.size == 0) return;
     begin_rows(w);
-    grid_barrier(m.counter + ARRIVED, 2);
+    grid_barrier(m.counter + ARRIVED, expected);
     fill_rows(w);
-    grid_barrier(m.counter + ARRIVED, 3);
+    grid_barrier(m.counter + ARRIVED, expected);
     lose_all(w);
 }

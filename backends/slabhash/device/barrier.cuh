@@ -1,5 +1,6 @@
 // A grid-wide barrier in two halves, between which a block may do what depends on no other block. All blocks are resident.
 #pragma once
+#include "grid_barrier.cuh"
 #include "tile.cuh"
 
 static_assert(ARRIVED % 2 == 0 && REJECTED == ARRIVED + 1 && ENDED % 2 == 0 && EPILOGUE == ENDED + 1,
@@ -11,7 +12,7 @@ __device__ __forceinline__ uint32_t grid_arrive(const View& g, int at, bool all)
     uint32_t before = 0;
     __syncthreads();
     if (threadIdx.x == 0) {
-        if (all) __threadfence();
+        if (all) fence();
         before = add_to_word(g.counters + at, blockIdx.x == 0 ? BARRIER_FLAG - (gridDim.x - 1) : 1u);
     }
     return before;
@@ -26,7 +27,7 @@ __device__ __forceinline__ bool grid_wait(const View& g, int at, bool all, uint3
     if (threadIdx.x == 0) {
         uint64_t now = load_pair(g.counters + at);
         while (!((before ^ uint32_t(now)) & BARRIER_FLAG)) now = load_pair(g.counters + at);
-        if (all) __threadfence();
+        if (all) fence();
         same = uint32_t(now >> 32) == word;
     }
     return __syncthreads_or(same);

@@ -25,6 +25,11 @@ struct Rounds {
 };
 static_assert(sizeof(Rounds) <= 8 * ROUND_WORDS, "the host allocates the memory for it");
 
+// A counter behind a barrier; block 0 alone looks into L2, where it counts.
+template <class T> __device__ __forceinline__ T seen(bool alone, const T& counter) {
+    return alone ? fresh(counter) : counted(counter);
+}
+
 // Add up `mine` of all threads of the block into *total. All of them call it; it synchronises the block.
 __device__ __forceinline__ void count_block(uint32_t mine, uint32_t* total, uint32_t* sum) {
     if (threadIdx.x == 0) *sum = 0;
@@ -91,14 +96,14 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
                                           IS_MODE ? EMPTY : limit, heavy, shared, complete ARGS);
             count_block(mine, &rounds->computed[turn], &sum);
             barrier();
-            const unsigned long long packed = alone ? 0 : fresh(rounds->heavy[turn]);
+            const unsigned long long packed = alone ? 0 : counted(rounds->heavy[turn]);
             if (packed != 0) {
                 mine = 0;
                 reduce_heavy(WALKED, packed, heavy, complete ARGS);
                 count_block(mine, &rounds->computed[turn], &sum);
                 barrier();
             }
-            const uint32_t computed = fresh(rounds->computed[turn]);
+            const uint32_t computed = seen(alone, rounds->computed[turn]);
             if (computed == 0) {
                 ended = true;
                 number = 0;
@@ -117,7 +122,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
                                          woken ARGS);
             ROUND_FINISH
             barrier();
-            const unsigned long long heavy_wakers = alone ? 0 : fresh(rounds->waking[turn]);
+            const unsigned long long heavy_wakers = alone ? 0 : counted(rounds->waking[turn]);
             if (heavy_wakers != 0) {
                 const auto parts = [&](uint32_t x) { return wake_buckets(WOKEN, x); };
                 for_split_runs(heavy_wakers, waking, parts, [&](uint32_t, uint32_t x, uint32_t from, uint32_t to) {
@@ -132,8 +137,8 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
             touched += computed;
             dense = will_be_dense;
             ids = dense ? nullptr : queue;
-            number = dense ? num_vertices : fresh(rounds->queued[turn]);
-            ended = number == 0 || UNTIL || fresh(rounds->stop) != 0;
+            number = dense ? num_vertices : seen(alone, rounds->queued[turn]);
+            ended = number == 0 || UNTIL || seen(alone, rounds->stop) != 0;
             if (!alone || ended || dense || number > ALONE || round >= max_steps) break;
             __syncthreads();  // everybody has read the counters
         }
@@ -145,10 +150,10 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
                 rounds->ended = ended;
             }
             grid_barrier(state, expected);
-            round = fresh(rounds->level);
-            number = fresh(rounds->number);
-            dense = fresh(rounds->dense);
-            ended = fresh(rounds->ended);
+            round = counted(rounds->level);
+            number = counted(rounds->number);
+            dense = counted(rounds->dense);
+            ended = counted(rounds->ended);
             ids = dense ? nullptr : round & 1 ? memory.spare : memory.near;
             ROUND_READ
         }

@@ -90,7 +90,7 @@ __device__ __forceinline__ void invalidate_alone(const View& g, const View& back
 // words start anew. All threads of the grid call it; returns their number.
 __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, Steps& steps, word_t* tree,
                                                Serve& shared_serve, Shared& shared FORMALS) {
-    uint32_t count = fresh(steps.state->count[steps.turn]), invalid = 0;
+    uint32_t count = counted(steps.state->count[steps.turn]), invalid = 0;
     while (count > 0) {
         next_turn(steps);
         begin_turn(steps);
@@ -101,13 +101,13 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
                 invalidate_alone(g, back, steps, count, invalid, tree, shared_serve, shared ARGS);
             }
             grid_barrier(steps.state, steps.expected);
-            const uint32_t rounds = fresh(steps.state->level[turn]);
+            const uint32_t rounds = counted(steps.state->level[turn]);
             if (blockIdx.x != 0) {
                 steps.epoch += rounds;
                 if (rounds & 1) swap_queues(steps);
             }
-            invalid = fresh(steps.state->altered[turn]);
-            count = fresh(steps.state->count[turn]);
+            invalid = counted(steps.state->altered[turn]);
+            count = counted(steps.state->count[turn]);
             continue;
         }
         adopt(back, steps, count, blockIdx.x, gridDim.x, tree, shared_serve ARGS);
@@ -121,7 +121,7 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
 #endif
         grid_barrier(steps.state, steps.expected);
         const uint32_t begin = invalid;
-        invalid = fresh(steps.state->invalid);
+        invalid = counted(steps.state->invalid);
         if (begin == invalid) break;
         ++steps.epoch;
         const Changed changed = {
@@ -130,7 +130,7 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
         flush(changed, shared);
         swap_queues(steps);
         grid_barrier(steps.state, steps.expected);
-        count = fresh(steps.state->count[steps.turn]);
+        count = counted(steps.state->count[steps.turn]);
     }
     next_turn(steps);
     return invalid;
@@ -209,7 +209,7 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
         push_arcs(inserted, num_vertices, tree, changed, shared ARGS);
         flush(changed, shared);
         grid_barrier(steps.state, steps.expected);
-        count = fresh(steps.state->count[steps.turn]);
+        count = counted(steps.state->count[steps.turn]);
         frontier = steps.near;
         arcs = false;
         next_turn(steps);

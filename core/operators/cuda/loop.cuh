@@ -4,6 +4,7 @@
 // never cleared by the host: a launch begins where the one before ended. Launches of one graph are in one stream, so what is
 // read at the start is what the last launch wrote at its end.
 #pragma once
+#include "grid_barrier.cuh"
 #include "lists.cuh"
 
 // Zero at first. Counters rotate over three turns: one is read, one written, one cleared; the one of turn `turn` is zero when a
@@ -34,18 +35,9 @@ static_assert(sizeof(LoopState) <= 4 * LOOP_WORDS, "the host allocates the memor
 
 template <class T> __device__ __forceinline__ T fresh(const T& shared_word) { return *(const volatile T*)&shared_word; }
 
-// Grid-wide barrier: every thread of every block calls it. `expected` counts arrivals, in thread 0 of each block. Its fences release
-// all writes of a block before it arrives and drop the lines of the SM's L1 after it leaves.
+// Grid-wide barrier: every thread of every block calls it. `expected` counts arrivals, in thread 0 of each block.
 __device__ __forceinline__ void grid_barrier(LoopState* state, uint32_t& expected) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        expected += gridDim.x;
-        __threadfence();
-        atomicAdd(&state->arrived, 1u);
-        while (int(fresh(state->arrived) - expected) < 0) {}
-        __threadfence();
-    }
-    __syncthreads();
+    grid_barrier(&state->arrived, expected);
 }
 
 // The number before the first stamp of this launch; clears the stamps if numbers run out. All threads of the grid call it.

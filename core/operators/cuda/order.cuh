@@ -133,12 +133,12 @@ struct Policy {
 #if HAS_LAYERS
         if (!nobody_pushed) {
             if (blockIdx.x == 0 && threadIdx.x == 0) offsets[layers] = filled;
-            filled += fresh(steps.state->layered[steps.turn]);
+            filled += counted(steps.state->layered[steps.turn]);
             ++layers;
         }
 #endif
 #if HAS_ORDER
-        waiting = fresh(steps.state->far_count[slot]);
+        waiting = counted(steps.state->far_count[slot]);
 #endif
     }
 
@@ -184,7 +184,7 @@ struct Policy {
         }
         grid_barrier(state, steps.expected);
         slot ^= 1;
-        waiting = fresh(state->far_count[slot]);
+        waiting = counted(state->far_count[slot]);
         uint32_t* const list = steps.far;
         steps.far = steps.spare;
         steps.spare = list;

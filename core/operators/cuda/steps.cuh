@@ -143,7 +143,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
 #if HAS_ORDER
             if (policy.waiting > 0) {
                 policy.admit_waiting(steps ARGS);
-                count = fresh(state->count[steps.turn]);
+                count = counted(state->count[steps.turn]);
                 frontier = steps.near;
                 next_turn(steps);
                 continue;
@@ -167,7 +167,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
                 steps_alone(g, other, steps, frontier, count, out, heavy, policy, shared ARGS);
             }
             grid_barrier(state, steps.expected);
-            const uint32_t done = fresh(state->level[turn]) - steps.level;
+            const uint32_t done = counted(state->level[turn]) - steps.level;
             if (blockIdx.x != 0) {
                 steps.epoch += done;
                 if (!HAS_THEN && (done & 1)) swap_queues(steps);
@@ -194,12 +194,13 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
             if (HAS_ORDER) tell_deferred(steps, deferred, shared);
             grid_barrier(state, steps.expected);
         }
+        const unsigned long long packed = counted(state->heavy[turn]);
+        count = counted(state->count[turn]);  // loaded together
         // a step in which all were put aside pushed nothing: it does not count
-        const bool nobody_pushed = HAS_ORDER && !arcs && fresh(state->deferred[turn]) == (alone ? 1u : pushing);
+        const bool nobody_pushed = HAS_ORDER && !arcs && counted(state->deferred[turn]) == (alone ? 1u : pushing);
         if (nobody_pushed) --steps.level;
         arcs = false;
 
-        const unsigned long long packed = fresh(state->heavy[turn]);
         if (packed != 0) {
             const Changed changed = {
                 steps.stamp,
@@ -210,15 +211,16 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
                 steps.once};
             push_heavy<false>(g, packed, out, heavy, changed, shared ARGS);
             grid_barrier(state, steps.expected);
+            count = counted(state->count[turn]);
         }
 #if HAS_THEN
         if (!alone || packed != 0) {
-            ask_altered(steps.spare, fresh(state->altered[turn]), steps.level, steps.near, &state->count[turn],
+            ask_altered(steps.spare, counted(state->altered[turn]), steps.level, steps.near, &state->count[turn],
                         thread_id(), thread_count() ARGS);
             grid_barrier(state, steps.expected);
+            count = counted(state->count[turn]);
         }
 #endif
-        count = fresh(state->count[turn]);
         frontier = steps.near;
         stopped = (steps.level & ABORT_MASK) == ABORT_MASK && fresh(state->stop) == steps.base + 1;
         policy.end_of_step(steps, nobody_pushed);

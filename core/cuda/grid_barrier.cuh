@@ -1,0 +1,31 @@
+// What grid-wide barriers are made of. All blocks of the launch are resident; one thread of each block arrives by adding to a word behind
+// __syncthreads(), and waits until all have, before another __syncthreads().
+//
+// An arrival releases and a wait acquires: everything that a block wrote or saw before it arrived is visible to the others behind the
+// barrier, also to plain loads, as the fence drops the lines of the SM's L1. What all warps of the grid read behind a barrier they should
+// read by plain loads: relaxed ones of one address take their turn at one slice of the L2.
+#pragma once
+#include "suricate.cuh"
+
+__device__ __forceinline__ void add_release(uint32_t* word, uint32_t more) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" : : "l"(word), "r"(more) : "memory");
+}
+
+// Makes a relaxed addition behind it a release, and a relaxed load before it an acquisition.
+__device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+
+// Barrier of all blocks; every thread of every block calls it. *arrived counts arrivals and wraps; `expected`, in thread 0 of each
+// block, is what it was before the first barrier of the launch, and counts on.
+__device__ __forceinline__ void grid_barrier(uint32_t* arrived, uint32_t& expected) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        expected += gridDim.x;
+        add_release(arrived, 1u);
+        while (int(*(const volatile uint32_t*)arrived - expected) < 0) {}
+        fence();
+    }
+    __syncthreads();
+}
+
+// What was counted before the last barrier, and is not counted on before the next one.
+template <class T> __device__ __forceinline__ T counted(const T& shared_word) { return shared_word; }
