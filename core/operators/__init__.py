@@ -190,7 +190,7 @@ def propagate(
         layers: keep the vertices of each step, as ``Propagated.layers``; a vertex may then join only once.
         once: True promises that a value is final after the step in which it was first altered, ``"equal"`` besides that
             all offers to a vertex in one step are equal (levels of a breadth-first search). Where the graph has
-            in-edges, steps with many vertices may then pull.
+            in-edges, steps with many vertices may then pull (on CUDA not over ``"both"`` or with layers).
 
     Returns:
         The number of steps, of vertices that pushed, the layers, and whether it came to an end by itself.
@@ -199,7 +199,7 @@ def propagate(
         As :func:`advance`; ``ParameterError`` also for wrong ``order``, ``max_steps`` or ``once``.
     """
     steps = checks.step_limit(max_steps)
-    promise, keep = checks.once(once), flag("layers", layers)
+    promise, keep = checks.once(once, reduce), flag("layers", layers)
     call = binding.bind_push(graph, fn, args, reduce, out, then)
     over = checks.push_direction(graph, over)
     taken = checks.ordering(graph, order)

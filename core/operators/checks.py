@@ -82,10 +82,10 @@ def step_limit(max_steps: int | None) -> int:
     return MAX_STEPS if max_steps is None else min(integer("max_steps", max_steps, low=0), MAX_STEPS)
 
 
-def once(value: Any) -> str:
-    """Return the promise of a propagation: ``""``, ``"final"`` or ``"equal"``."""
+def once(value: Any, reduce: str) -> str:
+    """Return the promise of a propagation: ``""``, ``"final"`` or ``"equal"``, which says no more of a sum."""
     if value == "equal":
-        return "equal"
+        return "final" if reduce == "sum" else "equal"
     if not isinstance(value, bool):
         raise ParameterError(f"once is {value!r}: pass True, False or 'equal'")
     return "final" if value else ""

@@ -168,7 +168,7 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
     policy.begin(steps);
     policy.out = tree;
 #if HAS_PULL
-    policy.anew = anew != 0;
+    policy.pull_from = anew ? num_vertices / PULL_FROM : EMPTY;
 #endif
 #if HAS_ORDER
     policy.array = nullptr;

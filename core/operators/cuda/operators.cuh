@@ -12,6 +12,9 @@
 #ifndef WORD_VALUES
 #define WORD_VALUES 0
 #endif
+#ifndef HAS_WORDS
+#define HAS_WORDS 0
+#endif
 #include "accumulator.cuh"
 #include "lists.cuh"
 
@@ -53,7 +56,7 @@ template <class T> __device__ __forceinline__ T read_value(const T* p) { return 
 template <int LANES, class T> __device__ __forceinline__ T exchanged(const T& value, int step) {
     return __shfl_xor_sync(tile_mask<LANES>(), value, step, LANES);
 }
-#if WORD_VALUES
+#if HAS_WORDS
 template <int LANES> __device__ __forceinline__ words::Word128 exchanged(const words::Word128& word, int step) {
     return {__shfl_xor_sync(tile_mask<LANES>(), word.low, step, LANES),
             __shfl_xor_sync(tile_mask<LANES>(), word.high, step, LANES)};

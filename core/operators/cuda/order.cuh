@@ -4,8 +4,6 @@
 #pragma once
 #include "start.cuh"
 
-#define PULL_FROM 64  // a frontier of more than 1 / 64 of the vertices is pulled from, where that is allowed
-
 #ifdef ORDER_T
 typedef ORDER_T order_t;
 #else
@@ -24,6 +22,8 @@ struct Steps {
     uint32_t *near, *spare, *far;
     uint32_t* violated;
     bool once;  // no vertex is altered twice
+    uint32_t
+        altered;  // stamps from this one on are those of vertices that the launch altered; itself, of those that did not join
     uint32_t expected, epoch, turn, level, base;
     unsigned long long pushed;
 };
@@ -57,11 +57,11 @@ struct Policy {
     bool everybody;  // the frontier is all vertices, unreached ones too
 #endif
 #if HAS_PULL
-    bool anew;  // nothing was reached before the first step
+    uint32_t pull_from;  // a frontier of more vertices is pulled from
 
     // Whether the next step pulls; the stamps say who is in the frontier from the second step on.
     __device__ __forceinline__ bool pulls(const Steps& steps, uint32_t count) const {
-        return anew && steps.level > 1 && count > steps.num_vertices / PULL_FROM;
+        return steps.level > 1 && count > pull_from;
     }
 #endif
 #if HAS_ORDER

@@ -2,7 +2,8 @@
 // second phase.
 #include "steps.cuh"
 
-// from: a frontier without repeats. once: no vertex is altered twice. arcs0 to arcs2: arcs that the first step pushes besides. memory.near, spare and far: uint32[num_vertices] each; memory.heavy_vertex and heavy_base of
+// from: a frontier without repeats. once: no vertex is altered twice. other: the second view with OVER_BOTH_VIEWS, the reverse of g with
+// HAS_PULL. arcs0 to arcs2: arcs that the first step pushes besides. memory.near, spare and far: uint32[num_vertices] each; memory.heavy_vertex and heavy_base of
 // as many entries. order_array order_t[num_vertices], bound order_t[1], delta: HAS_ORDER. layers uint32[capacity], offsets
 // int64[capacity + 2], layer_count int64[1]: HAS_LAYERS. outcome: zero at launch; left_count: uint32[1] for the number of vertices
 // left in memory.near, or null.
@@ -19,6 +20,10 @@ propagate(View g, View other, uint32_t num_vertices, Vertices from, Arcs arcs0, 
     steps.once = once && !HAS_ORDER;
     Policy policy;
     policy.begin(steps);
+#if HAS_PULL
+    steps.altered = ++steps.epoch;
+    policy.pull_from = num_vertices / (once ? PULL_FROM : PULL_ALL_FROM);
+#endif
 #if HAS_ORDER
     policy.array = order_array;
     policy.bound = *bound;

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 VIEWS = {"out": ("out",), "in": ("in",), "both": ("out", "in")}  #: whose edges a push walks
+BOTH_WAYS = {"out": ("out", "in"), "in": ("in", "out")}  #: those, and whose edges a step walks that pulls
 ARC_LISTS = 3  #: of one launch of a loop
 
 
@@ -125,7 +126,7 @@ def _updated(
 def _advance_in_two_phases(graph: Graph, call: Call, start: Start, out: Any, over: str) -> Frontier:
     queue, count = graph.device.xp.empty(graph.num_vertices, np.uint32), graph.workspace.state(Counters).take()[0]
     memory = graph.workspace.state(LoopMemory).with_frontier(graph, queue)
-    _loop(graph, call, start, out, over, memory, 1, False, None, None, count)
+    _loop(graph, call, start, out, over, memory, 1, "", None, None, count)
     return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
 
 
@@ -150,9 +151,7 @@ def propagate(
         )
     kept = empty_layers(graph.device, graph.num_vertices, graph.num_vertices) if layers else None
     memory = graph.workspace.state(LoopMemory).of(graph)
-    outcome = _loop(
-        graph, call, start, out, over, memory, max_steps, once == "equal" and call.reduce != "sum", order, kept, None
-    )
+    outcome = _loop(graph, call, start, out, over, memory, max_steps, once, order, kept, None)
     return propagated(graph, outcome, kept)
 
 
@@ -164,19 +163,20 @@ def _loop(
     over: str,
     memory: np.void,
     max_steps: int,
-    once: bool,
+    once: str,
     order: Order | None,
     layers: Layers | None,
     left_count: Array | None,
 ) -> Outcome:
     """Launch the steps; return their outcome, on the device."""
     frontier, arcs = _frontier_of(graph, start), [one for one in start.arcs if one.size]
-    views = [walk_of(graph.view(direction)) for direction in VIEWS[over]]
+    pulls = bool(once) and over != "both" and order is None and layers is None and graph.has_in_edges
+    views = [walk_of(graph.view(direction)) for direction in (BOTH_WAYS if pulls else VIEWS)[over]]
     order_dtype = np.dtype(np.int32) if order is None else order.array.dtype
     program = program_of(
         "propagate.cu", views[0], call, call.dtype,
         PLAIN_WORD_LOADS=1, OVER_BOTH_VIEWS=int(over == "both"), HAS_ORDER=int(order is not None),
-        HAS_LAYERS=int(layers is not None), ORDER_T=c_type(order_dtype),
+        HAS_LAYERS=int(layers is not None), ORDER_T=c_type(order_dtype), HAS_PULL=int(pulls),
     )  # fmt: skip
     lists = [packed_arcs(one) for one in _few(graph, arcs)]
     lists += [NO_ARCS] * (ARC_LISTS - len(lists))
@@ -191,7 +191,7 @@ def _loop(
     outcome = graph.workspace.state(Outcomes).take()
     arguments = (
         views[0].packed, views[-1].packed, views[0].bound, packed_vertices(frontier), *lists, _array_of(out), memory,
-        np.uint32(max_steps), np.int32(once), *by_order, *by_layer, outcome.address,
+        np.uint32(max_steps), np.int32(once == "equal"), *by_order, *by_layer, outcome.address,
         NULL if left_count is None else left_count, *values_of(call),
     )  # fmt: skip
     program.kernel("propagate")(*loop_grid(graph.device), arguments)

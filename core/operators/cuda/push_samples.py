@@ -61,9 +61,12 @@ def programs(walk: Walk, view: StoreView) -> list[Program]:
         *(_push(walk, view, "advance.cu", "or", dtype) for dtype in (I64, U32)),
         *(_push(walk, view, "propagate.cu", "min", dtype) for dtype in (I32, I64, F32)),
         _push(walk, view, "propagate.cu", "max", U64),
+        _push(walk, view, "propagate.cu", "sum", F64, HAS_PULL=1),
         *(_in_order(walk, view, dtype) for dtype in (F32, F64, I64)),
+        _once(walk, view),
         program_of("advance.cu", walk, by_hops, SECOND_VIEW=0),
         program_of("propagate.cu", walk, by_hops),
+        program_of("propagate.cu", walk, by_hops, HAS_PULL=1),
         forest_program(walk, by_hops, has_back=False, ordered=False),
         forest_program(walk, _words_call(view, narrow, farther, unreached), has_back=True, ordered=True),
         forest_program(walk, _words_call(view, narrow, farther, unreached), has_back=True, ordered=False, uniform=True),
@@ -87,6 +90,15 @@ def _in_order(walk: Walk, view: StoreView, dtype: np.dtype) -> Program:
     return program_of(
         "propagate.cu", walk, call, dtype, OVER_BOTH_VIEWS=1, HAS_ORDER=1, HAS_LAYERS=1, ORDER_T=c_type(dtype)
     )
+
+
+def _once(walk: Walk, view: StoreView) -> Program:
+    """Return a propagation with a second phase that may pull."""
+    function = compile_function(plus, _arguments(U32), weight_dtype=view.weight_dtype, leading=EDGE)
+    then = compile_function(
+        joins, _arguments(U32), weight_dtype=view.weight_dtype, leading=("v", "step"), role="vertex"
+    )
+    return program_of("propagate.cu", walk, Call(function, (), "min", U32, then), U32, HAS_PULL=1)
 
 
 def _arguments(dtype: np.dtype) -> tuple[Argument, ...]:

@@ -11,9 +11,11 @@
 //
 // Macros, 0 or 1: HAS_THEN, HAS_ORDER, HAS_LAYERS, OVER_BOTH_VIEWS, IS_FOREST, HAS_WORDS, HAS_PULL.
 #pragma once
-#include "order.cuh"
-#if HAS_PULL
+#include "second_phase.cuh"
+#if HAS_PULL && IS_FOREST
 #include "unreached.cuh"
+#elif HAS_PULL
+#include "unaltered.cuh"
 #endif
 
 #define ALONE 128  // up to this many vertices block 0 works alone; at most its tiles
@@ -33,6 +35,7 @@ __device__ __forceinline__ Steps begin_steps(const LoopMemory& memory, uint32_t 
     steps.far = memory.far;
     steps.violated = nullptr;
     steps.once = false;
+    steps.altered = 0;
     steps.expected = steps.base = steps.state->base;
     steps.turn = steps.state->turn;
     steps.epoch = first_epoch(steps.state, steps.stamp, num_vertices, steps.expected);
@@ -56,20 +59,10 @@ __device__ __forceinline__ void poll_abort(const Steps& steps, uint32_t level) {
     }
 }
 
-#if HAS_THEN
-// Second phase: ask the vertices that were altered, list[0 .. count), whether they join the next frontier; entries first, first + all ...
-__device__ __forceinline__ void ask_altered(const uint32_t* list, uint32_t count, uint32_t step, uint32_t* next,
-                                            uint32_t* next_count, uint32_t first, uint32_t all FORMALS) {
-    for (unsigned long long i = first; i < count; i += all) {
-        if (then_fn(list[i], (long long)step ARGS)) append(next, next_count, list[i]);
-    }
-}
-#endif
-
-__device__
-__forceinline__ void push_both(const View& g, const View& other, const Steps& steps, const uint32_t* frontier,
-                               uint32_t count, uint32_t block, uint32_t blocks, value_t* out, const HeavyList& heavy,
-                               const Changed& changed, const Policy& policy, Shared& shared FORMALS) {
+__device__ __forceinline__ void push_both(const View& g, const View& other, const Steps& steps,
+                                          const uint32_t* frontier, uint32_t count, uint32_t block, uint32_t blocks,
+                                          value_t* out, const HeavyList& heavy, const Changed& changed,
+                                          const Policy& policy, Shared& shared FORMALS) {
     push_frontier<false>(g, steps.num_vertices, frontier, count, count <= FEW ? SMALL : WIDE, block, blocks, out, heavy,
                          changed, shared,
                          [&](uint32_t u, unsigned long long i) { return policy.admits(steps, u, i, shared); } ARGS);
@@ -100,7 +93,7 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
         nobody_pushed = shared.deferred - deferred == pushing;
 #if HAS_THEN
         if (!has_heavy) {
-            ask_altered(steps.spare, altered, level, steps.near, &joined, threadIdx.x, blockDim.x ARGS);
+            ask_altered(steps, altered, level, &joined, threadIdx.x, blockDim.x ARGS);
             __syncthreads();
         }
 #else
@@ -183,7 +176,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
                 steps.violated, steps.once};
             if (arcs) push_arc_lists(changed);
 #if HAS_PULL
-            if (policy.pulls(steps, count)) pull_unreached(other, steps, steps.epoch - 1, out, changed, shared ARGS);
+            if (policy.pulls(steps, count)) pull_step(other, steps, steps.epoch - 1, out, changed, shared ARGS);
             else
 #endif
                 push_both(g, other, steps, frontier, count, blockIdx.x, gridDim.x, out, heavy, changed, policy,
@@ -215,8 +208,8 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
         }
 #if HAS_THEN
         if (!alone || packed != 0) {
-            ask_altered(steps.spare, counted(state->altered[turn]), steps.level, steps.near, &state->count[turn],
-                        thread_id(), thread_count() ARGS);
+            ask_altered(steps, counted(state->altered[turn]), steps.level, &state->count[turn], thread_id(),
+                        thread_count() ARGS);
             grid_barrier(state, steps.expected);
             count = counted(state->count[turn]);
         }

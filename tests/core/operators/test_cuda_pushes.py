@@ -15,6 +15,7 @@ from suricate.operators import binding
 from suricate.operators.call import Call, Order, Start
 from suricate.operators.cuda import driver, forest
 from suricate.operators.cuda.loops import LoopMemory
+from suricate.operators.cuda.programs import walk_of
 from suricate.structures.frontier import Frontier
 from suricate.types import EMPTY, ArcList
 
@@ -104,6 +105,28 @@ def test_propagate_is_one_launch(
     done = driver.propagate(fake, call, start, out, over, 10, order, layers, "")
     assert kernels == ["propagate"]
     assert (done.layers is not None) == layers
+
+
+@pytest.mark.parametrize("over", ["out", "in", "both"])
+@pytest.mark.parametrize("once", ["final", "equal"])
+def test_steps_may_pull_from_the_reverse_view(graph: su.Graph, kernels: list[str], over: str, once: str) -> None:
+    fake, made = FakeGraph(graph), []
+    call, out = pushed(fake, joins)
+    start = Start((ids(fake, 5),))
+
+    def views_of(given: Any) -> Any:
+        made.append(given)
+        return walk_of(given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("suricate.operators.cuda.push.walk_of", views_of)
+        driver.propagate.__wrapped__(fake, call, start, out, over, 10, None, False, once)
+        fake.has_in_edges = False
+        driver.propagate.__wrapped__(fake, call, start, out, over, 10, None, False, once)
+    assert kernels == ["propagate"] * 2
+    first = {"out": ("out", "in"), "in": ("in", "out"), "both": ("out", "in")}[over]
+    assert made[:2] == [fake.view(one) for one in first]
+    assert len(made) == (4 if over == "both" else 3)
 
 
 def test_two_phases_of_one_step(graph: su.Graph, kernels: list[str]) -> None:

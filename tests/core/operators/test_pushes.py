@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from operator_model import KINDS, N, push, small
@@ -180,6 +182,72 @@ def test_levels_without_a_second_phase(backend, device, kind, once):
     assert device.to_numpy(level).tolist() == expected.tolist()
     assert done.converged
     assert done.touched == (expected < FAR).sum()
+
+
+def offer_paths(u, v, w, paths, level):
+    return paths[u] if level[v] == FAR else 0
+
+
+def reach_some(v, step, paths, level):
+    level[v] = step
+    return v % 7 != 3
+
+
+def reach(v, step, paths, level):
+    level[v] = step
+    return True
+
+
+def hop_from(u, v, w, words):
+    return words.level[u] + 1, u
+
+
+@both_kinds
+@pytest.mark.parametrize("over", ["out", "in"])
+def test_promises_change_no_result(backend, device, kind, over):
+    """Frontiers large enough that steps pull; some vertices are altered but do not join."""
+    n = 3000
+    graph = su.Graph(n, backend=backend, device=device, **KINDS[kind])
+    src, dst = np.random.default_rng(4).integers(0, n - 20, (2, 25_000))
+    graph.insert_edges(np.append(src, np.full(2500, 9)), np.append(dst, np.arange(2500)))  # a hub too
+    found = []
+    for once in (False, True):
+        paths, level = device.xp.zeros(n, np.int64), device.xp.full(n, FAR, np.int32)
+        paths[7], level[7] = 1, 0
+        args = paths, level
+        done = su.propagate(
+            graph, [7], offer_paths, paths, args=args, reduce="sum", over=over, then=reach_some, once=once
+        )
+        words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
+        words.fill(level=FAR, parent=FAR)
+        words.set([7], level=0, parent=7)
+        alike = su.propagate(graph, [7], hop_from, words, args=(words,), reduce="argmin", over=over, once=once)
+        arrays = paths, level, words.level, words.parent
+        found.append(([device.to_numpy(one).tolist() for one in arrays], *counts(done), *counts(alike)))
+    assert found[0] == found[1]
+    assert (level != FAR).sum() > 2000
+    assert done.steps < 12
+
+
+def counts(done):
+    return done.steps, done.touched, done.converged
+
+
+@both_kinds
+def test_equal_offers_are_all_added(backend, device, kind):
+    """The number of shortest paths through complete layers: all offers of a step are equal, and each of them counts."""
+    sizes = 1, 3, 200, 300, 40
+    ends = np.cumsum(sizes)
+    layers = [np.arange(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    pairs = [np.meshgrid(a, b) for a, b in pairwise(layers)]
+    src, dst = (np.concatenate([pair[k].ravel() for pair in pairs]) for k in range(2))
+    graph = su.Graph(int(ends[-1]), backend=backend, device=device, **KINDS[kind])
+    graph.insert_edges(src, dst)
+    paths, level = device.xp.zeros(ends[-1], np.int64), device.xp.full(int(ends[-1]), FAR, np.int32)
+    paths[0], level[0] = 1, 0
+    su.propagate(graph, [0], offer_paths, paths, args=(paths, level), reduce="sum", then=reach, once="equal")
+    expected = np.repeat(np.cumprod((1, 1, *sizes[1:-1])), sizes)
+    assert device.to_numpy(paths).tolist() == expected.tolist()
 
 
 def test_sums_over_paths(backend, device):
