@@ -348,6 +348,33 @@ def on_device(array: Array, device: Device, argument: str) -> Array:
     return xp.asarray(np.ascontiguousarray(array, array.dtype.newbyteorder("=")))
 
 
+def placed(array: Array, device: Device, argument: str) -> Array:
+    """Return ``array`` contiguous on ``device``; host memory is copied to a CUDA device, but not the other way.
+
+    Raises:
+        DeviceError: it lies on another CUDA device, or on any if ``device`` is the CPU.
+    """
+    if device.is_cuda:
+        return on_device(array, device, argument)
+    if not isinstance(array, np.ndarray):
+        raise DeviceError(f"{argument} is on a CUDA device, the graph is on the CPU: pass a NumPy array")
+    return np.ascontiguousarray(array)
+
+
+def checked_on_device(ids: Array, device: Device, num_vertices: int, argument: str) -> Array:
+    """Return ``ids``, which lie on a CUDA ``device``, as ``uint32``; waits for it.
+
+    Raises:
+        VertexRangeError: an id is negative or not below ``num_vertices``.
+    """
+    if len(ids):
+        low, high = device.to_numpy(device.xp.stack((ids.min(), ids.max())))
+        if low < 0 or high >= num_vertices:
+            wrong = int(low if low < 0 else high)
+            raise VertexRangeError(range_message(argument, int((ids == wrong).argmax()), wrong, num_vertices))
+    return ids.astype(np.uint32, copy=False)
+
+
 def on_host(array: Array) -> np.ndarray:
     """Return ``array`` in host memory (waits for the device if it was on one)."""
     return array if isinstance(array, np.ndarray) else array.get()

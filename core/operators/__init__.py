@@ -258,10 +258,10 @@ def neighbor_reduce(
     over = checks.pull_direction(graph, over)
     driver = driver_of(graph)
     if isinstance(vertices, Layers):
-        layers = checks.layers_of(graph, vertices)
+        checks.belongs(graph, vertices, "the set of layers")
         checks.scheme_of_vertices(scheme, False, "vertices")
         stored = checks.stored(graph, call, out, aliased=True)
-        result = driver.neighbor_reduce(graph, call, layers, stored, over, scheme)
+        result = driver.neighbor_reduce(graph, call, vertices, stored, over, scheme)
         return stored if result is None else result
     if then is not None:
         start = starts.vertices_of(graph, vertices, "vertices")

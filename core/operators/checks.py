@@ -19,7 +19,6 @@ from suricate.errors import (
     VertexRangeError,
 )
 from suricate.operators.call import MAX_STEPS, OUT_DTYPES, Call, Order, Until
-from suricate.operators.results import Layers
 from suricate.operators.schemes import WHOLE_GRAPH
 from suricate.parameters import integer
 from suricate.structures.words import Words
@@ -123,15 +122,12 @@ def ordering(graph: Graph, order: Any) -> Order | None:
 # -- what calls stop by, and what they belong to -----------------------------------------------------------------------
 
 
-def layers_of(graph: Graph, layers: Layers) -> Layers:
-    """Return ``layers`` if they belong to a graph of this device and size."""
-    if layers.device != graph.device:
-        raise DeviceError(f"the layers are on {layers.device}, the graph on {graph.device}")
-    if layers.num_vertices > graph.num_vertices:
-        raise VertexRangeError(
-            f"the layers are of a graph of {layers.num_vertices} vertices, this one has {graph.num_vertices}"
-        )
-    return layers
+def belongs(graph: Graph, held: Any, name: str) -> None:
+    """Raise unless ``held``, which has a device and a number of vertices, may belong to ``graph``."""
+    if held.device != graph.device:
+        raise DeviceError(f"{name} is on {held.device}, the graph on {graph.device}")
+    if held.num_vertices > graph.num_vertices:
+        raise VertexRangeError(f"{name} is one of {held.num_vertices} vertices, the graph has {graph.num_vertices}")
 
 
 def until_of(until: Any) -> Until:

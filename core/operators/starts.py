@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.arrays import as_array, as_ids, checked_ids, on_device, range_message, same_length
-from suricate.devices import Array, Device
-from suricate.errors import DeviceError, DTypeError, RequirementError, ShapeError, VertexRangeError, WeightError
+from suricate.arrays import as_array, as_ids, checked_ids, checked_on_device, placed, same_length
+from suricate.devices import Array
+from suricate.errors import DTypeError, RequirementError, ShapeError, WeightError
 from suricate.operators.call import Start
+from suricate.operators.checks import belongs
 from suricate.structures.edge_set import EdgeSet
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList, EdgeList
@@ -48,12 +49,7 @@ def _is_ids(given: tuple[Any, ...]) -> bool:
 
 
 def _of_edge_set(graph: Graph, edges: EdgeSet) -> ArcList:
-    if edges.device != graph.device:
-        raise DeviceError(f"the edge set is on {edges.device}, the graph on {graph.device}")
-    if edges.num_vertices > graph.num_vertices:
-        raise VertexRangeError(
-            f"the edge set is one of {edges.num_vertices} vertices, the graph has {graph.num_vertices}"
-        )
+    belongs(graph, edges, "the edge set")
     if edges.value_dtype != graph.weight_dtype:
         has, wants = (dtype or "no" for dtype in (edges.value_dtype, graph.weight_dtype))
         raise WeightError(f"the edge set has {has} values, but the graph has {wants} weights: give it such values")
@@ -70,12 +66,7 @@ def frontier(graph: Graph, given: Any) -> Frontier:
     if not isinstance(given, Frontier):
         ids = vertex_ids(graph, given, "vertices")
         return Frontier(graph.device, ids, num_vertices=graph.num_vertices, distinct=len(ids) < 2)
-    if given.device != graph.device:
-        raise DeviceError(f"the frontier is on {given.device}, the graph on {graph.device}")
-    if given.num_vertices > graph.num_vertices:
-        raise VertexRangeError(
-            f"the frontier is one of {given.num_vertices} vertices, the graph has {graph.num_vertices}"
-        )
+    belongs(graph, given, "the frontier")
     return given
 
 
@@ -85,13 +76,11 @@ def vertex_ids(graph: Graph, given: Any, label: str) -> Array:
         return frontier(graph, given).vertices
     ids = as_ids(given, label)
     if isinstance(ids, np.ndarray):
-        checked = checked_ids(ids, graph.num_vertices, label)
-        return on_device(checked, graph.device, label) if graph.device.is_cuda else checked
-    ids = _cuda_ids(graph, ids, label)
+        return placed(checked_ids(ids, graph.num_vertices, label), graph.device, label)
+    ids = placed(ids, graph.device, label)
     if graph.checks == "deferred":
         return _noted(graph, ids, label)
-    _check_range(graph, ids, label)
-    return ids.astype(np.uint32, copy=False)
+    return checked_on_device(ids, graph.device, graph.num_vertices, label)
 
 
 def _noted(graph: Graph, ids: Array, label: str) -> Array:
@@ -127,35 +116,11 @@ def arc_list(graph: Graph, edges: EdgeList) -> ArcList:
     weight = as_array(edges.weight, "edges.weight")
     if weight.dtype != graph.weight_dtype:
         raise DTypeError(f"edges.weight has dtype {weight.dtype}, the graph has {graph.weight_dtype} weights")
-    return ArcList(src, dst, _on(graph.device, weight, "edges.weight"), None, 0, same_length(src, dst, weight))
+    return ArcList(src, dst, placed(weight, graph.device, "edges.weight"), None, 0, same_length(src, dst, weight))
 
 
 def _edge_ids(graph: Graph, given: Any, label: str) -> Array:
     ids = as_ids(given, label)
     if isinstance(ids, np.ndarray):
         return vertex_ids(graph, ids, label)
-    return _noted(graph, _cuda_ids(graph, ids, label), label)
-
-
-def _cuda_ids(graph: Graph, ids: Array, label: str) -> Array:
-    if not graph.device.is_cuda:
-        raise DeviceError(f"{label} is on a CUDA device, the graph is on the CPU: pass a NumPy array")
-    return on_device(ids, graph.device, label)
-
-
-def _check_range(graph: Graph, ids: Array, label: str) -> None:
-    if not len(ids):
-        return
-    low, high = graph.device.to_numpy(graph.device.xp.stack((ids.min(), ids.max())))
-    if low < 0 or high >= graph.num_vertices:
-        wrong = int(low if low < 0 else high)
-        index = int((ids == wrong).argmax())
-        raise VertexRangeError(range_message(label, index, wrong, graph.num_vertices))
-
-
-def _on(device: Device, array: Array, label: str) -> Array:
-    if device.is_cuda:
-        return on_device(array, device, label)
-    if not isinstance(array, np.ndarray):
-        raise DeviceError(f"{label} is on a CUDA device, the graph is on the CPU: pass a NumPy array")
-    return np.ascontiguousarray(array)
+    return _noted(graph, placed(ids, graph.device, label), label)

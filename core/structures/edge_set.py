@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.arrays import as_array, as_ids, both_arcs, checked_ids, on_device, picked, range_message, same_length
+from suricate.arrays import as_array, as_ids, both_arcs, checked_ids, checked_on_device, picked, placed, same_length
 from suricate.devices import Array, Device, resolve_device
 from suricate.edgefn.parameters import Argument
 from suricate.errors import (
     CapacityError,
-    DeviceError,
     DTypeError,
     RequirementError,
     UnknownNameError,
-    VertexRangeError,
 )
 from suricate.locks import Lock, graph_lock
 from suricate.types import REMOVED, ArcList, Change, EdgeList, StoreView
@@ -259,25 +257,11 @@ def _edge_list(graph: Graph, src: Any, dst: Any, values: Any) -> EdgeList:
     if values.dtype not in VALUE_DTYPES:
         raise DTypeError(f"values has dtype {values.dtype}: use one of {', '.join(map(str, VALUE_DTYPES))}")
     same_length(sources, targets, values)
-    return EdgeList(sources, targets, _on(graph.device, values, "values"))
+    return EdgeList(sources, targets, placed(values, graph.device, "values"))
 
 
 def _ids(graph: Graph, given: Any, name: str) -> Array:
     ids = as_ids(given, name)
     if isinstance(ids, np.ndarray):
-        return _on(graph.device, checked_ids(ids, graph.num_vertices, name), name)
-    ids = _on(graph.device, ids, name)
-    if len(ids):
-        low, high = graph.device.to_numpy(graph.device.xp.stack((ids.min(), ids.max())))
-        if low < 0 or high >= graph.num_vertices:
-            wrong = int(low if low < 0 else high)
-            raise VertexRangeError(range_message(name, int((ids == wrong).argmax()), wrong, graph.num_vertices))
-    return ids.astype(np.uint32, copy=False)
-
-
-def _on(device: Device, array: Array, name: str) -> Array:
-    if device.is_cuda:
-        return on_device(array, device, name)
-    if not isinstance(array, np.ndarray):
-        raise DeviceError(f"{name} is on a CUDA device, the graph is on the CPU: pass a NumPy array")
-    return np.ascontiguousarray(array)
+        return placed(checked_ids(ids, graph.num_vertices, name), graph.device, name)
+    return checked_on_device(placed(ids, graph.device, name), graph.device, graph.num_vertices, name)
