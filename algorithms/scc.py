@@ -1,11 +1,13 @@
 """Strongly connected components, computed anew after every change: vertices that reach each other.
 
 Forward-backward colouring after trimming (Orzan, *On distributed verification and verified distribution*, 2004;
-McLendon et al., *Finding strongly connected components in distributed graphs*, 2005). Trimming takes away, again and
-again, every vertex that no remaining vertex leads to, or that leads to none: components of their own. Then, in rounds,
-every remaining vertex gets the first of all vertices that reach it, in a random order; those that reach this vertex
-back form a component with it. Vertices with different firsts cannot share a component, so that the next round looks
-within these regions only. Trimming takes O(m), a round O(m) per level that a region is deep; there are O(log n) rounds
+McLendon et al., *Finding strongly connected components in distributed graphs*, 2005), with the largest component found
+first (Slota et al., *BFS and coloring-based parallel algorithms for strongly connected components*, 2014). Trimming
+takes away, again and again, every vertex that no remaining vertex leads to, or that leads to none: components of their
+own. What a pivot of many edges reaches, and what reaches it, have its component in common. Then, in rounds, every
+remaining vertex gets the first of all vertices that reach it, in a random order; those that reach this vertex back form
+a component with it. Vertices with different firsts cannot share a component, so that the next round looks within these
+regions only. Trimming and the pivot take O(m), a round O(m) per level that a region is deep; there are O(log n) rounds
 as a rule.
 
 On an undirected graph these are the connected components.
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 KEY = key_of(0)  #: of the random order
+SPAN = 1 << 32  #: more than any id
 
 
 def count_others(v, graph, in_degree, towards, away):
@@ -56,6 +59,33 @@ def is_left_bare(v, step, lost, count, root):
     bare = lost[v] == count[v] and root[v] == EMPTY
     root[v] = v if bare else root[v]
     return bare
+
+
+def heaviest(v, towards, away, root, best):
+    """Nominate ``v`` if it remains: the vertex of most edges on the side where it has fewer, of these the largest."""
+    if root[v] == EMPTY:
+        best.add(min(towards[v], away[v]) * SPAN + v)
+
+
+def is_pivot(v, towards, away, root, ahead, behind, best):
+    """Return whether ``v`` was chosen; it reaches itself both ways."""
+    own = min(towards[v], away[v]) * SPAN + v
+    chosen = root[v] == EMPTY and own == best.value
+    ahead[v] = 1 if chosen else 0
+    behind[v] = 1 if chosen else 0
+    if chosen:
+        best.add(own)
+    return chosen
+
+
+def reach(u, v, w):
+    """Mark ``v`` as reached."""
+    return 1
+
+
+def joins_pivot(v, root, ahead, behind, best):
+    """Put ``v`` into the component of the pivot if they reach each other."""
+    root[v] = best.value % SPAN if ahead[v] == 1 and behind[v] == 1 else root[v]
 
 
 def remains(v, rank, first, region, root, left):
@@ -102,12 +132,13 @@ class StronglyConnectedComponents(Algorithm):
         self._component: Array = None
 
     def compute(self, graph: Graph) -> None:
-        """Trim, then colour the rest in rounds."""
+        """Trim, find the component of a pivot, then colour the rest in rounds."""
         root = graph.device.xp.full(graph.num_vertices, EMPTY, np.uint32)
         towards, away = (graph.device.xp.empty(graph.num_vertices, np.uint32) for _ in range(2))
         vertex_map(graph, None, count_others, args=(graph, graph.degrees("in"), towards, away))
         self._trim(graph, root, towards, "out")
         self._trim(graph, root, away, "in")
+        self._join_pivot(graph, root, towards, away)
         self._color(graph, root)
         self._component = self._smallest(graph, root)[root]
 
@@ -117,6 +148,16 @@ class StronglyConnectedComponents(Algorithm):
         bare = vertex_map(graph, None, is_bare, args=(count, root))
         arguments = (lost, count, root)
         propagate(graph, bare, takes_away, lost, args=arguments, reduce="sum", over=onward, then=is_left_bare)
+
+    def _join_pivot(self, graph: Graph, root: Array, towards: Array, away: Array) -> None:
+        """Find the component of a vertex with many edges: most often the largest by far."""
+        xp, n, best = graph.device.xp, graph.num_vertices, Scalar("max", "int64", graph)
+        ahead, behind = xp.empty(n, np.uint32), xp.empty(n, np.uint32)
+        vertex_map(graph, None, heaviest, args=(towards, away, root, best))
+        pivot = vertex_map(graph, None, is_pivot, args=(towards, away, root, ahead, behind, best))
+        for reached, onward in ((ahead, "out"), (behind, "in")):
+            propagate(graph, pivot, reach, reached, args=(), reduce="max", over=onward, once="equal")
+        vertex_map(graph, None, joins_pivot, args=(root, ahead, behind, best))
 
     def _color(self, graph: Graph, root: Array) -> None:
         """Find the components of the vertices that remain."""
