@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from suricate.cuda.program import Program, c_type
-from suricate.cuda.structs import Struct
+from suricate.cuda.structs import Struct, enum
 from suricate.devices import Array
 from suricate.edgefn import argument_of, compile_function
 from suricate.effects import atomic
@@ -32,6 +32,9 @@ MOST_STREAMED = 1 << 22
 MOST_PROBED, MOST_SPLIT = 1 << 31, 1 << 18
 #: where one operand has at most this many arcs, as a batch has, the method "hash" splits no pairs, which saves a launch
 UNSPLIT = 1 << 16
+#: a warp serves vertices of at most so many higher and lower neighbours (see ``oriented.cu``); of others a block serves
+#: so many lower ones, with a set of so many higher ones at a time
+SMALL, MANY, PART, LARGE = 128, 512, 1024, 2048
 
 PAIRS = Struct("Pairs", {
     "u": "const uint32_t*",
@@ -63,7 +66,7 @@ def intersect(
     if out is None:
         out = graph.workspace.array("intersect.total", 1, call.dtype)
     if pairs is None and oriented is not None:
-        _triangles(graph, call, left, out, by_degree=oriented == "degree")
+        _triangles(graph, call, left, out, by_id=oriented == "id")
         return
     total = pairs is None or len(out) != pairs.size
     if total and call.function.result is not None:
@@ -122,56 +125,71 @@ def _pair_list(graph: Graph, capacity: int) -> np.void:
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 
-def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool) -> tuple[Array, Array, Array | None]:
-    """Copy the rows of ``view`` (see ``orient.cu``).
+class Rows(NamedTuple):
+    """Copied rows, see ``orient.cu``.
+
+    ``row`` is ``uint32[2 n]``, where each row begins, in groups of four ids, and its length; ``ids`` ``uint32``, where
+    the rows of all vertices lie; ``ends`` ``uint32[n]``, where the space for each vertex ends; ``lower``
+    ``uint32[n]``, how many neighbours of lower rank lie before that, or None; ``sources`` like ``ids``, ``EMPTY`` at
+    places that hold no arc, or None.
+    """
+
+    row: Array
+    ids: Array
+    ends: Array
+    lower: Array | None
+    sources: Array | None
+
+
+def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool = False) -> Rows:
+    """Copy the rows of ``view``.
 
     Args:
         graph: gives the workspace.
         view: what to copy.
-        rank: ``uint32[num_vertices]`` to be filled with degrees, or of length 0 for ranks by id: a row holds the
-            neighbours of higher rank; None: all neighbours.
+        rank: ``uint32[num_vertices]`` to be filled with degrees: a row holds the neighbours of higher rank, and those
+            of lower rank are there as well; None: all neighbours.
         sources: whether to write the source of every arc as well.
-
-    Returns:
-        ``(rows, ids, sources)``: ``uint32[2 n]``, where each row begins, in groups of four ids, and its length;
-        ``uint32``; ``uint32`` or None, ``EMPTY`` at places that hold no arc.
     """
     walk, workspace, n = walk_of(view), graph.workspace, view.num_vertices
     program, grid = rows_program(walk), (full_grid(graph.device),)
     quads, ends = (workspace.array(f"intersect.{name}", n, np.uint32) for name in ("quads", "ends"))
-    rows = workspace.array("intersect.rows", 2 * n, np.uint32)
+    row = workspace.array("intersect.rows", 2 * n, np.uint32)
+    lower = None if rank is None else workspace.array("intersect.lower", n, np.uint32)
     places = view.most_edges + 3 * n
     ids = workspace.array("intersect.ids", places, np.uint32)
     src = workspace.array("intersect.sources", places, np.uint32) if sources else None
     if src is not None:
         src.fill(EMPTY)
-    ranks: Any = NULL if rank is None or not len(rank) else rank
+    ranks, second, given = (NULL if part is None else part for part in (rank, lower, src))
     program.kernel("measure_rows")(grid, (BLOCK,), (walk.packed, walk.bound, quads, ranks))
     graph.device.xp.cumsum(quads, dtype=np.uint32, out=ends)
-    program.kernel("begin_rows")(grid, (BLOCK,), (walk.bound, quads, ends, rows))
-    arguments = (walk.packed, walk.bound, ranks, np.int32(rank is None), rows, ids, NULL if src is None else src)
+    program.kernel("begin_rows")(grid, (BLOCK,), (walk.bound, quads, ends, row, second))
+    arguments = (walk.packed, walk.bound, ranks, row, ids, given, ends, second)
     program.kernel("fill_rows")(grid, (BLOCK,), arguments)
-    return rows, ids, src
+    return Rows(row, ids, ends, lower, src)
 
 
 def _every_arc(graph: Graph, view: StoreView) -> ArcList:
     """Return all arcs of ``view`` as pairs; places that hold none have a source out of range."""
-    _, ids, sources = _rows(graph, view, rank=None, sources=True)
-    return ArcList(sources, ids, None, None, 0, len(ids))
+    rows = _rows(graph, view, rank=None, sources=True)
+    return ArcList(rows.sources, rows.ids, None, None, 0, len(rows.ids))
 
 
-def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_degree: bool) -> None:
+def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_id: bool) -> None:
+    """Count triangles over rows by degree; ``by_id`` is the order in which the function sees their corners."""
     n, workspace = view.num_vertices, graph.workspace
     out.fill(0)
-    rank = workspace.array("intersect.rank", n if by_degree else 0, np.uint32)
-    rows, ids, _ = _rows(graph, view, rank=rank, sources=False)
-    large = workspace.array("intersect.large", n, np.uint32)
-    (listed, _), (taken, _) = (workspace.state(Counters).take() for _ in range(2))
-    program = program_of("oriented.cu", graph, (view, view), call, corners=corners_of(call, len(out)))
-    values, fill = launch_values(call), full_grid(graph.device)
-    arguments = (rows, ids, np.uint32(n), large, listed, out, *values)
+    rank = workspace.array("intersect.rank", n, np.uint32)
+    row, ids, ends, lower, _ = _rows(graph, view, rank=rank)
+    most = min(n, view.most_edges // SMALL + view.most_edges // MANY) + view.most_edges // PART + 1
+    part = workspace.array("intersect.parts", 2 * most, np.uint32)
+    (parts, _), (taken, _), (next_part, _) = (workspace.state(Counters).take() for _ in range(3))
+    program = program_of("oriented.cu", graph, (view, view), call, corners=corners_of(call, len(out)), by_id=by_id)
+    values, fill, rows = launch_values(call), full_grid(graph.device), (row, ids, ends, lower)
+    arguments = (*rows, np.uint32(n), part, parts, taken, out, *values)
     program.kernel("sum_rows")((min(blocks(n, BLOCK), fill),), (BLOCK,), arguments)
-    program.kernel("sum_large_rows")((fill,), (BLOCK,), (rows, ids, large, listed, taken, out, *values))
+    program.kernel("sum_parts")((fill,), (BLOCK,), (*rows, part, parts, next_part, out, *values))
 
 
 def corners_of(call: Call, length: int) -> int:
@@ -192,20 +210,25 @@ _lock = threading.Lock()  # of adding to _programs
 
 
 def program_of(
-    template: str, graph: Graph, views: tuple[StoreView, StoreView], call: Call, *, corners: int = 0
-) -> Program:
+    template: str, graph: Graph, views: tuple[StoreView, StoreView], call: Call, *, corners: int = 0,
+    by_id: bool = False,
+) -> Program:  # fmt: skip
     """Return a template over two views, made once."""
     main = next((i for i in range(2) if views[i] is graph.view("out")), 0)
     walks = walk_of(views[0]), walk_of(views[1])
-    key = (template, walks[0].prelude, walks[1].prelude, main, call.function.key, call.dtype, corners)
+    key = (template, walks[0].prelude, walks[1].prelude, main, call.function.key, call.dtype, corners, by_id)
     program = _programs.get(key)
     if program is None:
         with _lock:
-            program = _programs.get(key) or _programs.setdefault(key, _program(template, walks, main, call, corners))
+            program = _programs.get(key) or _programs.setdefault(
+                key, _program(template, walks, main, call, corners, by_id=by_id)
+            )
     return program
 
 
-def _program(template: str, walks: tuple[Walk, Walk], main: int, call: Call, corners: int) -> Program:
+def _program(
+    template: str, walks: tuple[Walk, Walk], main: int, call: Call, corners: int, *, by_id: bool = False
+) -> Program:
     """Return a template over ``walks[main]``, the struct ``View``, and the other one, the struct ``OtherView``."""
     single = walks[0].header == walks[1].header
     names = ["View" if single or i == main else "OtherView" for i in range(2)]
@@ -213,10 +236,13 @@ def _program(template: str, walks: tuple[Walk, Walk], main: int, call: Call, cor
         "POSITION": int(call.function.leading[0] == "i"),
         "RETURNS": int(call.function.result is not None),
         "CORNERS": corners,
+        "BY_ID": int(by_id),
     }
     assert call.dtype is not None
     lines = [COMMON, *(f"#define {name} {value}" for name, value in macros.items())]
     lines.append(f"typedef {c_type(call.dtype)} out_t;")
+    if template == "oriented.cu":
+        lines.append(enum("", {"SMALL": SMALL, "MANY": MANY, "PART": PART, "LARGE": LARGE}))
     if not single:
         lines.append(_renamed(walks[1 - main].prelude))
     lines += [
@@ -276,7 +302,7 @@ def programs(view: StoreView, edges: EdgeSet) -> list[Program]:
     made = [rows_program(walk)]
     made += [_program("oriented.cu", (walk, walk), 0, count, corners) for corners in (0, 1)]
     made += [_program("oriented.cu", (walk, walk), 0, floats, corners) for corners in (0, 2)]
-    made.append(_program("oriented.cu", (walk, walk), 0, effects, 0))
+    made.append(_program("oriented.cu", (walk, walk), 0, effects, 0, by_id=True))
     for template in ("intersect.cu", "intersect_stream.cu"):
         made += [_program(template, (walk, walk), 0, count, 0), _program(template, (walk, second), 0, placed, 0)]
         made.append(_program(template, (second, walk), 1, floats, 0))

@@ -1,5 +1,6 @@
 // The rows of a graph, copied for intersect: of each vertex the neighbours of higher rank, or all of them. Rows begin at multiples of
-// four ids, so that they are read 16 bytes at a time, and are in no order. What follows a row up to the next one is unspecified.
+// four ids, so that they are read 16 bytes at a time, and are in no order. There is space for all neighbours of the vertex, rounded up
+// to such a multiple; if they are wanted, those of lower rank lie at its end, self-loops left out. The rest is unspecified.
 // Nothing synchronises but blocks; every place is taken by one atomic per tile and row.
 #include "segments.cuh"
 
@@ -16,21 +17,26 @@ extern "C" __global__ void measure_rows(View g, uint32_t num_vertices, uint32_t*
 }
 
 // ends: uint32[num_vertices], the inclusive sum of quads. row: where each begins, in groups of four ids, and its length, now 0.
-extern "C" __global__ void begin_rows(uint32_t num_vertices, const uint32_t* quads, const uint32_t* ends, uint2* row) {
-    for (uint32_t u = thread_id(); u < num_vertices; u += thread_count()) row[u] = make_uint2(ends[u] - quads[u], 0);
+// lower: uint32[num_vertices], now 0, or null: the number of neighbours of lower rank.
+extern "C" __global__ void begin_rows(uint32_t num_vertices, const uint32_t* quads, const uint32_t* ends, uint2* row,
+                                      uint32_t* lower) {
+    for (uint32_t u = thread_id(); u < num_vertices; u += thread_count()) {
+        row[u] = make_uint2(ends[u] - quads[u], 0);
+        if (lower) lower[u] = 0;
+    }
 }
 
-// What becomes of an arc (u, v): it is kept if v has the higher rank, ties broken by id; without ranks ids are (rank 0 for all), or,
-// with `all`, it is always kept.
+// What becomes of an arc (u, v): it is kept if v has the higher rank, ties broken by id; without ranks it is always kept.
 struct Rows {
     const uint32_t* rank;
     uint2* row;
     uint32_t* ids;
     uint32_t* sources;  // null, or of each place the vertex whose row it is
-    bool all;
+    const uint32_t* ends;
+    uint32_t* lower;  // null: arcs that are not kept are dropped
     __device__ bool keeps(uint32_t u, uint32_t v) const {
-        if (all) return true;
-        const uint32_t a = rank ? rank[u] : 0, b = rank ? rank[v] : 0;
+        if (!rank) return true;
+        const uint32_t a = rank[u], b = rank[v];
         return b > a || (b == a && v > u);
     }
     __device__ void put(uint32_t u, uint32_t v, uint32_t place) const {
@@ -38,35 +44,44 @@ struct Rows {
         ids[at] = v;
         if (sources) sources[at] = u;
     }
+    __device__ void put_lower(uint32_t u, uint32_t v, uint32_t place) const { ids[4ull * ends[u] - 1 - place] = v; }
 };
 
-// Append those arcs of u that walk(f) calls f(v, slot) for, in the LANES threads of a tile, to its row: it walks twice, to count and
-// to write. A thread remembers its first 32 answers.
+// Append the arcs of u that walk(f) calls f(v, slot) for, in the LANES threads of a tile, to its rows: it walks twice, to count and
+// to write. A thread remembers its first 32 answers. Numbers of both rows are packed.
 template <int LANES, class Walk>
 __device__ __forceinline__ void append(const Rows& rows, uint32_t u, int lane, Walk&& walk) {
-    uint32_t kept = 0, seen = 0, mine = 0;
+    uint32_t kept = 0, seen = 0;
+    unsigned long long mine = 0;
+    const unsigned long long other = rows.lower ? 1ull << 32 : 0;
     walk([&](uint32_t v, long long) {
         const bool keep = rows.keeps(u, v);
         if (seen < 32) kept |= uint32_t(keep) << seen;
         ++seen;
-        mine += keep;
+        mine += keep ? 1ull : v != u ? other : 0ull;
     });
     const uint32_t mask = tile_mask<LANES>();
     __syncwarp(mask);
-    uint32_t before = mine;
+    unsigned long long before = mine;
 #pragma unroll
     for (int step = 1; step < LANES; step *= 2) {
-        const uint32_t other = __shfl_up_sync(mask, before, step, LANES);
-        if (lane >= step) before += other;
+        const unsigned long long below = __shfl_up_sync(mask, before, step, LANES);
+        if (lane >= step) before += below;
     }
-    uint32_t place = 0;
-    if (lane == LANES - 1 && before > 0) place = atomicAdd(&rows.row[u].y, before);
-    place = __shfl_sync(mask, place, LANES - 1, LANES) + before - mine;
+    uint32_t place = 0, lower_place = 0;
+    if (lane == LANES - 1) {
+        if (uint32_t(before)) place = atomicAdd(&rows.row[u].y, uint32_t(before));
+        if (before >> 32) lower_place = atomicAdd(rows.lower + u, uint32_t(before >> 32));
+    }
+    before -= mine;
+    place = __shfl_sync(mask, place, LANES - 1, LANES) + uint32_t(before);
+    lower_place = __shfl_sync(mask, lower_place, LANES - 1, LANES) + uint32_t(before >> 32);
     seen = 0;
     walk([&](uint32_t v, long long) {
         const bool keep = seen < 32 ? kept >> seen & 1 : rows.keeps(u, v);
         ++seen;
         if (keep) rows.put(u, v, place++);
+        else if (other && v != u) rows.put_lower(u, v, lower_place++);
     });
     __syncwarp(mask);
 }
@@ -80,11 +95,13 @@ struct SegmentWalk {
 
 // The storage in address order: SCAN_LANES threads per segment.
 extern "C" __global__ void __launch_bounds__(BLOCK) fill_rows(View g, uint32_t num_vertices, const uint32_t* rank,
-                                                              int all, uint2* row, uint32_t* ids, uint32_t* sources) {
-    const Rows rows = {rank, row, ids, sources, all != 0};
+                                                              uint2* row, uint32_t* ids, uint32_t* sources,
+                                                              const uint32_t* ends, uint32_t* lower) {
+    const Rows rows = {rank, row, ids, sources, ends, lower};
 #if OWNER_PER_SLOT
     for_segment_edges<AllSegments>(g, num_vertices, [&](uint32_t u, uint32_t v, long long) {
         if (rows.keeps(u, v)) rows.put(u, v, atomicAdd(&row[u].y, 1u));
+        else if (lower && v != u) rows.put_lower(u, v, atomicAdd(lower + u, 1u));
     });
 #else
     for_segments<AllSegments>(g, num_vertices, [&](uint32_t u, long long s) {
@@ -108,10 +125,11 @@ struct BucketWalk {
 
 // Vertex by vertex: a block serves BLOCK of them at a time, in threads, warps and as a whole, by degree.
 extern "C" __global__ void __launch_bounds__(BLOCK) fill_rows(View g, uint32_t num_vertices, const uint32_t* rank,
-                                                              int all, uint2* row, uint32_t* ids, uint32_t* sources) {
+                                                              uint2* row, uint32_t* ids, uint32_t* sources,
+                                                              const uint32_t* ends, uint32_t* lower) {
     __shared__ uint32_t vertex[2][BLOCK];  // wide ones, huge ones
     __shared__ uint32_t length[2];
-    const Rows rows = {rank, row, ids, sources, all != 0};
+    const Rows rows = {rank, row, ids, sources, ends, lower};
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     for (long long base = (long long)blockIdx.x * BLOCK; base < num_vertices; base += (long long)gridDim.x * BLOCK) {
         if (threadIdx.x < 2) length[threadIdx.x] = 0;

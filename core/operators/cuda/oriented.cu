@@ -1,38 +1,51 @@
-// intersect with `oriented`: every triangle once, over rows that orient.cu made. The row of a vertex u becomes a set in shared memory,
-// and the rows of its members are streamed past it, 16 bytes at a time: where x of the row of v is in the set, (u, v, x) is a triangle.
+// intersect with `oriented`: every triangle u, v, x of ascending degree once, at v, over rows that orient.cu made. The higher
+// neighbours of v become a set in shared memory, and the rows of its lower neighbours u are streamed past it, 16 bytes at a time:
+// where x of the row of u is in the set, (u, v, x) is a triangle. So the work is the sum of the squares of the lengths of rows, whatever
+// order the function sees the corners in (BY_ID).
 // CORNERS is 0: the sum of all values goes to out[0]; 1: their number to each corner's entry of out, counted in shared memory first;
 // 2: their values to each corner's entry, by global atomics. `out` is 0 before. Two launches.
 #include "oriented.cuh"
 
-#define SMALL 128  // up to this length a warp serves a row, above it a block
-#define SMALL_BUCKETS 128
-#define LARGE 2048  // ids of a row that are put into the set of a block at a time
-#define LARGE_BUCKETS 1024
+#define SMALL_BUCKETS SMALL
+#define SMALL_WORDS (SMALL < 128 ? 128 : SMALL)
+#define LARGE_BUCKETS (LARGE / 2)
+#define LARGE_WORDS 1024
 
-// rows: uint2[num_vertices], ids: see orient.cu. A thread per tiny row, a warp per other row up to SMALL, in any order; longer ones
-// are listed: `listed_large` counts them, 0 before.
-extern "C" __global__ void __launch_bounds__(BLOCK) sum_rows(const uint2* rows, const uint32_t* ids,
-                                                             uint32_t num_vertices, uint32_t* large,
-                                                             uint32_t* listed_large, out_t* out PARAMS) {
+// A thread per vertex of tiny rows, a warp per other vertex of up to SMALL higher and MANY lower neighbours, PART vertices at a time by
+// whichever block is free next (`taken` counts, 0 before). What is more is listed in parts of PART lower neighbours: part: vertex
+// and number; `parts` counts them, 0 before.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+sum_rows(const uint2* row, const uint32_t* ids, const uint32_t* ends, const uint32_t* lower, uint32_t num_vertices,
+         uint2* part, uint32_t* parts, uint32_t* taken, out_t* out PARAMS) {
     constexpr int WARPS = BLOCK / 32;
     __shared__ __align__(16) uint32_t slots[WARPS][4 * SMALL_BUCKETS];
+    __shared__ __align__(16) uint32_t words[WARPS][SMALL_WORDS];
     __shared__ uint32_t found[WARPS][COUNTERS(4 * SMALL_BUCKETS)];
     __shared__ uint32_t middle[WARPS][32];
     __shared__ uint32_t vertex[BLOCK];
-    __shared__ uint32_t listed, next;
+    __shared__ uint32_t listed, next, chunk;
     LOCALS
+    const Rows rows = {row, ids, ends, lower};
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     middle[warp][lane] = 0;
     out_t sum = 0;
-    for (long long base = (long long)blockIdx.x * BLOCK; base < num_vertices; base += (long long)gridDim.x * BLOCK) {
-        if (threadIdx.x == 0) listed = next = 0;
+    while (true) {
+        if (threadIdx.x == 0) {
+            listed = next = 0;
+            chunk = atomicAdd(taken, 1u);
+        }
         __syncthreads();
-        const uint32_t own = uint32_t(base + threadIdx.x);
-        const uint2 at = base + threadIdx.x < num_vertices ? rows[own] : make_uint2(0, 0);
-        if (at.y > SMALL) {
-            large[atomicAdd(listed_large, 1u)] = own;
-        } else if (at.y > 4 || (at.y > 1 && !tiny_row(rows, ids, {own, at.x, at.y}, sum, out ARGS))) {
-            vertex[atomicAdd(&listed, 1u)] = own;
+        const long long base = (long long)chunk * BLOCK;
+        if (base >= num_vertices) break;
+        const uint32_t mine = uint32_t(base + threadIdx.x);
+        const uint2 higher = base + threadIdx.x < num_vertices ? row[mine] : make_uint2(0, 0);
+        const uint32_t below = higher.y > 0 ? lower[mine] : 0;
+        if (below > 0 && (higher.y > SMALL || below > MANY)) {
+            const uint32_t count = (below + PART - 1) / PART;
+            uint2* list = part + atomicAdd(parts, count);
+            for (uint32_t k = 0; k < count; ++k) list[k] = make_uint2(mine, k);
+        } else if (below > 0 && !tiny_row(rows, mine, higher, below, sum, out ARGS)) {
+            vertex[atomicAdd(&listed, 1u)] = mine;
         }
         __syncthreads();
         while (true) {
@@ -40,23 +53,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sum_rows(const uint2* rows, 
             if (lane == 0) j = atomicAdd(&next, 1u);
             j = __shfl_sync(ALL_LANES, j, 0);
             if (j >= listed) break;
-            const uint32_t u = vertex[j];
-            const Row row = {u, rows[u].x, rows[u].y};
-            const IdSet set = set_for(slots[warp], row.length, SMALL_BUCKETS);
-            clear_set(set, lane, 32);
+            const uint32_t v = vertex[j], length = row[v].y, number = lower[v];
+            const Filtered set = {set_for(slots[warp], length, SMALL_BUCKETS), words[warp], SMALL_WORDS - 1};
+            set.clear(lane, 32);
 #if CORNERS == 1
-            for (uint32_t k = lane; k < 4 * (set.mask + 1); k += 32) found[warp][k] = 0;
+            for (uint32_t k = lane; k < 4 * (set.set.mask + 1); k += 32) found[warp][k] = 0;
 #endif
             __syncwarp();
-            for (uint32_t k = lane; k < row.length; k += 32) insert_id(set, ids[4ull * row.begin + k]);
+            for (uint32_t k = lane; k < length; k += 32) set.insert(rows.higher_of(row[v].x)[k]);
             __syncwarp();
-            uint32_t corner = 0;
-            for (uint32_t first = 0; first < row.length; first += 32) {
-                stream_rows(rows, ids, row, first, row.length, set, found[warp], middle[warp], corner, sum, out ARGS);
+            uint32_t own = 0;
+            const uint32_t* members = rows.lower_of(v, number);
+            for (uint32_t first = 0; first < number; first += 32) {
+                stream_rows(rows, v, members + first, min(32u, number - first), set, found[warp], middle[warp], own,
+                            sum, out ARGS);
             }
 #if CORNERS == 1
-            flush(set, found[warp], lane, 32, out);
-            add_corner(out + u, corner);
+            flush(set.set, found[warp], lane, 32, out);
+            add_corner(out + v, own);
             __syncwarp();
 #endif
         }
@@ -68,53 +82,57 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sum_rows(const uint2* rows, 
     FINISH
 }
 
-// The rows that sum_rows listed, a block per row, whichever is free next (`taken` counts, 0 before); of a row that is too long for a set, part after part.
-extern "C" __global__ void __launch_bounds__(BLOCK) sum_large_rows(const uint2* rows, const uint32_t* ids,
-                                                                   const uint32_t* large, const uint32_t* listed_large,
-                                                                   uint32_t* taken, out_t* out PARAMS) {
+// The parts that sum_rows listed, a block per part, whichever is free next (`taken` counts, 0 before). Of more than LARGE higher
+// neighbours as many at a time.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+sum_parts(const uint2* row, const uint32_t* ids, const uint32_t* ends, const uint32_t* lower, const uint2* part,
+          const uint32_t* parts, uint32_t* taken, out_t* out PARAMS) {
     constexpr int WARPS = BLOCK / 32;
     __shared__ __align__(16) uint32_t slots[4 * LARGE_BUCKETS];
+    __shared__ __align__(16) uint32_t words[LARGE_WORDS];
     __shared__ uint32_t found[COUNTERS(4 * LARGE_BUCKETS)];
     __shared__ uint32_t middle[WARPS][32];
     __shared__ uint32_t current, next;
     LOCALS
+    const Rows rows = {row, ids, ends, lower};
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     middle[warp][lane] = 0;
     out_t sum = 0;
-    const uint32_t count = *listed_large;
+    const uint32_t count = *parts;
     while (true) {
         if (threadIdx.x == 0) current = atomicAdd(taken, 1u);
         __syncthreads();
         if (current >= count) break;
-        const uint32_t u = large[current];
-        const Row row = {u, rows[u].x, rows[u].y};
-        uint32_t corner = 0;
-        for (uint32_t part = 0; part < row.length; part += LARGE) {
-            const uint32_t stop = min(row.length, part + LARGE);
-            const IdSet set = set_for(slots, stop - part, LARGE_BUCKETS);
-            clear_set(set, threadIdx.x, BLOCK);
+        const uint32_t v = part[current].x, first = part[current].y * PART, length = row[v].y;
+        const uint32_t number = min(uint32_t(PART), lower[v] - first);
+        const uint32_t* members = rows.lower_of(v, lower[v]) + first;
+        uint32_t own = 0;
+        for (uint32_t begin = 0; begin < length; begin += LARGE) {
+            const uint32_t stop = min(length, begin + LARGE);
+            const Filtered set = {set_for(slots, stop - begin, LARGE_BUCKETS), words, LARGE_WORDS - 1};
+            set.clear(threadIdx.x, BLOCK);
 #if CORNERS == 1
-            for (uint32_t k = threadIdx.x; k < 4 * (set.mask + 1); k += BLOCK) found[k] = 0;
+            for (uint32_t k = threadIdx.x; k < 4 * (set.set.mask + 1); k += BLOCK) found[k] = 0;
 #endif
             if (threadIdx.x == 0) next = 0;
             __syncthreads();
-            for (uint32_t k = part + threadIdx.x; k < stop; k += BLOCK) insert_id(set, ids[4ull * row.begin + k]);
+            for (uint32_t k = begin + threadIdx.x; k < stop; k += BLOCK) set.insert(rows.higher_of(row[v].x)[k]);
             __syncthreads();
             while (true) {
-                uint32_t first = 0;
-                if (lane == 0) first = 32 * atomicAdd(&next, 1u);
-                first = __shfl_sync(ALL_LANES, first, 0);
-                if (first >= row.length) break;
-                stream_rows(rows, ids, row, first, row.length, set, found, middle[warp], corner, sum, out ARGS);
+                uint32_t at = 0;
+                if (lane == 0) at = 32 * atomicAdd(&next, 1u);
+                at = __shfl_sync(ALL_LANES, at, 0);
+                if (at >= number) break;
+                stream_rows(rows, v, members + at, min(32u, number - at), set, found, middle[warp], own, sum, out ARGS);
             }
             __syncthreads();
 #if CORNERS == 1
-            flush(set, found, threadIdx.x, BLOCK, out);
+            flush(set.set, found, threadIdx.x, BLOCK, out);
             __syncthreads();
 #endif
         }
 #if CORNERS == 1
-        add_corner(out + u, corner);
+        add_corner(out + v, own);
 #endif
         __syncthreads();  // before `current` changes
     }

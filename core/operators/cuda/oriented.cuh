@@ -1,41 +1,86 @@
-// Meeting the triangles of one oriented row (see oriented.cu, which says what CORNERS is): by a warp that streams the rows of its
-// members past a set, or by one thread.
+// Meeting the triangles of one vertex (see oriented.cu, which says what CORNERS is): by a warp that streams the rows of its lower
+// neighbours past a set, or by one thread.
 #pragma once
 #include "intersect.cuh"
 #include "intersect_set.cuh"
 
-#define TINY_QUADS 16  // a row of at most four ids is served by a thread, if it has this little to stream
+#define TINY_QUADS \
+    16  // up to four higher neighbours, and eight lower ones, are a thread's work if it has this little to stream
+#define TINY_LOWER 8
 
-struct Row {
-    uint32_t u, begin, length;  // begin in groups of four ids
+// See orient.cu: row uint2[num_vertices], ids, ends and lower uint32[num_vertices].
+struct Rows {
+    const uint2* row;
+    const uint32_t* ids;
+    const uint32_t* ends;
+    const uint32_t* lower;
+    __device__ const uint4& quad(uint32_t place) const { return reinterpret_cast<const uint4*>(ids)[place]; }
+    __device__ const uint32_t* higher_of(uint32_t begin) const { return ids + 4ull * begin; }
+    __device__ const uint32_t* lower_of(uint32_t v, uint32_t number) const { return ids + (4ull * ends[v] - number); }
 };
 
 __device__ __forceinline__ uint32_t quads_of(uint32_t length) { return (length + 3) / 4; }
 
-// One triangle: u and v are known, x is in the slot of the set whose counter is *found.
-__device__ __forceinline__ void meet(const Row& row, uint32_t v, uint32_t x, uint32_t* found, out_t& sum,
+// A set with a bit for the hash of each member, which is asked first: one word of shared memory instead of 16 bytes.
+struct Filtered {
+    IdSet set;
+    uint32_t* word;  // 16-byte aligned, last + 1 of them, a power of two of at least 4, at most 1024
+    uint32_t last;
+    __device__ uint32_t hash(uint32_t x) const { return x * 0x9E3779B1u; }
+    __device__ bool may_hold(uint32_t x) const { return word[hash(x) >> 17 & last] >> (hash(x) >> 27) & 1u; }
+    __device__ void clear(uint32_t me, uint32_t threads) const {
+        clear_set(set, me, threads);
+        for (uint32_t k = me; k <= last / 4; k += threads) reinterpret_cast<uint4*>(word)[k] = make_uint4(0, 0, 0, 0);
+    }
+    __device__ void insert(uint32_t x) const {
+        insert_id(set, x);
+        atomicOr(word + (hash(x) >> 17 & last), 1u << (hash(x) >> 27));
+    }
+};
+
+// The value of a triangle, whose corners are in ascending order of degree, or with BY_ID are put into that of ids.
+__device__ __forceinline__ out_t value_at(uint32_t u, uint32_t v, uint32_t x FORMALS) {
+#if BY_ID
+    const uint32_t least = min(u, min(v, x)), greatest = max(u, max(v, x));
+    return value_of(0, least, u ^ v ^ x ^ least ^ greatest, greatest ARGS);
+#else
+    return value_of(0, u, v, x ARGS);
+#endif
+}
+
+// One triangle; x is in the slot of the set whose counter is *found.
+__device__ __forceinline__ void meet(uint32_t u, uint32_t v, uint32_t x, uint32_t* found, out_t& sum,
                                      out_t* out FORMALS) {
 #if CORNERS == 0
-    sum += value_of(0, row.u, v, x ARGS);
+    sum += value_at(u, v, x ARGS);
 #elif CORNERS == 1
     atomicAdd(found, 1u);
 #else
-    const out_t value = value_of(0, row.u, v, x ARGS);
-    atomic_sum(out + row.u, value);
+    const out_t value = value_at(u, v, x ARGS);
+    atomic_sum(out + u, value);
     atomic_sum(out + v, value);
     atomic_sum(out + x, value);
 #endif
 }
 
-// Stream the rows of up to 32 members of `row`, from place `first` below `stop` on, past the set, by a warp: their quads are shared
-// out evenly. middle: uint32[32] of the warp, 0 before and after.
-__device__ __forceinline__ void stream_rows(const uint2* rows, const uint32_t* ids, const Row& row, uint32_t first,
-                                            uint32_t stop, const IdSet& set, uint32_t* found, uint32_t* middle,
-                                            uint32_t& corner, out_t& sum, out_t* out FORMALS) {
+__device__ __forceinline__ uint32_t warp_total(uint32_t value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(ALL_LANES, value);
+#else
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(ALL_LANES, value, step);
+    return value;
+#endif
+}
+
+// Stream the rows of `count` lower neighbours of v, at most 32, past the set of its higher ones, by a warp: their quads are shared
+// out evenly. middle: uint32[32] of the warp, 0 before and after. Adds to `own` what the calling thread found.
+__device__ __forceinline__ void stream_rows(const Rows& rows, uint32_t v, const uint32_t* members, uint32_t count,
+                                            const Filtered& set, uint32_t* found, uint32_t* middle, uint32_t& own,
+                                            out_t& sum, out_t* out FORMALS) {
     const int lane = threadIdx.x % 32;
-    const uint32_t* members = ids + 4ull * row.begin + first;
-    const bool serves = first + lane < stop;
-    const uint2 mine = serves ? rows[members[lane]] : make_uint2(0, 0);
+    const uint32_t u = lane < count ? members[lane] : 0;
+    const uint2 mine = lane < count ? rows.row[u] : make_uint2(0, 0);
     uint32_t end = quads_of(mine.y);
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
@@ -46,74 +91,83 @@ __device__ __forceinline__ void stream_rows(const uint2* rows, const uint32_t* i
     const uint32_t before = end - quads_of(mine.y);
     const uint32_t shift = mine.x - before;  // from a quad's number in this batch to its place (modulo 2^32)
     const uint32_t limit = 4 * before + mine.y;  // one past the number of the last id in this batch
+    uint32_t at_u = 0;  // triangles that were found in the row of u while the warp had no other
     for (uint32_t base = 0; base < total; base += 32) {
         const uint32_t item = base + lane;
-        int j = 0;  // the row that the item is in: the first that ends above it
+        int j =
+            __popc(__ballot_sync(ALL_LANES, end <= base));  // the row that the item is in, if the warp has one alone
+        const bool alone = __shfl_sync(ALL_LANES, end, j) >= base + 32;
+        if (!alone) {  // the first row that ends above the item
+            j = 0;
 #pragma unroll
-        for (int step = 16; step > 0; step /= 2) {
-            if (__shfl_sync(ALL_LANES, end, j + step - 1) <= item) j += step;
+            for (int step = 16; step > 0; step /= 2) {
+                if (__shfl_sync(ALL_LANES, end, j + step - 1) <= item) j += step;
+            }
         }
         const uint32_t place = item + __shfl_sync(ALL_LANES, shift, j);
         const int left = int(__shfl_sync(ALL_LANES, limit, j) - 4 * item);  // ids of the row from here on
-        if (item >= total) continue;
-        const uint4 quad = reinterpret_cast<const uint4*>(ids)[place];
-        const uint32_t id[4] = {quad.x, quad.y, quad.z, quad.w};
+        const uint32_t owner = CORNERS == 1 ? 0 : __shfl_sync(ALL_LANES, u, j);
         uint32_t hits = 0;
-#pragma unroll
-        for (int c = 0; c < 4; ++c) {
-            if (c >= left) break;
-            const int slot = slot_of(set, id[c]);
-            if (slot >= 0) {
-                meet(row, members[j], id[c], found + slot, sum, out ARGS);
-                ++hits;
+        if (item < total) {
+            const uint4 quad = rows.quad(place);
+            uint32_t maybe = set.may_hold(quad.x) | set.may_hold(quad.y) << 1 | set.may_hold(quad.z) << 2 |
+                             set.may_hold(quad.w) << 3;
+            maybe &= left >= 4 ? 15u : (1u << left) - 1u;
+            for (; maybe; maybe &= maybe - 1) {
+                const uint32_t x = maybe & 1 ? quad.x : maybe & 2 ? quad.y : maybe & 4 ? quad.z : quad.w;
+                const int slot = slot_of(set.set, x);
+                if (slot >= 0) {
+                    meet(owner, v, x, found + slot, sum, out ARGS);
+                    ++hits;
+                }
             }
         }
 #if CORNERS == 1
-        if (hits > 0) atomicAdd(middle + j, hits);
-        corner += hits;
+        if (alone) {
+            const uint32_t all = warp_total(hits);
+            if (lane == j) at_u += all;
+        } else if (hits > 0) {
+            atomicAdd(middle + j, hits);
+        }
+        own += hits;
 #endif
     }
     __syncwarp();
 #if CORNERS == 1
-    if (serves && middle[lane] > 0) atomic_sum(out + members[lane], out_t(middle[lane]));
+    at_u += middle[lane];
+    if (at_u > 0) atomic_sum(out + u, out_t(at_u));
     middle[lane] = 0;
     __syncwarp();
 #endif
 }
 
-// A row of two to four ids, by one thread; false if there is too much to stream.
-__device__ __forceinline__ bool tiny_row(const uint2* rows, const uint32_t* ids, const Row& row, out_t& sum,
+// The triangles of v with up to four higher neighbours, by one thread; false if there is too much to stream.
+__device__ __forceinline__ bool tiny_row(const Rows& rows, uint32_t v, uint2 own, uint32_t lower, out_t& sum,
                                          out_t* out FORMALS) {
-    const uint4 quad = reinterpret_cast<const uint4*>(ids)[row.begin];
-    const uint32_t member[4] = {quad.x, quad.y, quad.z, quad.w};
-    uint2 next[4];
+    if (own.y > 4 || lower > TINY_LOWER) return false;
+    const uint32_t* members = rows.lower_of(v, lower);
     uint32_t total = 0;
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-        next[j] = j < row.length ? rows[member[j]] : make_uint2(0, 0);
-        total += quads_of(next[j].y);
-    }
+    for (uint32_t j = 0; j < lower; ++j) total += quads_of(rows.row[members[j]].y);
     if (total > TINY_QUADS) return false;
+    const uint4 quad = rows.quad(own.x);
+    const uint32_t higher[4] = {quad.x, quad.y, quad.z, quad.w};
+    for (uint32_t j = 0; j < lower; ++j) {
+        const uint32_t u = members[j];
+        const uint2 row = rows.row[u];
+        for (uint32_t k = 0; k < row.y; ++k) {
+            const uint32_t x = rows.higher_of(row.x)[k];
+            bool is_member = false;
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-        for (uint32_t q = 0; q < quads_of(next[j].y); ++q) {
-            const uint4 some = reinterpret_cast<const uint4*>(ids)[next[j].x + q];
-            const uint32_t id[4] = {some.x, some.y, some.z, some.w};
-#pragma unroll
-            for (int c = 0; c < 4; ++c) {
-                bool is_member = false;
-#pragma unroll
-                for (int k = 0; k < 4; ++k) is_member |= k < row.length && id[c] == member[k];
-                if (4 * q + c >= next[j].y || !is_member) continue;
+            for (int c = 0; c < 4; ++c) is_member |= c < own.y && x == higher[c];
+            if (!is_member) continue;
 #if CORNERS == 0
-                sum += value_of(0, row.u, member[j], id[c] ARGS);
+            sum += value_at(u, v, x ARGS);
 #else
-                const out_t value = value_of(0, row.u, member[j], id[c] ARGS);
-                atomic_sum(out + row.u, value);
-                atomic_sum(out + member[j], value);
-                atomic_sum(out + id[c], value);
+            const out_t value = value_at(u, v, x ARGS);
+            atomic_sum(out + u, value);
+            atomic_sum(out + v, value);
+            atomic_sum(out + x, value);
 #endif
-            }
         }
     }
     return true;
@@ -127,10 +181,10 @@ __device__ __forceinline__ void flush(const IdSet& set, const uint32_t* found, u
     }
 }
 
-// Add the sum of `corner` over the warp to *out.
-__device__ __forceinline__ void add_corner(out_t* out, uint32_t corner) {
-    const out_t all = tile_reduce<32>(out_t(corner));
-    if (threadIdx.x % 32 == 0 && all > out_t(0)) atomic_sum(out, all);
+// Add the sum of `own` over the warp to *out.
+__device__ __forceinline__ void add_corner(out_t* out, uint32_t own) {
+    const uint32_t all = warp_total(own);
+    if (threadIdx.x % 32 == 0 && all > 0) atomic_sum(out, out_t(all));
 }
 
 #if CORNERS == 1

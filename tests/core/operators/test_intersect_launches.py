@@ -95,7 +95,7 @@ def test_everything(backend: str, launched: list[str], monkeypatch: pytest.Monke
 def test_triangles(backend: str, length: int, oriented: str, launched: list[str]) -> None:
     fake, graph = graph_on_fake_cuda(backend)
     intersect.intersect(fake, call_of(graph), fake.view(), fake.view(), None, array(length, np.int64), oriented, "auto")
-    assert launched == ["measure_rows", "begin_rows", "fill_rows", "sum_rows", "sum_large_rows"]
+    assert launched == ["measure_rows", "begin_rows", "fill_rows", "sum_rows", "sum_parts"]
 
 
 @pytest.mark.parametrize("count", [1 << 22, (1 << 22) + 1])
