@@ -50,42 +50,55 @@ template <int LANES> __device__ __forceinline__ int tile_sum(int value) {
 
 // -- tables and lists ---------------------------------------------------------------------------------------------
 
-// Append to a list whose counter is one less than its length, with one atomic for the threads that are here together.
-__device__ __forceinline__ uint32_t next_place(uint32_t* counter) {
-    const uint32_t here = __activemask(), leader = __ffs(here) - 1, lane = threadIdx.x & 31;
+// Warp: the place of each lane for which `joins` holds in a list whose counter is one less than its length; one atomic.
+__device__ __forceinline__ uint32_t next_place(uint32_t* counter, bool joins) {
+    const uint32_t all = __ballot_sync(ALL_LANES, joins), lane = threadIdx.x & 31;
     uint32_t place = 0;
-    if (lane == leader) place = atomicAdd(counter, __popc(here)) + 1u;
-    return __shfl_sync(here, place, leader) + __popc(here & ((1u << lane) - 1u));
+    if (all && lane == 0) place = atomicAdd(counter, __popc(all)) + 1u;
+    return __shfl_sync(ALL_LANES, place, 0) + __popc(all & ((1u << lane) - 1u));
 }
 
-// Put pair `number` into one of the lists: narrow ones from the front of m.pair, wide ones from its end.
-__device__ __forceinline__ void list_pair(const Work& w, uint32_t number, uint32_t u, uint32_t v) {
-    const uint32_t left = degree(w.g, u), right = degree(w.g, v), smaller = min(left, right);
-    if (smaller == 0) return;
-    if (smaller <= NARROW) {
-        w.m.pair[next_place(w.m.counter + NARROWS)] = number;
-    } else if (smaller <= WIDE) {
-        w.m.pair[w.m.pairs - 1 - next_place(w.m.counter + WIDES)] = number;
-    } else {
-        const unsigned long long parts = buckets(w.g, left <= right ? u : v);
-        const unsigned long long before = atomicAdd(w.m.heavy, (1ull << HEAVY_SHIFT) + parts) + 1ull;
-        w.m.heavy_pair[before >> HEAVY_SHIFT] = number;
-        w.m.heavy_base[before >> HEAVY_SHIFT] = (long long)(before & ((1ull << HEAVY_SHIFT) - 1));
+// Warp: the same for the list of heavy pairs, with `parts` buckets, 0 if the lane's pair is none.
+__device__ __forceinline__ void list_heavy(const Memory& m, uint32_t number, uint32_t parts) {
+    if (!__any_sync(ALL_LANES, parts > 0)) return;
+    const uint32_t lane = threadIdx.x & 31;
+    const unsigned long long own = parts > 0 ? (1ull << HEAVY_SHIFT) + parts : 0;
+    unsigned long long end = own, base = 0;
+    for (int step = 1; step < 32; step <<= 1) {
+        const unsigned long long below = __shfl_up_sync(ALL_LANES, end, step);
+        if (lane >= step) end += below;
     }
+    if (lane == 31) base = atomicAdd(m.heavy, end) + 1ull;
+    const unsigned long long before = __shfl_sync(ALL_LANES, base, 31) + end - own;
+    if (parts == 0) return;
+    m.heavy_pair[before >> HEAVY_SHIFT] = number;
+    m.heavy_base[before >> HEAVY_SHIFT] = (long long)(before & ((1ull << HEAVY_SHIFT) - 1));
+}
+
+// Warp: put the pair of each lane, if it has one, into the list that fits: narrow ones from the front of m.pair, wide ones from
+// its end.
+__device__ __forceinline__ void list_pairs(const Work& w, bool has_pair, uint32_t number, uint32_t u, uint32_t v) {
+    const uint32_t left = has_pair ? degree(w.g, u) : 0, right = has_pair ? degree(w.g, v) : 0,
+                   smaller = min(left, right);
+    const bool narrow = smaller > 0 && smaller <= NARROW, wide = smaller > NARROW && smaller <= WIDE;
+    const uint32_t front = next_place(w.m.counter + NARROWS, narrow), back = next_place(w.m.counter + WIDES, wide);
+    if (narrow) w.m.pair[front] = number;
+    if (wide) w.m.pair[w.m.pairs - 1 - back] = number;
+    list_heavy(w.m, number, smaller > WIDE ? buckets(w.g, left <= right ? u : v) : 0);
 }
 
 // Enter the arcs that count; `first` is the number of the first one, `by` what they add to degrees.
 __device__ __forceinline__ void enter(const Work& w, const Arcs& arcs, uint32_t first, int by,
                                       unsigned long long* table, uint32_t capacity) {
-    for (long long i = thread_id(); i < arcs.size; i += thread_count()) {
-        if (!is_counted(arcs, i)) continue;
-        const uint32_t u = arcs.src[i], v = arcs.dst[i];
-        if (u == v) continue;
-        atomicAdd((unsigned long long*)w.degrees + u, (unsigned long long)(long long)by);
-        if (by < 0) atomicAdd(w.m.row + slot_for_source(w.m.source, w.m.slots, u), 1u);
-        if (u > v) continue;
-        slot_for_key(table, capacity, key_of_edge(u, v, 0));
-        list_pair(w, first + uint32_t(i), u, v);
+    for (long long i = thread_id(); i - (threadIdx.x & 31) < arcs.size; i += thread_count()) {
+        const uint32_t u = i < arcs.size ? arcs.src[i] : 0, v = i < arcs.size ? arcs.dst[i] : 0;
+        const bool counts = i < arcs.size && is_counted(arcs, i) && u != v;
+        if (counts) {
+            atomicAdd((unsigned long long*)w.degrees + u, (unsigned long long)(long long)by);
+            if (by < 0) atomicAdd(w.m.row + slot_for_source(w.m.source, w.m.slots, u), 1u);
+            if (u < v) slot_for_key(table, capacity, key_of_edge(u, v, 0));
+        }
+        list_pairs(w, counts && u < v, first + uint32_t(i), u, v);
     }
 }
 
