@@ -20,7 +20,7 @@ import numpy as np
 
 import suricate as su
 from suricate import fallbacks
-from suricate.cuda import id_checks, ingest
+from suricate.cuda import clock, id_checks, ingest
 from suricate.cuda.program import Program
 from suricate.operators.cuda import intersect
 from suricate.operators.cuda import samples as operators
@@ -41,7 +41,13 @@ def sample_options(backend: str) -> list[dict[str, Any]]:
 
 def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str, ...]]]:
     """Yield (label, program, architectures): the core's, each backend's own, and all over each backend's cursor."""
-    for program in (union_find.PROGRAM, *edge_set_cuda.programs(), *ingest.programs(), *id_checks.programs()):
+    for program in (
+        union_find.PROGRAM,
+        *edge_set_cuda.programs(),
+        *ingest.programs(),
+        *id_checks.programs(),
+        clock.STAMP,
+    ):
         yield "core", program, ARCHES
     for values in (None, *map(np.dtype, ("float32", "uint64"))):
         yield f"edge set of {values}", cursor_program(edge_set(values).view()), ARCHES

@@ -68,7 +68,7 @@ class BFS(Algorithm):
     name = "bfs"
     suites = ("algorithms", "demo")
     update_kind: ClassVar[str] = "dynamic"
-    recompute_share = 0.01
+    recompute_share, learns = 0.01, True
 
     def __init__(self, source: int = 0) -> None:
         self.source = integer("bfs: source", source)

@@ -41,7 +41,7 @@ class KCore(Algorithm):
     name = "kcore"
     requires = Requirements(undirected=True)
     update_kind = "dynamic"
-    recompute_share = 0.002
+    recompute_share, learns = 0.002, True
 
     def __init__(self) -> None:
         self._numbers: CoreNumbers = None  # type: ignore[assignment]
@@ -56,7 +56,7 @@ class KCore(Algorithm):
         """Lower what deletions took support from, then raise what insertions gave it to."""
         deleted, inserted = delta.edges("deleted"), delta.edges("inserted")
         row = graph.most_arcs / max(graph.num_vertices, 1)  # what it takes to lower a vertex
-        if self.outweighs(graph, inserted) or self.outweighs(graph, deleted, times=row / USUAL_ROW):
+        if self.outweighs(graph, deleted, inserted, times=row / USUAL_ROW):
             self._numbers.compute(graph)
         else:
             self._numbers.update(graph, deleted.arcs(), inserted.arcs())

@@ -241,7 +241,7 @@ class PageRank(Algorithm):
         """Return the method for a batch."""
         method = self.method
         if method == "auto":
-            if self.outweighs(graph, *edges):
+            if self.outweighs(graph, None, *edges):
                 return "static"
             is_local = self._is_local(graph, sum(part.size for part in edges))
             method = "dfp" if is_local and self._local_updates < RENEWAL else "nd"

@@ -64,7 +64,7 @@ class SpMV(Algorithm):
 
     name = "spmv"
     update_kind = "dynamic"
-    recompute_share = 0.01
+    recompute_share, learns = 0.01, True
 
     def __init__(
         self, x: float | Mapping[int, float] | Array = 1.0, over: str = "out", weighted: bool | None = None
@@ -91,7 +91,7 @@ class SpMV(Algorithm):
             self._x = self.x.on_device(graph, grown=True)
             self._y = resized(xp, self._y, graph.num_vertices, 0)
         weighted = self.weighting.applies(graph)
-        changed = tuple(map(delta.edges, ("inserted", "deleted", "replaced") if weighted else ("inserted", "deleted")))
+        changed = tuple(map(delta.edges, ("deleted", "inserted", "replaced") if weighted else ("deleted", "inserted")))
         if (self.over == "in" and not graph.has_in_edges) or self.outweighs(graph, *changed[:2]):
             self._y.fill(0)
             self._multiply(graph)

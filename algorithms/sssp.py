@@ -116,7 +116,7 @@ class SSSP(Algorithm):
 
     name = "sssp"
     update_kind: ClassVar[str] = "dynamic"
-    recompute_share = 0.01
+    recompute_share, learns = 0.01, True
 
     def __init__(self, source: int = 0, delta: float | None = None) -> None:
         self.source = integer("sssp: source", source)
@@ -153,7 +153,7 @@ class SSSP(Algorithm):
             self.compute(graph)
             return
         deleted, inserted = delta.edges("deleted"), delta.edges("inserted")
-        if self.outweighs(graph, deleted, inserted) or self.outweighs(graph, deleted, times=self._depth / USUAL_DEPTH):
+        if self.outweighs(graph, deleted, inserted, times=max(1.0, self._depth / USUAL_DEPTH)):
             self._run(graph, forest)
         else:
             forest.words.resize(graph.num_vertices)

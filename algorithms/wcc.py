@@ -44,7 +44,7 @@ class WCC(Algorithm):
 
     name = "wcc"
     update_kind = "dynamic"
-    recompute_share = 0.005  # of deletions
+    recompute_share, learns = 0.005, True  # of deletions
     suites = ("algorithms", "demo")
 
     def __init__(self) -> None:

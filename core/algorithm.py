@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from suricate.errors import ParameterError, RequirementError, SuricateError
+from suricate.pace import Pace
 
 if TYPE_CHECKING:
     from typing import Self
@@ -68,6 +69,8 @@ class Algorithm(ABC):
         suites: the suites of ``suricate bench`` that time it.
         update_kind: how :meth:`update` works, one of ``UPDATE_KINDS``; ``suricate plugins`` shows it.
         recompute_share: the share of the graph's arcs above which a batch :meth:`outweighs` computing anew; measured.
+        learns: whether :meth:`outweighs` also goes by how long earlier batches took; only where an update and a
+            computation give the same result.
         iterations: steps that the last computation or update took; None for algorithms that do not count any.
     """
 
@@ -76,6 +79,8 @@ class Algorithm(ABC):
     suites: ClassVar[tuple[str, ...]] = ("algorithms",)
     update_kind: ClassVar[str] = "recompute"
     recompute_share: ClassVar[float] = math.inf
+    learns: ClassVar[bool] = False
+    pace: Pace | None = None  #: what was learnt; of an algorithm that a tracker keeps current
     iterations: int | None = None
 
     @abstractmethod
@@ -86,13 +91,18 @@ class Algorithm(ABC):
         """Bring the result up to date; ``graph`` already holds ``delta``. The default computes from scratch."""
         self.compute(graph)
 
-    def outweighs(self, graph: Graph, *edges: EdgeSet, times: float = 1.0) -> bool:
+    def outweighs(self, graph: Graph, deleted: EdgeSet | None = None, *others: EdgeSet, times: float = 1.0) -> bool:
         """Return whether to repair the result after these changes costs more than computing anew; does not wait.
 
         The size of an edge set counts, an upper bound of its arcs, against an upper bound of those of ``graph``.
-        ``times``: how much more these changes cost each than usual.
+        ``times``: how much more a deletion costs than another change. To be called once per update.
         """
-        return times * sum(part.size for part in edges) > self.recompute_share * max(graph.most_arcs, 1)
+        lost, gained = 0 if deleted is None else deleted.size, sum(part.size for part in others)
+        size, arcs = times * lost + gained, max(graph.most_arcs, 1)
+        bound = self.recompute_share * arcs
+        if self.pace is None:
+            return size > bound
+        return self.pace.outweighs((lost > 0, gained > 0), size, bound, arcs)
 
     @property
     @abstractmethod

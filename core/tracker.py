@@ -13,6 +13,7 @@ from suricate.algorithm import Algorithm
 from suricate.delta import Delta
 from suricate.errors import ParameterError
 from suricate.locks import on_graph_device
+from suricate.pace import Pace
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -58,6 +59,8 @@ class Tracker:
     def __init__(self, graph: Graph, algorithm: Any, params: dict[str, Any]) -> None:
         self.graph = graph
         self.algorithm = make_algorithm(graph, algorithm, params)
+        if self.algorithm.learns:
+            self.algorithm.pace = Pace(graph.device)
         self.updates = UpdateCounts()
         self.stale, self.closed = True, False
         self.version = graph.version
@@ -98,6 +101,9 @@ class Tracker:
             except Exception:
                 self.updates.failed += 1
                 raise
+            finally:
+                if self.algorithm.pace is not None:
+                    self.algorithm.pace.finish()
             self.updates.updated += 1
             self.stale = False
         self.version = self.graph.version

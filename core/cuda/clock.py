@@ -1,0 +1,53 @@
+"""A clock of the work in a CUDA stream: a launch before and one behind it write the time to pinned memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.program import Program
+from suricate.devices import Device
+from suricate.notice import NOTICE
+
+STAMP = Program(Path(__file__).with_name("clock.cu"))
+
+
+class DeviceClock:
+    """See ``suricate.clock.Clock``; spans begin and end in CuPy's current stream, and nothing waits.
+
+    Args:
+        device: a CUDA device.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._pinned = PinnedCounters(device, 2)  # when the span began, when it ended
+        self._addresses = tuple(np.uint64(self._pinned.address + 8 * k) for k in range(2))
+        self._compiled = 0.0
+        self._counts = True
+
+    def start(self) -> bool:
+        """Begin a span; return False where the last one is not over yet."""
+        if self.seconds() is None:
+            return False
+        kernel = STAMP.kernel("stamp")  # may be compiled now
+        self._pinned.array[:] = 0
+        self._pinned.busy, self._counts, self._compiled = True, True, NOTICE.seconds
+        kernel((1,), (1,), self._addresses[:1])
+        return True
+
+    def stop(self) -> None:
+        """End the span."""
+        self._counts = NOTICE.seconds == self._compiled
+        STAMP.kernel("stamp")((1,), (1,), self._addresses[1:])
+
+    def seconds(self) -> float | None:
+        """Return the length of the last span, 0 if it does not count; None if it is not over."""
+        began, ended = self._pinned.words
+        if not self._pinned.busy:
+            return max(0, ended - began) / 1e9 if self._counts else 0.0
+        if not ended:
+            return None
+        self._pinned.busy = False
+        return self.seconds()

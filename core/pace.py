@@ -1,0 +1,123 @@
+"""Whether to update or to compute anew, by how long either took: what a tracker learns about one algorithm and graph.
+
+Sizes alone cannot tell a batch that reaches a whole road network from one that reaches a corner of a social network.
+So batches that are not small for the graph are timed, on the device, without a wait. The first of them is computed
+anew, for a time to compare with; from then on they are updated, up to a multiple of the share of the arcs that the
+algorithm declares, or of what has won. A size at which updates lost is computed anew, and tried again after a while,
+which doubles every time that it loses.
+
+Either way gives the same result: only algorithms whose result does not depend on how it came about learn like this.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from suricate.clock import Clock, clock_on
+from suricate.devices import Device
+
+WATCHED = 8  #: batches of more than so small a part of the declared share are timed
+REACH = 8  #: times the declared share: batches up to it are tried
+GROWTH = 2  #: times the largest size that won: batches up to it are tried
+SLACK = 1.1  #: an update may take so many times as long as a computation
+LOSSES = 2  #: in a row, of batches below the declared share: that many are no accident
+PATIENCE = 16  #: computations after which a size that lost is tried again, the first time
+
+
+@dataclass
+class _Side:
+    """What is known of batches of one kind.
+
+    Attributes:
+        won: the largest size at which an update was not slower.
+        lost: the smallest size at which updates were slower.
+        losses: updates in a row that were slower.
+        skipped: batches that were computed anew because of ``lost``, since one was tried.
+        patience: how many of them there are to be.
+    """
+
+    won: float = 0.0
+    lost: float = math.inf
+    losses: int = 0
+    skipped: int = 0
+    patience: int = PATIENCE
+
+    def note(self, size: float, bound: float, *, slower: bool) -> None:
+        """Take into account that an update of a size was slower than a computation, or not."""
+        if not slower:
+            self.losses, self.won = 0, max(self.won, size)
+            if size >= self.lost:
+                self.lost, self.patience = math.inf, PATIENCE
+            return
+        self.losses += 1
+        if size >= self.lost:
+            self.patience *= 2
+        elif self.losses < LOSSES and size <= bound:
+            return
+        self.losses, self.skipped = 0, 0
+        self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
+
+
+class Pace:
+    """The times of one algorithm on one graph; its user calls :meth:`finish` when an update is done.
+
+    Args:
+        device: where the graph is.
+        clock: default: that of the device.
+    """
+
+    def __init__(self, device: Device, clock: Clock | None = None) -> None:
+        self._clock = clock or clock_on(device)
+        self._computed: tuple[float, int] | None = None  # seconds of the last computation that counts, and arcs
+        self._sides: dict[tuple[bool, ...], _Side] = {}
+        self._timed: tuple[_Side, float, float, bool, int] | None = None  # side, size, bound, whether it computes, arcs
+        self._running = False
+
+    def outweighs(self, kind: tuple[bool, ...], size: float, bound: float, arcs: int) -> bool:
+        """Return whether to compute anew after a batch, and begin to time what is done.
+
+        Args:
+            kind: what the batch consists of: each kind has sizes of its own.
+            size: of the batch.
+            bound: the size from which on the algorithm computes anew if nothing is known.
+            arcs: those of the graph.
+        """
+        if WATCHED * size <= bound:
+            return False
+        self._take_time()
+        side = self._sides.setdefault(kind, _Side())
+        answer = self._answer(side, size, bound, arcs)
+        if self._timed is None and self._clock.start():
+            self._timed, self._running = (side, size, bound, answer, arcs), True
+        return answer
+
+    def finish(self) -> None:
+        """Note that what :meth:`outweighs` began to time has been done, or queued."""
+        if self._running:
+            self._clock.stop()
+            self._running = False
+
+    def _answer(self, side: _Side, size: float, bound: float, arcs: int) -> bool:
+        if self._computed is None or not arcs / 2 <= self._computed[1] <= 2 * arcs:
+            return True  # a time to compare with
+        if size < side.lost:
+            return size > max(REACH * bound, GROWTH * side.won)
+        side.skipped += 1
+        if side.skipped <= side.patience:
+            return True
+        side.skipped = 0
+        return False
+
+    def _take_time(self) -> None:
+        """Take the time of the last batch into account, if it is known by now."""
+        if self._timed is None or self._running:
+            return
+        seconds = self._clock.seconds()
+        if seconds is None:
+            return
+        (side, size, bound, computed, arcs), self._timed = self._timed, None
+        if seconds > 0 and computed:
+            self._computed = seconds, arcs
+        elif seconds > 0 and self._computed is not None:
+            side.note(size, bound, slower=seconds > SLACK * self._computed[0])
