@@ -65,9 +65,8 @@ class WCC(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Unite across inserted edges; with deletions, repair the forest of components."""
-        inserted, gone = delta.edges("inserted").arcs(), delta.edges("deleted")
-        deleted = gone.arcs()
-        if deleted.size and (not graph.has_in_edges or self.outweighs(graph, gone)):
+        inserted, deleted = delta.arc_list("inserted"), delta.arc_list("deleted")
+        if deleted.size and (not graph.has_in_edges or self.outweighs(graph, deleted)):
             self.compute(graph)
         elif self._forest is None and not deleted.size:
             self._sets.resize(graph.num_vertices)

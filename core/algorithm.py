@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from suricate.delta import Delta
     from suricate.graph import Graph
     from suricate.structures.edge_set import EdgeSet
+    from suricate.types import ArcList
 
 UPDATE_KINDS = {  #: how ``update`` of an algorithm brings its result up to date
     "dynamic": "the work follows the change, for insertions and deletions",
@@ -91,7 +92,9 @@ class Algorithm(ABC):
         """Bring the result up to date; ``graph`` already holds ``delta``. The default computes from scratch."""
         self.compute(graph)
 
-    def outweighs(self, graph: Graph, deleted: EdgeSet | None = None, *others: EdgeSet, times: float = 1.0) -> bool:
+    def outweighs(
+        self, graph: Graph, deleted: EdgeSet | ArcList | None = None, *others: EdgeSet | ArcList, times: float = 1.0
+    ) -> bool:
         """Return whether to repair the result after these changes costs more than computing anew; does not wait.
 
         The size of an edge set counts, an upper bound of its arcs, against an upper bound of those of ``graph``.

@@ -70,6 +70,19 @@ def test_a_delta_has_one_edge_set_of_a_kind(backend, device, directed):
         delta.edges("new")
 
 
+@pytest.mark.parametrize("directed", [True, False])
+def test_the_arcs_of_a_delta_are_those_of_its_edge_sets(backend, device, directed):
+    graph = su.Graph(5, backend=backend, device=device, directed=directed, weight_dtype="float32")
+    graph.insert_edges([0, 1, 3], [1, 2, 3], [1.0, 2.0, 3.0])
+    delta = graph.apply(su.Batch(insert=([1, 2, 2], [2, 2, 4], [5.0, 6.0, 7.0]), delete=([0, 3], [1, 3])))
+    for kind in ("inserted", "deleted", "replaced", "replaced_old"):
+        listed, arcs = delta.arc_list(kind), delta.edges(kind).arcs()
+        assert (listed.size, listed.wanted) == (arcs.size, arcs.wanted)
+        assert listed.src is arcs.src or not listed.size
+    with pytest.raises(UnknownNameError, match="inserted, deleted, replaced"):
+        delta.arc_list("new")
+
+
 def test_the_edge_sets_of_a_delta_are_its_lists_also_after_these_were_read(backend, device):
     graph = su.Graph(5, backend=backend, device=device, directed=False)
     graph.insert_edges([0, 1], [1, 1])
