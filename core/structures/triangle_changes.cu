@@ -2,26 +2,18 @@
 // which the structs Arcs and Memory come from).
 //
 // Phases, with a grid-wide barrier behind each but the last: (1) thread per arc: degrees, tables of deleted and of new edges, lists
-// of the pairs u < v by the smaller of their degrees, lengths of the rows of deleted arcs; (2) common neighbours of the pairs, and
-// where rows begin; (3) the rows; (4) tile per deleted arc: triangles that have lost two or three edges. Without deleted arcs (3)
+// of the pairs u < v by their degrees, lengths of the rows of deleted arcs; (2) common neighbours of the pairs, and where rows begin; (3) the rows; (4) tile per deleted arc: triangles that have lost two or three edges. Without deleted arcs (3)
 // and (4) are left out. Atomics: one per change of a count at a third corner, two per pair and tile. The sums do not depend on
 // the schedule.
 #include "triangle_changes.cuh"
 
 // -- phase 2 ---------------------------------------------------------------------------------------------------------
 
-// An edge u < v of the batch; the neighbours of `walked`, the end of the smaller degree, are looked up at `other`.
-struct Pair {
-    uint32_t u, v, walked, other;
-    bool is_new;
-};
-
 __device__ __forceinline__ Pair pair_of(const Work& w, uint32_t number) {
     const bool is_new = number >= w.gone.size;
     const Arcs& arcs = is_new ? w.come : w.gone;
-    const uint32_t i = is_new ? number - uint32_t(w.gone.size) : number, u = arcs.src[i], v = arcs.dst[i];
-    const bool left = degree(w.g, u) <= degree(w.g, v);
-    return {u, v, left ? u : v, left ? v : u, is_new};
+    const uint32_t i = is_new ? number - uint32_t(w.gone.size) : number;
+    return pair_of(w.g, arcs.src[i], arcs.dst[i], is_new);
 }
 
 // Count the triangle of a pair and its common neighbour x at x, and return whether it counts: of a new edge unless another new
@@ -48,24 +40,47 @@ template <int LANES> __device__ __forceinline__ void count_ends(const Work& w, c
     }
 }
 
-template <int LANES> __device__ __forceinline__ void serve(const Work& w, uint32_t number) {
+// A narrow pair, by a tile.
+__device__ __forceinline__ void serve(const Work& w, uint32_t number) {
     const Pair p = pair_of(w, number);
     int found = 0;
-    for_neighbors<LANES>(w.g, p.walked, threadIdx.x % LANES, [&](uint32_t x, long long) { found += meet(w, p, x); });
-    count_ends<LANES>(w, p, found);
+    for_neighbors<TILE>(w.g, p.walked, threadIdx.x % TILE, [&](uint32_t x, long long) { found += meet(w, p, x); });
+    count_ends<TILE>(w, p, found);
 }
 
-// The buckets of the heavy pairs in equal runs, a tile of BUCKET_LANES threads per run.
-__device__ __forceinline__ void serve_heavy(const Work& w) {
+// A bit for the hash of each neighbour of some vertex, in shared memory of a warp.
+struct Filter {
+    uint32_t* word;  // last + 1 of them, a power of two
+    uint32_t last;
+    __device__ static uint32_t hash(uint32_t x) { return x * uint32_t(SOURCE_FACTOR); }
+    __device__ bool may_hold(uint32_t x) const { return word[hash(x) >> 17 & last] >> (hash(x) >> 27) & 1u; }
+};
+
+__device__ __forceinline__ Filter filter_of(const View& g, uint32_t* word, uint32_t u, uint32_t number) {
+    const int lane = threadIdx.x & 31;
+    const Filter filter = {
+        word, min(WORDS, max(128u, 1u << (33 - __clz(min(number, WORDS) - 1)))) - 1};  // 64 bits per neighbour
+    __syncwarp();
+    for (uint32_t k = lane; k <= filter.last; k += 32) word[k] = 0;
+    __syncwarp();
+    for_neighbors<32>(g, u, lane, [&](uint32_t x, long long) {
+        atomicOr(word + (Filter::hash(x) >> 17 & filter.last), 1u << (Filter::hash(x) >> 27));
+    });
+    __syncwarp();
+    return filter;
+}
+
+// The buckets of heavy pairs in runs of equal cost, a warp per run; `word` is its shared memory.
+__device__ __forceinline__ void serve_heavy(const Work& w, uint32_t* word) {
     const unsigned long long packed = *w.m.heavy + 1ull;
-    const uint32_t count = uint32_t(packed >> HEAVY_SHIFT);
+    const uint32_t count = uint32_t(packed >> HEAVY_SHIFT), lane = threadIdx.x & 31;
     if (count == 0) return;
-    const long long all = (long long)(packed & ((1ull << HEAVY_SHIFT) - 1)), tiles = thread_count() / BUCKET_LANES;
-    const long long share = (all + tiles - 1) / tiles;
-    long long item = thread_id() / BUCKET_LANES * share;
+    const long long all = (long long)(packed & ((1ull << HEAVY_SHIFT) - 1)), warps = thread_count() / 32;
+    const long long share = max((long long)LEAST, (all + warps - 1) / warps);
+    long long item = thread_id() / 32 * share;
     const long long stop = min(all, item + share);
     if (item >= stop) return;
-    uint32_t k = 0;  // the last entry whose buckets begin at or before `item`
+    uint32_t k = 0;  // the last entry that begins at or before `item`
     for (uint32_t high = count - 1; k < high;) {
         const uint32_t middle = k + (high - k + 1) / 2;
         if (w.m.heavy_base[middle] <= item) k = middle;
@@ -73,13 +88,20 @@ __device__ __forceinline__ void serve_heavy(const Work& w) {
     }
     for (; item < stop; ++k) {
         const Pair p = pair_of(w, w.m.heavy_pair[k]);
-        const long long base = w.m.heavy_base[k], end = min(stop, base + (long long)buckets(w.g, p.walked));
+        const long long base = w.m.heavy_base[k], end = min(stop, base + (long long)p.cost(w.g));
+        const uint32_t each = p.streams ? 1 : LOOKED_UP;  // a bucket is in the run that its cost begins in
+        const uint32_t last = uint32_t((end - base + each - 1) / each);
+        Filter filter = {};
+        if (p.streams) filter = filter_of(w.g, word, p.other, p.smaller);
         int found = 0;
-        for (long long part = item - base; part < end - base; ++part) {
-            for_bucket<BUCKET_LANES>(w.g, p.walked, uint32_t(part), threadIdx.x % BUCKET_LANES,
-                                     [&](uint32_t x, long long) { found += meet(w, p, x); });
+        const auto look_up = [&](uint32_t x, long long) {
+            if (!p.streams || filter.may_hold(x)) found += meet(w, p, x);
+        };
+        for (uint32_t part = uint32_t((item - base + each - 1) / each) + lane / BUCKET_LANES; part < last;
+             part += TEAMS) {
+            for_bucket<BUCKET_LANES>(w.g, p.walked, part, lane % BUCKET_LANES, look_up);
         }
-        count_ends<BUCKET_LANES>(w, p, found);
+        count_ends<32>(w, p, found);
         item = end;
     }
 }
@@ -149,15 +171,15 @@ __device__ __forceinline__ void lose_all(const Work& w) {
 extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, CHANGE_BLOCKS)
 change_triangles(const __grid_constant__ View g, const __grid_constant__ Arcs gone, const __grid_constant__ Arcs come,
                  const __grid_constant__ Memory m, long long* triangles, long long* degrees) {
+    __shared__ uint32_t words[CHANGE_BLOCK / 32][WORDS];
     const Work w = {g, gone, come, m, triangles, degrees};
     uint32_t expected = EMPTY;  // as many arrivals as all bits of the counter say
     enter(w, gone, 0, -1, m.gone_key, m.gone_capacity);
     enter(w, come, uint32_t(gone.size), 1, m.come_key, m.come_capacity);
     grid_barrier(m.counter + ARRIVED, expected);
-    serve_heavy(w);
-    const uint32_t wides = m.counter[WIDES] + 1u, narrows = m.counter[NARROWS] + 1u;
-    for (uint32_t k = thread_id() / 32; k < wides; k += thread_count() / 32) serve<32>(w, m.pair[m.pairs - 1 - k]);
-    for (uint32_t k = thread_id() / TILE; k < narrows; k += thread_count() / TILE) serve<TILE>(w, m.pair[k]);
+    serve_heavy(w, words[threadIdx.x / 32]);
+    const uint32_t narrows = m.counter[NARROWS] + 1u;
+    for (uint32_t k = thread_id() / TILE; k < narrows; k += thread_count() / TILE) serve(w, m.pair[k]);
     if (gone.size == 0) return;
     begin_rows(w);
     grid_barrier(m.counter + ARRIVED, expected);

@@ -4,10 +4,12 @@
 
 constexpr int TILE = 8;  // threads per pair
 constexpr uint32_t NARROW = 48;  // up to this many neighbours a tile walks them
-constexpr uint32_t WIDE = 512;  // up to this many a warp, above it the buckets are split across the grid
-constexpr int BUCKET_LANES = SCAN_LANES > 0 ? SCAN_LANES : 32;
-constexpr int HEAVY_SHIFT = 38;  // of the packed number of heavy pairs: their buckets are below
-enum { ARRIVED, TAKEN, NARROWS, WIDES };  // counters, one less than what they say, as is *heavy
+constexpr int BUCKET_LANES = SCAN_LANES > 0 ? SCAN_LANES : 32, TEAMS = 32 / BUCKET_LANES;
+constexpr uint32_t WORDS = 1024;  // at most, of the filter of a warp
+constexpr uint32_t LOOKED_UP = 16;  // a bucket that is looked up counts like so many that are streamed
+constexpr int LEAST = 8 * TEAMS;  // buckets that a warp streams
+constexpr int HEAVY_SHIFT = 38;  // of the packed number of heavy pairs: their cost is below
+enum { ARRIVED, TAKEN, NARROWS };  // counters, one less than what they say, as is *heavy
 
 // All that the phases share. `triangles` and `degrees` are int64[n].
 struct Work {
@@ -58,11 +60,11 @@ __device__ __forceinline__ uint32_t next_place(uint32_t* counter, bool joins) {
     return __shfl_sync(ALL_LANES, place, 0) + __popc(all & ((1u << lane) - 1u));
 }
 
-// Warp: the same for the list of heavy pairs, with `parts` buckets, 0 if the lane's pair is none.
-__device__ __forceinline__ void list_heavy(const Memory& m, uint32_t number, uint32_t parts) {
-    if (!__any_sync(ALL_LANES, parts > 0)) return;
+// Warp: the same for the list of heavy pairs, with what the lane's pair costs, 0 if it is none.
+__device__ __forceinline__ void list_heavy(const Memory& m, uint32_t number, unsigned long long cost) {
+    if (!__any_sync(ALL_LANES, cost > 0)) return;
     const uint32_t lane = threadIdx.x & 31;
-    const unsigned long long own = parts > 0 ? (1ull << HEAVY_SHIFT) + parts : 0;
+    const unsigned long long own = cost > 0 ? (1ull << HEAVY_SHIFT) + cost : 0;
     unsigned long long end = own, base = 0;
     for (int step = 1; step < 32; step <<= 1) {
         const unsigned long long below = __shfl_up_sync(ALL_LANES, end, step);
@@ -70,21 +72,41 @@ __device__ __forceinline__ void list_heavy(const Memory& m, uint32_t number, uin
     }
     if (lane == 31) base = atomicAdd(m.heavy, end) + 1ull;
     const unsigned long long before = __shfl_sync(ALL_LANES, base, 31) + end - own;
-    if (parts == 0) return;
+    if (cost == 0) return;
     m.heavy_pair[before >> HEAVY_SHIFT] = number;
     m.heavy_base[before >> HEAVY_SHIFT] = (long long)(before & ((1ull << HEAVY_SHIFT) - 1));
 }
 
-// Warp: put the pair of each lane, if it has one, into the list that fits: narrow ones from the front of m.pair, wide ones from
-// its end.
+// An edge u < v of the batch. The neighbours of `walked` are looked up at `other`: those of the end of the smaller degree, or, if
+// it streams, those of the larger one that pass a filter of the others.
+struct Pair {
+    uint32_t u, v, smaller, walked, other;
+    bool is_new, streams;
+    __device__ unsigned long long cost(const View& g) const {
+        return smaller <= NARROW ? 0 : (unsigned long long)buckets(g, walked) * (streams ? 1 : LOOKED_UP);
+    }
+};
+
+// Streaming is as fast as 24 times fewer look-ups; a filter of WORDS passes one in 32 * WORDS / smaller by mistake.
+__device__ __forceinline__ bool is_streamed(uint32_t smaller, unsigned long long larger) {
+    constexpr unsigned long long BITS = 32 * WORDS;
+    return smaller > NARROW && larger * (BITS / 24 + max(smaller, 512u)) < smaller * BITS;
+}
+
+__device__ __forceinline__ Pair pair_of(const View& g, uint32_t u, uint32_t v, bool is_new) {
+    const uint32_t left = degree(g, u), right = degree(g, v), smaller = min(left, right);
+    const bool streams = is_streamed(smaller, max(left, right)), walks_left = (left <= right) != streams;
+    return {u, v, smaller, walks_left ? u : v, walks_left ? v : u, is_new, streams};
+}
+
+// Warp: put the pair of each lane, if it has one, into the list that fits.
 __device__ __forceinline__ void list_pairs(const Work& w, bool has_pair, uint32_t number, uint32_t u, uint32_t v) {
-    const uint32_t left = has_pair ? degree(w.g, u) : 0, right = has_pair ? degree(w.g, v) : 0,
-                   smaller = min(left, right);
-    const bool narrow = smaller > 0 && smaller <= NARROW, wide = smaller > NARROW && smaller <= WIDE;
-    const uint32_t front = next_place(w.m.counter + NARROWS, narrow), back = next_place(w.m.counter + WIDES, wide);
-    if (narrow) w.m.pair[front] = number;
-    if (wide) w.m.pair[w.m.pairs - 1 - back] = number;
-    list_heavy(w.m, number, smaller > WIDE ? buckets(w.g, left <= right ? u : v) : 0);
+    Pair p = {};
+    if (has_pair) p = pair_of(w.g, u, v, false);
+    const bool narrow = p.smaller > 0 && p.smaller <= NARROW;
+    const uint32_t place = next_place(w.m.counter + NARROWS, narrow);
+    if (narrow) w.m.pair[place] = number;
+    list_heavy(w.m, number, has_pair ? p.cost(w.g) : 0);
 }
 
 // Enter the arcs that count; `first` is the number of the first one, `by` what they add to degrees.

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).with_suffix(".cu")
 BLOCK, BLOCKS = 256, 4  #: threads of a block, blocks of a multiprocessor
 SPARE = 8  #: slots that a table has besides
-COUNTERS = 4
+COUNTERS = 4  #: of which the kernel uses three
 VIEW, GONE, COME, MEMORY, TRIANGLES, DEGREES = range(6)  # places of the arguments
 
 MEMORY_STRUCT = Struct("Memory", {  # what comes before ``heavy_base`` has all bits set at first
     "counter": "uint32_t*",  # [4], see the kernel
-    "heavy": "unsigned long long*",  # [1]: packed number of heavy pairs and of their buckets, less one
+    "heavy": "unsigned long long*",  # [1]: packed number of heavy pairs and their cost, less one
     "gone_key": "unsigned long long*",  # [gone_capacity]: table of the deleted edges, as in struct EdgeTable
     "come_key": "unsigned long long*",  # [come_capacity]: the same of the new ones
     "source": "uint32_t*",  # [slots]: sources of deleted arcs
     "row": "uint32_t*",  # [slots]: their number, less one, then where the row of the source begins in ``rows``
-    "heavy_base": "long long*",  # [pairs]: of each heavy pair, the buckets of those before it
+    "heavy_base": "long long*",  # [pairs]: of each heavy pair, the cost of those before it
     "rows": "uint32_t*",  # a word per deleted arc and one per source
-    "pair": "uint32_t*",  # [pairs]: numbers of arcs u < v, deleted ones before new ones
+    "pair": "uint32_t*",  # [pairs]: numbers of arcs u < v of few neighbours, deleted ones before new ones
     "heavy_pair": "uint32_t*",  # [pairs]
     "gone_capacity": "uint32_t",
     "come_capacity": "uint32_t",
