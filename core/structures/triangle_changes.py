@@ -2,7 +2,9 @@
 
 That is what ``suricate.algorithms.triangles`` says with operators, which it does on the CPU and on backends that find
 edges by a linear search. Here the tables of the changed edges, the rows of the deleted ones and the walks are phases of
-one kernel, in memory of the graph's workspace that is kept from batch to batch.
+one kernel, in memory of the graph's workspace that is kept from batch to batch. The neighbours of the end of smaller
+degree of a changed edge are looked up at the other one; where the larger degree is not much larger, those of that end
+are streamed past a filter instead, and only what passes it is looked up.
 """
 
 from __future__ import annotations
