@@ -1,4 +1,5 @@
-// What kernels that fill hash tables of edges and rows by source share: places in the tables, memory handed out. Tables and counters have all bits set at first, so that one memset makes them ready.
+// What kernels that fill hash tables of edges and rows by source share: places in the tables, memory handed out. Tables and
+// counters have all bits set at first, so that one memset makes them ready.
 #pragma once
 #include "edge_table.cuh"
 #include "grid_barrier.cuh"
