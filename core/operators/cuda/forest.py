@@ -21,7 +21,7 @@ from suricate.operators.cuda.loops import (
     propagated,
 )
 from suricate.operators.cuda.programs import Walk, launch_values, program_of, walk_of
-from suricate.operators.cuda.push_structs import ARCS
+from suricate.operators.cuda.push_structs import ARCS, DENSE, DENSE_BLOCK, PROPAGATE_BLOCK, THIN_BLOCK
 from suricate.operators.results import Propagated
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList, StoreView
@@ -35,14 +35,16 @@ ARC_LISTS = 5, 6, 7
 TREE, MEMORY, BOUND, DELTA, VIOLATED, OUTCOME_AT, PARAMS = range(8, 15)
 
 
-def program(walk: Walk, call: Call, *, has_back: bool, ordered: bool, uniform: bool = False) -> Program:
+def program(
+    walk: Walk, call: Call, *, has_back: bool, ordered: bool, uniform: bool = False, threads: int = PROPAGATE_BLOCK
+) -> Program:
     """Return the program for a view; ``call.commit`` gives the word that an invalid vertex starts anew with."""
     key = call.layout.fields[0]
     return program_of(
         "forest.cu", walk, call,
         IS_FOREST=1, PLAIN_WORD_LOADS=1, HAS_BACK=int(has_back), HAS_ORDER=int(ordered), ORDER_T=c_type(key.dtype),
-        HAS_PULL=int(has_back and uniform), IS_UNIFORM=int(uniform), FIRST_KEY=f"word_{key.name}",
-        restart_fn="commit_fn",
+        HAS_PULL=int(has_back and uniform and not ordered), IS_UNIFORM=int(uniform), FIRST_KEY=f"word_{key.name}",
+        restart_fn="commit_fn", PROPAGATE_BLOCK=threads,
     )  # fmt: skip
 
 
@@ -55,10 +57,14 @@ class Repairs:
         words: those of the forest.
         violated: ``uint32[1]``.
         uniform: whether an offer depends on its maker alone.
+        threads: of a block; what computes from scratch may get others than what repairs.
     """
 
-    def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool) -> None:
+    def __init__(
+        self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool, threads: int = PROPAGATE_BLOCK
+    ) -> None:
         self.graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
+        self._threads, self._searches = threads, dict[int, Repairs]()
         self._outcomes, self._loop_memory = graph.workspace.state(Outcomes), graph.workspace.state(LoopMemory)
         self._key = call.layout.fields[0].dtype.type
         arguments = enumerate(zip(call.function.arguments, call.values, strict=True), start=PARAMS)
@@ -79,6 +85,20 @@ class Repairs:
         order: tuple[float, float] | None,
     ) -> Propagated:
         """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced, inserted arcs."""
+        if roots is None:
+            return self._launch(roots, changes, order)
+        threads = DENSE_BLOCK if self.graph.most_arcs > DENSE * self.graph.num_vertices else THIN_BLOCK
+        if threads not in self._searches:
+            given = self.graph, self._call, self._words, self._violated, self._uniform, threads
+            self._searches[threads] = Repairs(*given)
+        return self._searches[threads]._launch(roots, changes, order)
+
+    def _launch(
+        self,
+        roots: Frontier | None,
+        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
+        order: tuple[float, float] | None,
+    ) -> Propagated:
         graph = self.graph
         out = graph.view("out")
         back = graph.view("in") if graph.has_in_edges else out
@@ -114,7 +134,9 @@ class Repairs:
     def _walk(self, out: StoreView, back: StoreView, ordered: bool) -> None:
         """Walk these views from now on."""
         walk, back_walk, call = walk_of(out), walk_of(back), self._call
-        made = program(walk, call, has_back=self.graph.has_in_edges, ordered=ordered, uniform=self._uniform)
+        made = program(
+            walk, call, has_back=self.graph.has_in_edges, ordered=ordered, uniform=self._uniform, threads=self._threads
+        )
         self._out, self._back, self._ordered = out, back, ordered
         if made is self._made:
             self._kernel.put(VIEW, walk.packed)
@@ -128,5 +150,5 @@ class Repairs:
             self._words.data, self._loop_memory.of(self.graph), none, none, self._violated, np.uint64(0),
             *launch_values(call),
         )  # fmt: skip
-        (blocks,), (threads,) = loop_grid(self.graph.device)
+        (blocks,), (threads,) = loop_grid(self.graph.device, self._threads)
         self._kernel = PreparedKernel(made.kernel("repair"), blocks, threads, arguments)

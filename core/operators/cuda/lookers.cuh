@@ -1,25 +1,115 @@
-// Vertices that look at all their neighbours: a thread serves a vertex of few, a tile, a warp or a block one of more.
+// Vertices that look for neighbours in the frontier: a thread serves a vertex of few neighbours, a tile, a warp or a block one of more.
 #pragma once
 #include "order.cuh"
 
 #define TINY 8  // up to this many neighbours a thread looks at, up to SMALL a tile, up to WIDE a warp, above it a block
+#define LISTED (2 * PROPAGATE_BLOCK)
+#define HUGE 64
 
 #define PULL_FROM \
     64  // a frontier of more than 1 / 64 of the vertices is pulled from where one neighbour in it will do,
 #define PULL_ALL_FROM 16  // one of more than 1 / 16 where all of them count
 
-// T is what they look for.
+// The vertices of a block that have more than TINY neighbours. T is what they look for.
 template <class T> struct Lookers {
-    uint32_t list[3][PROPAGATE_BLOCK];
-    uint32_t length[3];
-    T part[PROPAGATE_BLOCK / 32];  // of each warp
+    uint32_t list[LISTED];  // from the front those with up to SMALL, from the back the others
+    uint32_t huge[HUGE];  // those with more than WIDE
+    uint32_t few, many, huges;  // how many they are
+    uint32_t taken;  // shares of the list that warps have taken
+    T part[PROPAGATE_BLOCK / 32];  // what each warp has found
 };
+
+// The frontier, which `epoch` stamps, as a bit per vertex, uint32[num_vertices / 32 and one]: unlike the stamps the L1 caches hold it. A
+// warp per word. All threads of the grid call it; it ends with a grid-wide barrier.
+__device__ __forceinline__ void mark_frontier(Steps& steps, uint32_t epoch, uint32_t* bits) {
+    constexpr int AT_ONCE = 4;
+    const uint32_t lane = threadIdx.x % 32, end = (steps.num_vertices + 31ull) / 32;
+    for (uint32_t word = thread_id() / 32 * AT_ONCE; word < end; word += thread_count() / 32 * AT_ONCE) {
+        bool in[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            const unsigned long long v = (word + k) * 32ull + lane;
+            in[k] = v < steps.num_vertices && steps.stamp[v] == epoch;
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            const uint32_t mask = __ballot_sync(ALL_LANES, in[k]);
+            if (lane == 0 && word + k < end) bits[word + k] = mask;
+        }
+    }
+    grid_barrier(steps.state, steps.expected);
+}
+
+__device__ __forceinline__ bool is_marked(const uint32_t* bits, uint32_t v) { return bits[v / 32] >> v % 32 & 1u; }
 
 // What the LANES threads of a tile have, merged, in all of them.
 template <int LANES, class T, class Merge> __device__ __forceinline__ T merged_of_tile(T mine, Merge&& merge) {
 #pragma unroll
     for (int step = LANES / 2; step > 0; step >>= 1) mine = merge(mine, exchanged<LANES>(mine, step));
     return mine;
+}
+
+// Serve the list of a block, and empty it. Its warps take shares in turn: a vertex from the back, then as many from the front as
+// a warp has tiles; the block serves what is left. All threads of the block call it behind a barrier of the block, and it
+// ends with one.
+template <class T, class Visit, class Merge, class Found>
+__device__ __forceinline__ void serve_lookers(const View& back, Lookers<T>& lookers, const T& none, Visit&& visit,
+                                              Merge&& merge, Found&& found, const Changed& changed, Shared& shared) {
+    constexpr uint32_t PER_WARP = 32 / TILE;
+    const uint32_t me = threadIdx.x, lane = me % 32, warp = me / 32, warps = blockDim.x / 32;
+    const uint32_t few = lookers.few, many = lookers.many, shares = many + (few + PER_WARP - 1) / PER_WARP;
+    for (;;) {
+        uint32_t share = 0;
+        if (lane == 0) share = atomicAdd(&lookers.taken, 1u);
+        share = __shfl_sync(ALL_LANES, share, 0);
+        if (share >= shares) break;
+        if (share >= many) {
+            const uint32_t i = (share - many) * PER_WARP + lane / TILE;
+            if (i < few) {
+                const uint32_t v = lookers.list[i];
+                T mine = none;
+                for_neighbors<TILE>(back, v, me % TILE, [&](uint32_t x, long long slot) { visit(v, x, slot, mine); });
+                mine = merged_of_tile<TILE>(mine, merge);
+                if (me % TILE == 0) found(v, mine);
+            }
+            __syncwarp();
+            continue;
+        }
+        const uint32_t v = lookers.list[LISTED - 1 - share];
+        uint32_t place = HUGE;
+        if (lane == 0 && degree(back, v) > WIDE) place = atomicAdd(&lookers.huges, 1u);
+        place = __shfl_sync(ALL_LANES, place, 0);
+        if (place < HUGE) {
+            if (lane == 0) lookers.huge[place] = v;
+            continue;
+        }
+        T mine = none;
+        for_neighbors<32>(back, v, lane, [&](uint32_t x, long long slot) { visit(v, x, slot, mine); });
+        mine = merged_of_tile<32>(mine, merge);
+        if (lane == 0) found(v, mine);
+        __syncwarp();
+    }
+    __syncthreads();
+    const uint32_t huges = min(lookers.huges, (uint32_t)HUGE);
+    for (uint32_t i = 0; i < huges; ++i) {  // the same for the whole block
+        const uint32_t v = lookers.huge[i], parts = buckets(back, v);
+        T mine = none;
+        for (uint32_t part = warp; part < parts; part += warps) {
+            for_bucket<32>(back, v, part, lane, [&](uint32_t x, long long slot) { visit(v, x, slot, mine); });
+        }
+        __syncwarp();
+        mine = merged_of_tile<32>(mine, merge);
+        if (lane == 0) lookers.part[warp] = mine;
+        __syncthreads();
+        if (me == 0) {
+            for (uint32_t other = 1; other < warps; ++other) mine = merge(mine, lookers.part[other]);
+            found(v, mine);
+        }
+        __syncthreads();  // `part` is free again
+    }
+    if (me == 0) lookers.few = lookers.many = lookers.huges = lookers.taken = 0;
+    const bool full = me == 0 && shared.filled > GATHERED / 2;
+    if (__syncthreads_or(full)) flush(changed, shared);
 }
 
 // For each vertex v below num_vertices for which looks(v): visit(v, x, slot, mine) for all its neighbours x in `back`, by several threads, each
@@ -29,54 +119,27 @@ template <class T, class Looks, class Visit, class Merge, class Found>
 __device__ __forceinline__ void look_at_neighbors(const View& back, uint32_t num_vertices, Lookers<T>& lookers,
                                                   const T& none, Looks&& looks, Visit&& visit, Merge&& merge,
                                                   Found&& found, const Changed& changed, Shared& shared) {
-    const uint32_t me = threadIdx.x, lane = me % 32, warp = me / 32, warps = blockDim.x / 32;
+    if (threadIdx.x == 0) lookers.few = lookers.many = lookers.huges = lookers.taken = 0;
+    __syncthreads();
     for (unsigned long long base = (unsigned long long)blockIdx.x * blockDim.x; base < num_vertices;
          base += (unsigned long long)gridDim.x * blockDim.x) {  // the same for the whole block
-        if (me < 3) lookers.length[me] = 0;
-        __syncthreads();
-        const uint32_t v = uint32_t(base + me);
-        const uint32_t neighbors = base + me < num_vertices && looks(v) ? degree(back, v) : 0;
-        if (neighbors > TINY) {
-            const int kind = neighbors <= SMALL ? 0 : neighbors <= WIDE ? 1 : 2;
-            lookers.list[kind][atomicAdd(&lookers.length[kind], 1u)] = v;
+        const uint32_t v = uint32_t(base + threadIdx.x);
+        const uint32_t all = base + threadIdx.x < num_vertices ? degree(back, v) : 0;
+        const uint32_t neighbors = all > 0 && looks(v) ? all : 0;
+        if (neighbors > SMALL) {
+            lookers.list[LISTED - 1 - atomicAdd(&lookers.many, 1u)] = v;
+        } else if (neighbors > TINY) {
+            lookers.list[atomicAdd(&lookers.few, 1u)] = v;
         } else if (neighbors > 0) {
             T mine = none;
             for_neighbors<1>(back, v, 0, [&](uint32_t x, long long slot) { visit(v, x, slot, mine); });
             found(v, mine);
         }
-        __syncthreads();
-        for (uint32_t i = me / TILE; i < lookers.length[0]; i += blockDim.x / TILE) {
-            const uint32_t u = lookers.list[0][i];
-            T mine = none;
-            for_neighbors<TILE>(back, u, me % TILE, [&](uint32_t x, long long slot) { visit(u, x, slot, mine); });
-            mine = merged_of_tile<TILE>(mine, merge);
-            if (me % TILE == 0) found(u, mine);
-        }
-        for (uint32_t i = warp; i < lookers.length[1]; i += warps) {
-            const uint32_t u = lookers.list[1][i];
-            T mine = none;
-            for_neighbors<32>(back, u, lane, [&](uint32_t x, long long slot) { visit(u, x, slot, mine); });
-            mine = merged_of_tile<32>(mine, merge);
-            if (lane == 0) found(u, mine);
-        }
-        for (uint32_t i = 0; i < lookers.length[2]; ++i) {  // the same for the whole block
-            const uint32_t u = lookers.list[2][i], parts = buckets(back, u);
-            T mine = none;
-            for (uint32_t part = warp; part < parts; part += warps) {
-                for_bucket<32>(back, u, part, lane, [&](uint32_t x, long long slot) { visit(u, x, slot, mine); });
-            }
-            __syncwarp();
-            mine = merged_of_tile<32>(mine, merge);
-            if (lane == 0) lookers.part[warp] = mine;
-            __syncthreads();
-            if (me == 0) {
-                for (uint32_t other = 1; other < warps; ++other) mine = merge(mine, lookers.part[other]);
-                found(u, mine);
-            }
-            __syncthreads();  // `part` is free again
-        }
-        const bool full = me == 0 && shared.filled > GATHERED / 2;
-        if (__syncthreads_or(full)) flush(changed, shared);  // also keeps the lists until everybody has read them
+        __syncthreads();  // all are listed
+        const bool serves = lookers.few + lookers.many > LISTED - blockDim.x || shared.filled > GATHERED / 2;
+        __syncthreads();  // everybody has read how many
+        if (serves) serve_lookers(back, lookers, none, visit, merge, found, changed, shared);
     }
+    serve_lookers(back, lookers, none, visit, merge, found, changed, shared);
     flush(changed, shared);
 }

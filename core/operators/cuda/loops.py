@@ -67,9 +67,9 @@ def packed_arcs(arcs: ArcList | None) -> np.void:
     return packed(ARCS, *arc_values(arcs))
 
 
-def loop_grid(device: Device) -> tuple[tuple[int], tuple[int]]:
-    """Return grid and block of a cooperative loop."""
-    return (multiprocessors(device.index),), (PROPAGATE_BLOCK,)
+def loop_grid(device: Device, threads: int = PROPAGATE_BLOCK) -> tuple[tuple[int], tuple[int]]:
+    """Return grid and block of a cooperative loop with so many threads per block."""
+    return (multiprocessors(device.index),), (threads,)
 
 
 class LoopMemory:

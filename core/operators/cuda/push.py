@@ -32,6 +32,7 @@ from suricate.operators.cuda.loops import (
 )
 from suricate.operators.cuda.programs import BLOCK, WARPS, Walk, program_of, walk_of
 from suricate.operators.cuda.programs import launch_values as values_of
+from suricate.operators.cuda.push_structs import PROPAGATE_BLOCK
 from suricate.operators.results import Layers, Propagated, empty_layers
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList
@@ -177,6 +178,7 @@ def _loop(
         "propagate.cu", views[0], call, call.dtype,
         PLAIN_WORD_LOADS=1, OVER_BOTH_VIEWS=int(over == "both"), HAS_ORDER=int(order is not None),
         HAS_LAYERS=int(layers is not None), ORDER_T=c_type(order_dtype), HAS_PULL=int(pulls),
+        PROPAGATE_BLOCK=PROPAGATE_BLOCK,
     )  # fmt: skip
     lists = [packed_arcs(one) for one in _few(graph, arcs)]
     lists += [NO_ARCS] * (ARC_LISTS - len(lists))

@@ -13,8 +13,10 @@ from suricate.edgefn.layout import Layout, layout_of
 from suricate.operators.call import Call
 from suricate.operators.cuda.forest import program as forest_program
 from suricate.operators.cuda.programs import Walk, program_of
+from suricate.operators.cuda.push_structs import DENSE_BLOCK, PROPAGATE_BLOCK
 from suricate.types import EMPTY, StoreView
 
+LOOP = {"PROPAGATE_BLOCK": PROPAGATE_BLOCK}
 F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))
 
 
@@ -65,18 +67,18 @@ def programs(walk: Walk, view: StoreView) -> list[Program]:
         *(_in_order(walk, view, dtype) for dtype in (F32, F64, I64)),
         _once(walk, view),
         program_of("advance.cu", walk, by_hops, SECOND_VIEW=0),
-        program_of("propagate.cu", walk, by_hops),
-        program_of("propagate.cu", walk, by_hops, HAS_PULL=1),
+        program_of("propagate.cu", walk, by_hops, **LOOP),
+        program_of("propagate.cu", walk, by_hops, HAS_PULL=1, **LOOP),
         forest_program(walk, by_hops, has_back=False, ordered=False),
         forest_program(walk, _words_call(view, narrow, farther, unreached), has_back=True, ordered=True),
         forest_program(walk, _words_call(view, narrow, farther, unreached), has_back=True, ordered=False, uniform=True),
+        forest_program(walk, by_hops, has_back=True, ordered=True, threads=DENSE_BLOCK),
     ]
 
 
 def _push(walk: Walk, view: StoreView, template: str, reduce: str, dtype: np.dtype, **macros: int) -> Program:
     function = compile_function(plus, _arguments(dtype), weight_dtype=view.weight_dtype, leading=EDGE)
-    if template == "advance.cu":
-        macros = {"SECOND_VIEW": 0, **macros}
+    macros = {"SECOND_VIEW": 0, **macros} if template == "advance.cu" else {**LOOP, **macros}
     return program_of(template, walk, Call(function, (), reduce, dtype), dtype, **macros)
 
 
@@ -88,7 +90,7 @@ def _in_order(walk: Walk, view: StoreView, dtype: np.dtype) -> Program:
     )
     call = Call(function, (), "sum", dtype, then)
     return program_of(
-        "propagate.cu", walk, call, dtype, OVER_BOTH_VIEWS=1, HAS_ORDER=1, HAS_LAYERS=1, ORDER_T=c_type(dtype)
+        "propagate.cu", walk, call, dtype, OVER_BOTH_VIEWS=1, HAS_ORDER=1, HAS_LAYERS=1, ORDER_T=c_type(dtype), **LOOP
     )
 
 
@@ -98,7 +100,7 @@ def _once(walk: Walk, view: StoreView) -> Program:
     then = compile_function(
         joins, _arguments(U32), weight_dtype=view.weight_dtype, leading=("v", "step"), role="vertex"
     )
-    return program_of("propagate.cu", walk, Call(function, (), "min", U32, then), U32, HAS_PULL=1)
+    return program_of("propagate.cu", walk, Call(function, (), "min", U32, then), U32, HAS_PULL=1, **LOOP)
 
 
 def _arguments(dtype: np.dtype) -> tuple[Argument, ...]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from suricate.cuda.structs import Struct, enum
 
-PROPAGATE_BLOCK = (
-    512  #: threads of a block of a loop; one block per multiprocessor: a barrier gets dearer with every block
-)
+#: threads of a block of a loop, as its macro; one block per multiprocessor: a barrier gets dearer with every block
+PROPAGATE_BLOCK = 512
+#: the same for searches from scratch, on thin graphs (many levels, each of few vertices) and on dense ones
+THIN_BLOCK, DENSE_BLOCK = 256, 1024
+DENSE = 8  #: arcs per vertex from which a graph is dense
 LOOP_WORDS = 64  #: of 32 bits: the memory of a ``LoopState`` (``loop.cuh``)
 
 VERTICES = Struct("Vertices", {"ids": "const uint32_t*", "count": "const uint32_t*", "size": "uint32_t"})
@@ -42,7 +44,7 @@ OUTCOME = Struct(
 #: C++ that programs with pushes begin with
 DECLARATIONS = "\n".join(
     [
-        enum("", {"PROPAGATE_BLOCK": PROPAGATE_BLOCK, "LOOP_WORDS": LOOP_WORDS}),
+        enum("", {"LOOP_WORDS": LOOP_WORDS}),
         *(struct.declaration for struct in (VERTICES, ARCS, LOOP_MEMORY, OUTCOME)),
     ]
 )

@@ -176,7 +176,8 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
                 steps.violated, steps.once};
             if (arcs) push_arc_lists(changed);
 #if HAS_PULL
-            if (policy.pulls(steps, count)) pull_step(other, steps, steps.epoch - 1, out, changed, shared ARGS);
+            if (policy.pulls(steps, count))
+                pull_step(other, steps, steps.epoch - 1, steps.far, out, changed, shared ARGS);
             else
 #endif
                 push_both(g, other, steps, frontier, count, blockIdx.x, gridDim.x, out, heavy, changed, policy,

@@ -20,15 +20,16 @@ __device__ __forceinline__ value_t merged_offers(const value_t& a, const value_t
 }
 
 // The step: `epoch` stamps the frontier, stamps below steps.altered those that were not altered. steps.once: all offers to a vertex are
-// equal, and no more are looked up where there is one. All threads of the grid call it; it ends with everything queued.
-__device__ __forceinline__ void pull_step(const View& back, const Steps& steps, uint32_t epoch, value_t* out,
+// equal, and no more are looked up where there is one. bits: see mark_frontier(). All threads of the grid call it; it ends with everything queued.
+__device__ __forceinline__ void pull_step(const View& back, Steps& steps, uint32_t epoch, uint32_t* bits, value_t* out,
                                           const Changed& changed, Shared& shared FORMALS) {
     __shared__ Lookers<value_t> lookers;
     const value_t none = no_offer();
+    mark_frontier(steps, epoch, bits);
     look_at_neighbors(
         back, steps.num_vertices, lookers, none, [&](uint32_t v) { return steps.stamp[v] < steps.altered; },
         [&](uint32_t v, uint32_t x, long long slot, value_t& best) {
-            if ((steps.once && improves(none, best)) || steps.stamp[x] != epoch) return;
+            if ((steps.once && improves(none, best)) || !is_marked(bits, x)) return;
             best = merged_offers(best, EDGE_VALUE(x, v, WEIGHT(back, slot)));
         },
         merged_offers,

@@ -14,14 +14,15 @@ __device__ __forceinline__ void take_parent(uint32_t v, uint32_t parent, value_t
 }
 
 // The step: the smallest in-neighbour that `epoch` stamps, the stamp of the frontier, becomes the parent; what is not smaller than one
-// found already is not looked up. All threads of the grid call it; it ends with everything queued.
-__device__ __forceinline__ void pull_step(const View& back, const Steps& steps, uint32_t epoch, value_t* tree,
+// found already is not looked up. bits: see mark_frontier(). All threads of the grid call it; it ends with everything queued.
+__device__ __forceinline__ void pull_step(const View& back, Steps& steps, uint32_t epoch, uint32_t* bits, value_t* tree,
                                           const Changed& changed, Shared& shared FORMALS) {
     __shared__ Lookers<uint32_t> lookers;
+    mark_frontier(steps, epoch, bits);
     look_at_neighbors(
         back, steps.num_vertices, lookers, EMPTY, [&](uint32_t v) { return word_parent(stored(tree + v)) == EMPTY; },
         [&](uint32_t, uint32_t x, long long, uint32_t& parent) {
-            if (x < parent && steps.stamp[x] == epoch) parent = x;
+            if (x < parent && is_marked(bits, x)) parent = x;
         },
         [](uint32_t a, uint32_t b) { return min(a, b); },
         [&](uint32_t v, uint32_t parent) { take_parent(v, parent, tree, changed, shared ARGS); }, changed, shared);
