@@ -12,6 +12,16 @@ __device__ __forceinline__ void add_release(uint32_t* word, uint32_t more) {
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" : : "l"(word), "r"(more) : "memory");
 }
 
+__device__ __forceinline__ void add_release(unsigned long long* word, unsigned long long more) {
+    asm volatile("red.release.gpu.global.add.u64 [%0], %1;" : : "l"(word), "l"(more) : "memory");
+}
+
+__device__ __forceinline__ unsigned long long load_acquire(const unsigned long long* word) {
+    unsigned long long value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
 __device__ __forceinline__ uint32_t load_acquire(const uint32_t* word) {
     uint32_t value;
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");

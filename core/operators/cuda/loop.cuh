@@ -25,6 +25,7 @@ struct LoopState {
     unsigned long long heavy[3];
     unsigned long long far_least[2];  // bits of an order_t
     uint32_t far_count[2];
+    unsigned long long reached[2];  // in all launches, see thin.cuh; wraps
 };
 static_assert(sizeof(LoopState) <= 4 * LOOP_WORDS, "the host allocates the memory for it");
 

@@ -26,6 +26,8 @@ struct Steps {
         altered;  // stamps from this one on are those of vertices that the launch altered; itself, of those that did not join
     uint32_t expected, epoch, turn, level, base;
     unsigned long long pushed;
+    uint32_t thin_turn;  // which of state->reached the next thin level counts in
+    unsigned long long reached_before, other_before;  // what is in it, and in the other one; in thread 0 of each block
 };
 
 __device__ __forceinline__ void next_turn(Steps& steps) { steps.turn = steps.turn == 2 ? 0 : steps.turn + 1; }
@@ -64,6 +66,15 @@ struct Policy {
         return steps.level > 1 && count > pull_from;
     }
 #endif
+    // Up to how many vertices a frontier is thin: see thin.cuh.
+    __device__ __forceinline__ uint32_t thin_most(uint32_t per_block) const {
+        const uint32_t most = gridDim.x < 1024 ? gridDim.x * per_block : 0;
+#if HAS_PULL
+        return min(most, pull_from);
+#else
+        return most;
+#endif
+    }
 #if HAS_ORDER
     const order_t* array;  // null: the order is that of the words
     order_t bound, delta;

@@ -2,7 +2,7 @@
 //
 // A step takes one grid-wide barrier, one more if the frontier has heavy vertices, and one more with a second phase (`then_fn`). While the
 // frontier is so small that one block can serve it in a round, block 0 goes on alone, without any grid-wide barrier, and the
-// others wait at the next one.
+// others wait at the next one. Searches have a shorter step for thin frontiers: see thin.cuh.
 //
 // What a block must see of the others: values, queues and the arrays of the functions are read with plain loads, which the L1 caches of
 // the SMs serve, and these are not coherent. The grid-wide barrier makes it right, so a step sees everything up to the step before.
@@ -12,6 +12,9 @@
 // Macros, 0 or 1: HAS_THEN, HAS_ORDER, HAS_LAYERS, OVER_BOTH_VIEWS, IS_FOREST, HAS_WORDS, HAS_PULL.
 #pragma once
 #include "second_phase.cuh"
+#if IS_FOREST && IS_UNIFORM && !HAS_ORDER
+#include "thin.cuh"
+#endif
 #if HAS_PULL && IS_FOREST
 #include "unreached.cuh"
 #elif HAS_PULL
@@ -41,6 +44,9 @@ __device__ __forceinline__ Steps begin_steps(const LoopMemory& memory, uint32_t 
     steps.epoch = first_epoch(steps.state, steps.stamp, num_vertices, steps.expected);
     steps.level = 0;
     steps.pushed = 0;
+    steps.thin_turn = 0;
+    steps.reached_before = steps.state->reached[0];
+    steps.other_before = steps.state->reached[1];
     return steps;
 }
 
@@ -166,6 +172,11 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
                 if (!HAS_THEN && (done & 1)) swap_queues(steps);
             }
             steps.level += done;
+#if IS_FOREST && IS_UNIFORM && !HAS_ORDER
+        } else if (!arcs && frontier != nullptr && steps.level > 0 && count <= policy.thin_most(THIN)) {
+            thin_levels(g, steps, frontier, count, ALONE, policy.thin_most(THIN), out, heavy ARGS);
+            grid_barrier(state, steps.expected);
+#endif
         } else {
             ++steps.epoch;
             ++steps.level;

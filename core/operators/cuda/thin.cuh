@@ -1,0 +1,147 @@
+// Levels of a search whose frontiers are thin: each block goes on with the vertices that it has reached itself. For the dependence forest where a
+// vertex offers the same along all its edges.
+//
+// A level of an ordinary step is a chain of trips to memory: entry of the queue, row, edges, words, atomic, place in the queue, barrier.
+// Here the vertices stay in shared memory, and while a block waits for the others it reads the edges of those that it has
+// reached: two trips are left, and the barrier, whose counter says how many vertices all blocks have reached. When a block has
+// reached too many, the levels end with all vertices in the queue, from which the next ordinary step spreads them anew.
+#pragma once
+#include "order.cuh"
+
+#define THIN 128  // vertices per block up to which a frontier is thin
+#define OWN 512  // vertices that a block keeps
+#define OWN_EDGES 1024  // their edges that it reads while it waits
+
+// What a block adds to the counter of a level: itself, whether it wants the vertices spread anew, whether it has listed heavy vertices, and
+// how many it has reached.
+#define ARRIVED_BITS 10
+#define WANTS_SPREAD (1ull << ARRIVED_BITS)
+#define HAS_LISTED (1ull << 2 * ARRIVED_BITS)
+#define REACHED_SHIFT 32
+
+// Lists of even and odd levels.
+struct Thin {
+    uint32_t own[2][OWN], from[OWN_EDGES], to[OWN_EDGES];
+    uint32_t late[OWN];  // vertices of which not all edges are there
+    uint32_t owns[2], edges[2], lates[2];
+    unsigned long long seen;  // what all blocks have added
+    bool listed;
+};
+
+// One thread: v is offered `value`; if that alters it, the block keeps it for the next level, or queues it.
+__device__ __forceinline__ void reach(value_t* tree, uint32_t v, const value_t& value, const Steps& steps,
+                                      uint32_t* own, uint32_t* owns) {
+    if (!alters(reduce_into(tree + v, value), value)) return;
+    if (steps.once) steps.stamp[v] = steps.epoch;
+    else if (!claim(steps.stamp, v, steps.epoch)) return;
+    const uint32_t place = atomicAdd(owns, 1u);
+    if (place < OWN) own[place] = v;
+    else append(steps.spare, &steps.state->count[steps.turn], v);
+}
+
+// Read the edges of own[0 .. number), a tile per vertex, and fetch the words of their ends into L2.
+__device__ __forceinline__ void read_edges(const View& g, const value_t* tree, const uint32_t* own, uint32_t number,
+                                           Thin& thin, uint32_t* edges, uint32_t* lates) {
+    const uint32_t lane = threadIdx.x % TILE;
+    for (uint32_t i = threadIdx.x / TILE; i < number; i += blockDim.x / TILE) {
+        const uint32_t u = own[i];
+        bool late = degree(g, u) > SMALL;
+        if (!late) {
+            for_neighbors<TILE>(g, u, lane, [&](uint32_t v, long long) {
+                const uint32_t place = atomicAdd(edges, 1u);
+                if (place < OWN_EDGES) {
+                    thin.from[place] = u;
+                    thin.to[place] = v;
+                    asm volatile("prefetch.global.L2 [%0];" : : "l"(tree + v));
+                } else {
+                    late = true;
+                }
+            });
+        }
+        late = __any_sync(tile_mask<TILE>(), late);
+        if (late && lane == 0) thin.late[atomicAdd(lates, 1u)] = u;
+    }
+}
+
+// Levels from frontier[0 .. count), at most THIN per block, until the frontier is thin no longer, or block 0 can serve it alone, or another reason.
+// All threads of the grid call it, behind a barrier that lies after the launch began. What is reached last is queued behind the
+// next grid-wide barrier: state->count[turn] vertices in steps.near; heavy ones of the last level are listed, and have not pushed.
+__device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const uint32_t* frontier, uint32_t count,
+                                            uint32_t alone, uint32_t most, value_t* tree,
+                                            const HeavyList& heavy FORMALS) {
+    __shared__ Thin thin;
+    const uint32_t me = threadIdx.x, lane = me % 32, warp = me / 32, warps = blockDim.x / 32;
+    const uint32_t begin = uint32_t((unsigned long long)count * blockIdx.x / gridDim.x),
+                   end = uint32_t((unsigned long long)count * (blockIdx.x + 1) / gridDim.x);
+    uint32_t number = end - begin, side = 0;
+    __syncthreads();
+    if (me < 2) thin.owns[me] = thin.edges[me] = thin.lates[me] = 0;
+    if (me == 0) thin.listed = false;
+    for (uint32_t i = me; i < number; i += blockDim.x) thin.own[0][i] = frontier[begin + i];
+    __syncthreads();
+    read_edges(g, tree, thin.own[0], number, thin, &thin.edges[0], &thin.lates[0]);
+    for (;;) {
+        __syncthreads();  // the edges are there
+        ++steps.epoch;
+        ++steps.level;
+        steps.pushed += count;
+        uint32_t *const next = thin.own[side ^ 1], *const nexts = &thin.owns[side ^ 1];
+        if (me == 0) thin.edges[side ^ 1] = thin.lates[side ^ 1] = 0;
+        const uint32_t edges = min(thin.edges[side], (uint32_t)OWN_EDGES), lates = thin.lates[side];
+        for (uint32_t i = me; i < edges; i += blockDim.x) {
+            const uint32_t u = thin.from[i], v = thin.to[i];
+            const value_t there = stored(tree + v);
+            value_t value;
+            if (offer(tree, u, u, weight_t(1), steps.violated, value ARGS) && improves(there, value)) {
+                reach(tree, v, value, steps, next, nexts);
+            }
+        }
+        for (uint32_t i = warp; i < lates; i += warps) {
+            const uint32_t u = thin.late[i];
+            uint32_t is_listed = lane == 0 && degree(g, u) > WIDE && add_heavy(heavy, u, buckets(g, u));
+            is_listed = __shfl_sync(ALL_LANES, is_listed, 0);
+            if (is_listed) thin.listed = true;
+            value_t value;
+            if (is_listed || !offer(tree, u, u, weight_t(1), steps.violated, value ARGS)) continue;
+            for_neighbors<32>(g, u, lane, [&](uint32_t v, long long) {
+                if (improves(stored(tree + v), value)) reach(tree, v, value, steps, next, nexts);
+            });
+            __syncwarp();
+        }
+        __syncthreads();  // all are reached
+        const uint32_t reached = *nexts;
+        number = min(reached, (uint32_t)OWN);
+        if (me == 0) {
+            const bool spread = reached > OWN || reached > THIN / 2 + 4 * (count / gridDim.x);
+            add_release(&steps.state->reached[steps.thin_turn],
+                        1ull | (spread ? WANTS_SPREAD : 0) | (thin.listed ? HAS_LISTED : 0) |
+                            (unsigned long long)reached << REACHED_SHIFT);
+            thin.owns[side] = 0;
+        }
+        read_edges(g, tree, next, number, thin, &thin.edges[side ^ 1], &thin.lates[side ^ 1]);
+        if (me == 0) {
+            unsigned long long all;
+            do {
+                all = load_acquire(&steps.state->reached[steps.thin_turn]) - steps.reached_before;
+            } while ((all & (WANTS_SPREAD - 1)) != gridDim.x);
+            thin.seen = all;
+            const unsigned long long before = steps.reached_before + all;
+            steps.reached_before = steps.other_before;
+            steps.other_before = before;
+        }
+        steps.thin_turn ^= 1;
+        __syncthreads();
+        const unsigned long long all = thin.seen;
+        count = uint32_t(all >> REACHED_SHIFT);
+        side ^= 1;
+        const bool asked = (all >> ARRIVED_BITS & ((1u << 2 * ARRIVED_BITS) - 1u)) != 0;
+        if (asked || count <= alone || count > most || steps.level >= steps.max_steps ||
+            (steps.level + 1 & ABORT_MASK) == ABORT_MASK)
+            break;
+    }
+    __shared__ uint32_t place;
+    if (me == 0) place = number ? atomicAdd(&steps.state->count[steps.turn], number) : 0;
+    __syncthreads();
+    for (uint32_t i = me; i < number; i += blockDim.x) steps.spare[place + i] = thin.own[side][i];
+    swap_queues(steps);
+}
