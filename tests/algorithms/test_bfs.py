@@ -100,6 +100,53 @@ def test_a_long_path_is_cut_and_joined(device: su.devices.Device, backend: str, 
     assert BFS.mismatch(type(expected)(*map(device.to_numpy, tracker.result)), expected) is None
 
 
+def square(side: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the arcs of a square grid, whose levels from a corner have up to ``side`` vertices."""
+    at = np.arange(side * side).reshape(side, side)
+    ends = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()]), np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
+    return np.concatenate(ends), np.concatenate(ends[::-1])
+
+
+def brush(paths: int, length: int, hubs: int, leaves: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the arcs of paths from vertex 0, in the middle of some of them a hub with leaves, in pairs."""
+    path = 1 + np.arange(paths * length).reshape(paths, length)
+    tufts = 1 + path.size + np.arange(hubs * leaves).reshape(hubs, leaves)
+    src = [np.zeros(paths, int), path[:, :-1], np.repeat(path[:hubs, length // 2], leaves), tufts[:, ::2]]
+    dst = [path[:, 0], path[:, 1:], tufts, tufts[:, 1::2]]
+    return np.concatenate([part.ravel() for part in src]), np.concatenate([part.ravel() for part in dst])
+
+
+def layers(width: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the arcs between layers of changing width; every fifth hangs on one vertex of that before."""
+    rng, last, src, dst, end = np.random.default_rng(3), np.zeros(1, int), [], [], 1
+    for k in range(count):
+        layer = np.arange(end, end := end + width * (1 + k % 3))
+        some = rng.choice(last, 2 * len(layer))
+        src.append(np.full_like(some, last[0]) if k % 5 == 4 else some)
+        dst.append(np.tile(layer, 2))
+        last = layer
+    return np.concatenate(src), np.concatenate(dst)
+
+
+@pytest.mark.parametrize("in_edges", [False, True])
+@pytest.mark.parametrize(
+    "arcs", [square(150), brush(300, 30, 4, 3000), brush(1500, 8, 2, 9000), layers(700, 12)], ids=range(4)
+)
+def test_levels_of_all_widths(
+    device: su.devices.Device, backend: str, arcs: tuple[np.ndarray, np.ndarray], in_edges: bool
+) -> None:
+    """Levels that few blocks serve, whose vertices all blocks keep or spread, with hubs among them, and large ones."""
+    src, dst = arcs
+    graph = su.Graph(int(max(src.max(), dst.max())) + 1, backend=backend, device=str(device), in_edges=in_edges)
+    graph.insert_edges(src, dst)
+    tracker = graph.track("bfs")
+    for change in (lambda: None, lambda: graph.delete_edges(src[5::97], dst[5::97])):
+        change()
+        current = [device.to_numpy(a) for a in su.edges(graph)[:2]]
+        expected = BFS.reference(*current, None, graph.num_vertices, True)
+        assert BFS.mismatch(type(expected)(*map(device.to_numpy, tracker.result)), expected) is None
+
+
 def test_traffic_counts_what_is_reached() -> None:
     graph = su.Graph(5, device="cpu")
     graph.insert_edges([0, 0, 1, 4], [1, 2, 2, 0])
