@@ -4,7 +4,7 @@
 // offers the same along all its edges; HAS_PULL: besides, steps from scratch may pull.
 #include "forest.cuh"
 
-#define FEW_SUSPECTS 64  // up to so many are looked at by block 0 alone
+#define FEW_SUSPECTS (PROPAGATE_BLOCK / 32)  // up to so many, one per warp, are looked at by block 0 alone
 
 // Queue the children across arcs that were deleted, or whose weight rose; a thread per arc.
 __device__ __forceinline__ void suspect_children(const Arcs& arcs, bool exists, uint32_t num_vertices,

@@ -25,11 +25,48 @@ __device__ __forceinline__ word_t least_of_warp(word_t word) {
     return word;
 }
 
+#define AT_HAND 32  // neighbours that a warp lists before it visits them
+
 struct Serve {
+#if WEIGHTED && !IS_UNIFORM
+    long long slot[PROPAGATE_BLOCK / 32 * AT_HAND];
+#endif
+    uint32_t neighbor[32 * AT_HAND],
+        neighbors[32];  // of each warp, which has more than AT_HAND if that is their number
     word_t least[32];  // of each warp
     uint32_t wide[32];  // vertices with more than WIDE neighbours
     uint32_t wides;  // zero between passes
 };
+
+// visit(v, x, w) for all neighbours x of v in g; a warp calls it. They are listed first, so that each lane visits one: a lane that reads several
+// at once would visit one after another, and each visit waits for memory.
+template <class Visit>
+__device__ __forceinline__ void visit_neighbors(const View& g, uint32_t v, Serve& serve, Visit&& visit) {
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = warp * AT_HAND;
+    if (lane == 0) serve.neighbors[warp] = 0;
+    __syncwarp();
+    for_neighbors<32>(g, v, lane, [&](uint32_t x, long long slot) {
+        const uint32_t place = atomicAdd(&serve.neighbors[warp], 1u);
+        if (place >= AT_HAND) {
+            visit(x, WEIGHT(g, slot));
+            return;
+        }
+        serve.neighbor[first + place] = x;
+#if WEIGHTED && !IS_UNIFORM
+        serve.slot[first + place] = slot;
+#endif
+    });
+    __syncwarp();
+    const uint32_t listed = min(serve.neighbors[warp], (uint32_t)AT_HAND);
+    for (uint32_t i = lane; i < listed; i += 32) {
+#if WEIGHTED && !IS_UNIFORM
+        visit(serve.neighbor[first + i], WEIGHT(g, serve.slot[first + i]));
+#else
+        visit(serve.neighbor[first + i], weight_t(1));
+#endif
+    }
+    __syncwarp();
+}
 
 // For each of list[begin .. end): visit(v, x, w, best) for all its neighbours x in g, by 32 lanes or by the whole block, each with a `best`
 // of its own; then done(v, best) in one thread, with the least of them. The blocks `block` of `blocks` take turns; all their
@@ -48,8 +85,7 @@ __device__ __forceinline__ void serve(const View& g, const uint32_t* list, uint3
                 if (lane == 0) serve.wide[atomicAdd(&serve.wides, 1u)] = v;
             } else {
                 word_t best = identity_word();
-                for_neighbors<32>(g, v, lane, [&](uint32_t x, long long slot) { visit(v, x, WEIGHT(g, slot), best); });
-                __syncwarp();
+                visit_neighbors(g, v, serve, [&](uint32_t x, weight_t w) { visit(v, x, w, best); });
                 best = least_of_warp(best);
                 if (lane == 0) done(v, best);
             }
