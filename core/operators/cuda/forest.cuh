@@ -31,8 +31,8 @@ struct Serve {
 #if WEIGHTED && !IS_UNIFORM
     long long slot[PROPAGATE_BLOCK / 32 * AT_HAND];
 #endif
-    uint32_t neighbor[32 * AT_HAND],
-        neighbors[32];  // of each warp, which has more than AT_HAND if that is their number
+    uint32_t neighbor[PROPAGATE_BLOCK / 32 * AT_HAND];  // of each warp
+    uint32_t neighbors[32];  // how many each warp has; beyond AT_HAND they are not listed
     word_t least[32];  // of each warp
     uint32_t wide[32];  // vertices with more than WIDE neighbours
     uint32_t wides;  // zero between passes

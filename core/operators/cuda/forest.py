@@ -72,7 +72,7 @@ class Repairs:
         self._out: StoreView | None = None
         self._back: StoreView | None = None
         self._ordered = False
-        self._made: Program | None = None
+        self._kind: tuple[str, bool, bool] | None = None  # what the program depends on
         self._kernel: PreparedKernel
         self._memory: np.void | None = None
         self._roots: Frontier | None = None
@@ -134,16 +134,15 @@ class Repairs:
     def _walk(self, out: StoreView, back: StoreView, ordered: bool) -> None:
         """Walk these views from now on."""
         walk, back_walk, call = walk_of(out), walk_of(back), self._call
-        made = program(
-            walk, call, has_back=self.graph.has_in_edges, ordered=ordered, uniform=self._uniform, threads=self._threads
-        )
+        kind = walk.prelude, self.graph.has_in_edges, ordered
         self._out, self._back, self._ordered = out, back, ordered
-        if made is self._made:
+        if kind == self._kind:
             self._kernel.put(VIEW, walk.packed)
             self._kernel.put(BACK, back_walk.packed)
             self._kernel.put(NUM_VERTICES, walk.bound)
             return
-        self._made, self._memory, self._roots, self._order = made, None, None, None
+        made = program(walk, call, has_back=kind[1], ordered=ordered, uniform=self._uniform, threads=self._threads)
+        self._kind, self._memory, self._roots, self._order = kind, None, None, None
         none = self._key(0)
         arguments = (
             walk.packed, back_walk.packed, walk.bound, NO_VERTICES, np.int32(0), NO_ARCS, NO_ARCS, NO_ARCS,
