@@ -10,34 +10,6 @@ typedef ORDER_T order_t;
 typedef int order_t;
 #endif
 
-// Of a launch, the same in all threads but `expected` and `pushed`. near, spare and far are uint32[num_vertices] each: the
-// frontier, what it alters, and what is put aside; they change places. `far` is also the list of invalid vertices of a repair.
-struct Steps {
-    uint32_t num_vertices, max_steps;
-    uint32_t* stamp;
-    LoopState* state;
-    const uint32_t* abort;  // in host memory, or null
-    uint32_t* heavy_vertex;
-    long long* heavy_base;
-    uint32_t *near, *spare, *far;
-    uint32_t* violated;
-    bool once;  // no vertex is altered twice
-    uint32_t
-        altered;  // stamps from this one on are those of vertices that the launch altered; itself, of those that did not join
-    uint32_t expected, epoch, turn, level, base;
-    unsigned long long pushed;
-    uint32_t thin_turn;  // which of state->reached the next thin level counts in
-    unsigned long long reached_before, other_before;  // what is in it, and in the other one; in thread 0 of each block
-};
-
-__device__ __forceinline__ void next_turn(Steps& steps) { steps.turn = steps.turn == 2 ? 0 : steps.turn + 1; }
-
-__device__ __forceinline__ void swap_queues(Steps& steps) {
-    uint32_t* const queue = steps.near;
-    steps.near = steps.spare;
-    steps.spare = queue;
-}
-
 #if HAS_ORDER
 template <class T> __device__ __forceinline__ T raised(T least, T delta) {
     const T multiple = T(least / delta) * delta;

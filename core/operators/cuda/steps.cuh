@@ -200,20 +200,15 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
             grid_barrier(state, steps.expected);
         }
         const unsigned long long packed = counted(state->heavy[turn]);
-        count = counted(state->count[turn]);  // loaded together
+        count = counted(state->count[turn]);
         // a step in which all were put aside pushed nothing: it does not count
         const bool nobody_pushed = HAS_ORDER && !arcs && counted(state->deferred[turn]) == (alone ? 1u : pushing);
         if (nobody_pushed) --steps.level;
         arcs = false;
-
         if (packed != 0) {
-            const Changed changed = {
-                steps.stamp,
-                steps.epoch,
-                HAS_THEN ? steps.spare : steps.near,
-                HAS_THEN ? &state->altered[turn] : &state->count[turn],
-                steps.violated,
-                steps.once};
+            uint32_t* const queue = HAS_THEN ? steps.spare : steps.near;
+            uint32_t* const queued = HAS_THEN ? &state->altered[turn] : &state->count[turn];
+            const Changed changed = {steps.stamp, steps.epoch, queue, queued, steps.violated, steps.once};
             push_heavy<false>(g, packed, out, heavy, changed, shared ARGS);
             grid_barrier(state, steps.expected);
             count = counted(state->count[turn]);

@@ -22,8 +22,8 @@
 // Lists of even and odd levels.
 struct Thin {
     uint32_t own[2][OWN], from[OWN_EDGES], to[OWN_EDGES];
-    uint32_t late[OWN];  // vertices of which not all edges are there
-    uint32_t owns[2], edges[2], lates[2];
+    uint32_t unread[OWN];  // vertices of which not all edges are there
+    uint32_t owns[2], edges[2], unreads[2];
     unsigned long long seen;  // what all blocks have added
     bool listed;
 };
@@ -41,12 +41,12 @@ __device__ __forceinline__ void reach(value_t* tree, uint32_t v, const value_t& 
 
 // Read the edges of own[0 .. number), a tile per vertex, and fetch the words of their ends into L2.
 __device__ __forceinline__ void read_edges(const View& g, const value_t* tree, const uint32_t* own, uint32_t number,
-                                           Thin& thin, uint32_t* edges, uint32_t* lates) {
+                                           Thin& thin, uint32_t* edges, uint32_t* unreads) {
     const uint32_t lane = threadIdx.x % TILE;
     for (uint32_t i = threadIdx.x / TILE; i < number; i += blockDim.x / TILE) {
         const uint32_t u = own[i];
-        bool late = degree(g, u) > SMALL;
-        if (!late) {
+        bool unread = degree(g, u) > SMALL;
+        if (!unread) {
             for_neighbors<TILE>(g, u, lane, [&](uint32_t v, long long) {
                 const uint32_t place = atomicAdd(edges, 1u);
                 if (place < OWN_EDGES) {
@@ -54,12 +54,12 @@ __device__ __forceinline__ void read_edges(const View& g, const value_t* tree, c
                     thin.to[place] = v;
                     asm volatile("prefetch.global.L2 [%0];" : : "l"(tree + v));
                 } else {
-                    late = true;
+                    unread = true;
                 }
             });
         }
-        late = __any_sync(tile_mask<TILE>(), late);
-        if (late && lane == 0) thin.late[atomicAdd(lates, 1u)] = u;
+        unread = __any_sync(tile_mask<TILE>(), unread);
+        if (unread && lane == 0) thin.unread[atomicAdd(unreads, 1u)] = u;
     }
 }
 
@@ -75,19 +75,19 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
                    end = uint32_t((unsigned long long)count * (blockIdx.x + 1) / gridDim.x);
     uint32_t number = end - begin, side = 0;
     __syncthreads();
-    if (me < 2) thin.owns[me] = thin.edges[me] = thin.lates[me] = 0;
+    if (me < 2) thin.owns[me] = thin.edges[me] = thin.unreads[me] = 0;
     if (me == 0) thin.listed = false;
     for (uint32_t i = me; i < number; i += blockDim.x) thin.own[0][i] = frontier[begin + i];
     __syncthreads();
-    read_edges(g, tree, thin.own[0], number, thin, &thin.edges[0], &thin.lates[0]);
+    read_edges(g, tree, thin.own[0], number, thin, &thin.edges[0], &thin.unreads[0]);
     for (;;) {
         __syncthreads();  // the edges are there
         ++steps.epoch;
         ++steps.level;
         steps.pushed += count;
         uint32_t *const next = thin.own[side ^ 1], *const nexts = &thin.owns[side ^ 1];
-        if (me == 0) thin.edges[side ^ 1] = thin.lates[side ^ 1] = 0;
-        const uint32_t edges = min(thin.edges[side], (uint32_t)OWN_EDGES), lates = thin.lates[side];
+        if (me == 0) thin.edges[side ^ 1] = thin.unreads[side ^ 1] = 0;
+        const uint32_t edges = min(thin.edges[side], (uint32_t)OWN_EDGES), unreads = thin.unreads[side];
         for (uint32_t i = me; i < edges; i += blockDim.x) {
             const uint32_t u = thin.from[i], v = thin.to[i];
             const value_t there = stored(tree + v);
@@ -96,8 +96,8 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
                 reach(tree, v, value, steps, next, nexts);
             }
         }
-        for (uint32_t i = warp; i < lates; i += warps) {
-            const uint32_t u = thin.late[i];
+        for (uint32_t i = warp; i < unreads; i += warps) {
+            const uint32_t u = thin.unread[i];
             uint32_t is_listed = lane == 0 && degree(g, u) > WIDE && add_heavy(heavy, u, buckets(g, u));
             is_listed = __shfl_sync(ALL_LANES, is_listed, 0);
             if (is_listed) thin.listed = true;
@@ -118,7 +118,7 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
                             (unsigned long long)reached << REACHED_SHIFT);
             thin.owns[side] = 0;
         }
-        read_edges(g, tree, next, number, thin, &thin.edges[side ^ 1], &thin.lates[side ^ 1]);
+        read_edges(g, tree, next, number, thin, &thin.edges[side ^ 1], &thin.unreads[side ^ 1]);
         if (me == 0) {
             unsigned long long all;
             do {
