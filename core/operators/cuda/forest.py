@@ -21,7 +21,7 @@ from suricate.operators.cuda.loops import (
     propagated,
 )
 from suricate.operators.cuda.programs import Walk, launch_values, program_of, walk_of
-from suricate.operators.cuda.push_structs import ARCS, DENSE, DENSE_BLOCK, PROPAGATE_BLOCK, THIN_BLOCK
+from suricate.operators.cuda.push_structs import ARCS, DENSE, DENSE_BLOCK, PROPAGATE_BLOCK
 from suricate.operators.results import Propagated
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList, StoreView
@@ -57,14 +57,15 @@ class Repairs:
         words: those of the forest.
         violated: ``uint32[1]``.
         uniform: whether an offer depends on its maker alone.
-        threads: of a block; what computes from scratch may get others than what repairs.
+        threads: of a block.
     """
 
     def __init__(
         self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool, threads: int = PROPAGATE_BLOCK
     ) -> None:
         self.graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
-        self._threads, self._searches = threads, dict[int, Repairs]()
+        self._threads = threads
+        self._dense: Repairs | None = None  # what computes from scratch on dense graphs
         self._outcomes, self._loop_memory = graph.workspace.state(Outcomes), graph.workspace.state(LoopMemory)
         self._key = call.layout.fields[0].dtype.type
         arguments = enumerate(zip(call.function.arguments, call.values, strict=True), start=PARAMS)
@@ -85,13 +86,12 @@ class Repairs:
         order: tuple[float, float] | None,
     ) -> Propagated:
         """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced, inserted arcs."""
-        if roots is None:
+        graph = self.graph
+        if roots is None or graph.most_arcs <= DENSE * graph.num_vertices:
             return self._launch(roots, changes, order)
-        threads = DENSE_BLOCK if self.graph.most_arcs > DENSE * self.graph.num_vertices else THIN_BLOCK
-        if threads not in self._searches:
-            given = self.graph, self._call, self._words, self._violated, self._uniform, threads
-            self._searches[threads] = Repairs(*given)
-        return self._searches[threads]._launch(roots, changes, order)
+        if self._dense is None:
+            self._dense = Repairs(graph, self._call, self._words, self._violated, self._uniform, DENSE_BLOCK)
+        return self._dense._launch(roots, changes, order)
 
     def _launch(
         self,

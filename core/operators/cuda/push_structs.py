@@ -6,8 +6,7 @@ from suricate.cuda.structs import Struct, enum
 
 #: threads of a block of a loop, as its macro; one block per multiprocessor: a barrier gets dearer with every block
 PROPAGATE_BLOCK = 512
-#: the same for searches from scratch, on thin graphs (many levels, each of few vertices) and on dense ones
-THIN_BLOCK, DENSE_BLOCK = 256, 1024
+DENSE_BLOCK = 1024  #: the same for searches from scratch on dense graphs, which have few levels, of many vertices
 DENSE = 8  #: arcs per vertex from which a graph is dense
 LOOP_WORDS = 64  #: of 32 bits: the memory of a ``LoopState`` (``loop.cuh``)
 

@@ -39,9 +39,9 @@ __device__ __forceinline__ void reach(value_t* tree, uint32_t v, const value_t& 
     else append(steps.spare, &steps.state->count[steps.turn], v);
 }
 
-// Read the edges of own[0 .. number), a tile per vertex, and fetch the words of their ends into L2.
-__device__ __forceinline__ void read_edges(const View& g, const value_t* tree, const uint32_t* own, uint32_t number,
-                                           Thin& thin, uint32_t* edges, uint32_t* unreads) {
+// Read the edges of own[0 .. number), a tile per vertex.
+__device__ __forceinline__ void read_edges(const View& g, const uint32_t* own, uint32_t number, Thin& thin,
+                                           uint32_t* edges, uint32_t* unreads) {
     const uint32_t lane = threadIdx.x % TILE;
     for (uint32_t i = threadIdx.x / TILE; i < number; i += blockDim.x / TILE) {
         const uint32_t u = own[i];
@@ -52,7 +52,6 @@ __device__ __forceinline__ void read_edges(const View& g, const value_t* tree, c
                 if (place < OWN_EDGES) {
                     thin.from[place] = u;
                     thin.to[place] = v;
-                    asm volatile("prefetch.global.L2 [%0];" : : "l"(tree + v));
                 } else {
                     unread = true;
                 }
@@ -79,7 +78,7 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
     if (me == 0) thin.listed = false;
     for (uint32_t i = me; i < number; i += blockDim.x) thin.own[0][i] = frontier[begin + i];
     __syncthreads();
-    read_edges(g, tree, thin.own[0], number, thin, &thin.edges[0], &thin.unreads[0]);
+    read_edges(g, thin.own[0], number, thin, &thin.edges[0], &thin.unreads[0]);
     for (;;) {
         __syncthreads();  // the edges are there
         ++steps.epoch;
@@ -118,7 +117,7 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
                             (unsigned long long)reached << REACHED_SHIFT);
             thin.owns[side] = 0;
         }
-        read_edges(g, tree, next, number, thin, &thin.edges[side ^ 1], &thin.unreads[side ^ 1]);
+        read_edges(g, next, number, thin, &thin.edges[side ^ 1], &thin.unreads[side ^ 1]);
         if (me == 0) {
             unsigned long long all;
             do {
