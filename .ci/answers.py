@@ -84,7 +84,7 @@ def main(backend: str, spec: str, *names: str) -> None:
         for sign in "+-":
             tracker = graph_of(name, backend, data, inserting=sign == "+").track(name, **params)
             change = tracker.graph.insert_edges if sign == "+" else tracker.graph.delete_edges
-            for size in SIZES:
+            for size in (size for size in SIZES if (WARM + TIMED) * size <= len(data.src)):
                 times = [milliseconds(partial(change, *batch)) for batch in batches(name, data, sign, size)]
                 verdict = "" if same(name, tracker, params) else " WRONG"
                 told.append(f"{sign}{size:,} {statistics.median(times[WARM:]):.3f}{verdict}")

@@ -72,6 +72,21 @@ def test_the_tour_for_the_sanitizers_is_right() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(("script", "arguments"), [("large.py", ["8"]), ("dfp.py", ["rmat:8"])])
+def test_scripts_that_measure_verify_their_answers(script: str, arguments: list[str]) -> None:
+    command = [sys.executable, str(CHECKOUT / ".ci" / script), *arguments]
+    done = subprocess.run(command, env={**os.environ, "DEVICE": "cpu"}, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == (4 if script == "large.py" else 3)
+    for line in lines:
+        if script == "large.py":
+            assert line.endswith("verified")
+        else:
+            ours, plain = (float(error) for error in re.findall(r"\d\.\d+e-\d+", line)[-2:])
+            assert max(ours, plain) < 1e-5
+
+
 # -- sources -----------------------------------------------------------------------------------------------------------
 
 
