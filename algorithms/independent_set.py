@@ -33,8 +33,8 @@ WAKE = 2  #: neighbours look again
 
 
 def earlier_member(u, v, w, member, decided, key):
-    """Return 1 if ``u`` is a member that comes before ``v``."""
-    return 1 if u != v and member[u] and mixed(u, key) < mixed(v, key) else 0
+    """Return whether ``u`` is a member that comes before ``v``."""
+    return u != v and member[u] != 0 and mixed(u, key) < mixed(v, key)
 
 
 def decide(v, taken, member, decided, key):
@@ -85,7 +85,7 @@ class IndependentSet(Algorithm):
     def _look(self, graph: Graph, frontier: Any) -> None:
         arguments = (self._member, self._decided, self.key)
         converge(
-            graph, frontier, earlier_member, args=arguments, reduce="max", over="both", then=decide, commit=publish,
+            graph, frontier, earlier_member, args=arguments, reduce="or", over="both", then=decide, commit=publish,
             wake="both",
         )  # fmt: skip
 

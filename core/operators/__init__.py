@@ -229,7 +229,8 @@ def neighbor_reduce(
             is the neighbour and ``v`` the vertex.
         args: further arguments of ``fn`` and ``then``.
         reduce: ``"sum"``, ``"min"``, ``"max"``, ``"or"``, ``"argmin"`` (the smallest tuple), or ``"mode"``: the most
-            frequent value, of several the smallest.
+            frequent value, of several the smallest. The ``"or"`` of a condition may end at the first edge that meets
+            it.
         over: ``"out"`` gives one value per source ``u``, ``"in"`` one per destination ``v``, ``"both"`` one per vertex
             ``v`` over its neighbours ``u`` on either side (these two need in-edges).
         vertices: the vertices to compute: None for all, ids or a ``Frontier`` (one value each, in this order); with

@@ -73,8 +73,8 @@ _HEADER = re.compile(r'^""".*?"""\n\nfrom __future__ import annotations\n', re.D
 #: bindings that no cursor gives
 _OWN = frozenset(
     {
-        "arc_weight", "both", "cast", "combine", "commit", "edge", "has_commit", "has_then", "identity", "order_of",
-        "put", "store", "then", "visit", "visit_vertex",
+        "arc_weight", "both", "cast", "combine", "commit", "edge", "final", "has_commit", "has_then", "identity",
+        "order_of", "put", "store", "then", "visit", "visit_vertex",
     }
 )  # fmt: skip
 
@@ -177,6 +177,14 @@ def _reduction(call: Call, wanted: set[str]) -> Iterator[str]:
         sign = {"min": "<", "max": ">"}.get(call.reduce)
         yield _OTHER if sign is None else _MONOTONE.format(sign=sign)
     yield f"@inner\ndef combine(old, new):\n    return {COMBINE.get(call.reduce, 'new')}"
+    if "final" in wanted:
+        yield f"@inner\ndef final(total):\n    return {'total != 0' if _ends_early(call) else 'False'}"
+
+
+def _ends_early(call: Call) -> bool:
+    """Return whether one edge may tell the value of a pull, so that the others need not be looked at."""
+    counts = any(argument.kind == "accumulator" for argument in call.function.arguments)
+    return call.reduce == "or" and call.function.result == "bool" and not counts
 
 
 def expanded(template: str, wanted: set[str], instead: dict[str, str]) -> str:

@@ -51,6 +51,29 @@ def test_directions(backend, device, kind, over, reduce):
 
 @both_kinds
 @directions
+def test_whether_any_edge_does(backend, device, kind, over):
+    """A function that counts its edges in a scalar sees all of them, though one may tell the answer."""
+    case = small(backend, device, kind, "int32")
+    x, seen = values(), su.Scalar("sum", "int64", case.graph)
+    rows = given(case, over)
+
+    def is_large(u, v, w, x):
+        return x[u] + x[v] > 60
+
+    def is_large_and_seen(u, v, w, x, seen):
+        seen.add(1)
+        return x[u] + x[v] > 60
+
+    expected = [int(any(x[u] + x[v] > 60 for u, v, _ in row)) for row in rows.values()]
+    assert 0 < sum(expected) < N
+    for fn, args in ((is_large, ()), (is_large_and_seen, (seen,))):
+        found = su.neighbor_reduce(case.graph, fn, args=(case.array(x), *args), reduce="or", over=over)
+        assert case.host(found).tolist() == expected
+    assert seen.read() == sum(map(len, rows.values()))
+
+
+@both_kinds
+@directions
 @pytest.mark.parametrize("reduce", ["sum", "mode", "min"])
 def test_the_second_phase(backend, device, kind, over, reduce):
     """It gets each vertex once with its value, vertices without edges too; values are stored by vertex, or not."""

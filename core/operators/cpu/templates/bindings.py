@@ -118,6 +118,12 @@ def combine(old, new):
 
 
 @inner
+def final(total):
+    """Return whether no further value can alter the reduction."""
+    return False
+
+
+@inner
 def value(i, u, v, x, *args):
     """Return the value of ``x``, a common neighbour of ``u`` and ``v``, the pair at position ``i``."""
     return 1

@@ -14,6 +14,7 @@ from suricate.operators.cpu.templates.bindings import (
     combine,
     edge,
     end,
+    final,
     first,
     following,
     identity,
@@ -25,7 +26,7 @@ from suricate.types import TOMBSTONE
 
 @inner
 def reduce_row(g, u, without_loop, total, *args):
-    """Return the reduction of ``total`` and the edges of ``u`` in one view."""
+    """Return the reduction of ``total`` and the edges of ``u`` in one view, as far as it takes to know it."""
     for k in range(buckets(g, u)):
         c = first(g, u, k)
         while c >= 0:
@@ -34,6 +35,8 @@ def reduce_row(g, u, without_loop, total, *args):
                 if v >= TOMBSTONE or (without_loop and v == u):
                     continue
                 total = combine(total, cast(edge(u, v, weight(g, slot), *args)))
+                if final(total):
+                    return total
             c = following(g, c)
     return total
 
