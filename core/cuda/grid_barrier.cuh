@@ -31,16 +31,28 @@ __device__ __forceinline__ uint32_t load_acquire(const uint32_t* word) {
 // Makes a relaxed addition behind it a release, and a relaxed load before it an acquisition.
 __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 
-// Barrier of all blocks; every thread of every block calls it. *arrived counts arrivals and wraps; `expected`, in thread 0 of each
-// block, is what it was before the first barrier of the launch, and counts on.
-__device__ __forceinline__ void grid_barrier(uint32_t* arrived, uint32_t& expected) {
+// The two halves of a barrier of all blocks, between which a block may do what neither needs nor disturbs what the others do before and
+// behind it; every thread of every block calls both. *arrived counts arrivals and wraps; `expected`, in thread 0 of each block, is
+// what it was before the first barrier of the launch, and counts on.
+__device__ __forceinline__ void grid_arrive(uint32_t* arrived, uint32_t& expected) {
     __syncthreads();
     if (threadIdx.x == 0) {
         expected += gridDim.x;
         add_release(arrived, 1u);
-        while (int(load_acquire(arrived) - expected) < 0) {}
+    }
+}
+__device__ __forceinline__ void grid_wait(const uint32_t* arrived, uint32_t expected) {
+    if (threadIdx.x == 0) {
+        while (int(*(const volatile uint32_t*)arrived - expected) < 0) {}
+        fence();
     }
     __syncthreads();
+}
+
+// Barrier of all blocks.
+__device__ __forceinline__ void grid_barrier(uint32_t* arrived, uint32_t& expected) {
+    grid_arrive(arrived, expected);
+    grid_wait(arrived, expected);
 }
 
 // What was counted before the last barrier, and is not counted on before the next one.

@@ -6,13 +6,6 @@
 
 constexpr uint32_t ALL_LANES = 0xFFFFFFFFu;
 
-// A load that goes to L2 and stays where it is in the program: unlike __ldcg() the compiler moves it across no barrier.
-__device__ __forceinline__ uint32_t load_word(const uint32_t* p) {
-    uint32_t word;
-    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(p) : "memory");
-    return word;
-}
-
 // The slot of `key`, which is put into the table if it is not there; one compare-and-swap per probe.
 __device__ __forceinline__ uint32_t slot_for_key(unsigned long long* table, uint32_t capacity, unsigned long long key) {
     uint32_t at = home_of_key(key, capacity);
@@ -31,6 +24,15 @@ __device__ __forceinline__ uint32_t slot_for_source(uint32_t* source, uint32_t s
         if (held == EMPTY || held == u) return at;
         if (++at == slots) at = 0;
     }
+}
+
+// The slot of source u, which is in the table.
+__device__ __forceinline__ uint32_t slot_of_source(const uint32_t* source, uint32_t slots, uint32_t u) {
+    uint32_t at = __umulhi(u * uint32_t(SOURCE_FACTOR), slots);
+    while (source[at] != u) {
+        if (++at == slots) at = 0;
+    }
+    return at;
 }
 
 // Warp: each lane with `length` takes as many words behind one another; returns where those of the lane begin. One atomic

@@ -12,9 +12,8 @@ extern "C" __global__ void __launch_bounds__(256) fill_rows(const __grid_constan
         if (!a.status || a.status[i] == a.wanted) atomicAdd(a.row + slot_for_source(a.source, a.slots, a.src[i]), 1u);
     grid_barrier(a.counters, expected);
     for (long long s = first; s - (threadIdx.x & 31) < a.slots; s += step) {
-        const bool used = s < a.slots && load_word(a.source + s) != EMPTY;
-        const uint32_t begin =
-            take_words(a.counters + 1, used ? load_word(a.row + s) + 2u : 0u);  // the length, and one
+        const bool used = s < a.slots && a.source[s] != EMPTY;
+        const uint32_t begin = take_words(a.counters + 1, used ? a.row[s] + 2u : 0u);  // the length, and one
         if (!used) continue;
         a.rows[begin] = 0;
         a.row[s] = begin;
@@ -22,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(256) fill_rows(const __grid_constan
     grid_barrier(a.counters, expected);
     for (long long i = first; i < a.size; i += step) {
         if (a.status && a.status[i] != a.wanted) continue;
-        const uint32_t begin = load_word(a.row + slot_for_source(a.source, a.slots, a.src[i]));
+        const uint32_t begin = a.row[slot_of_source(a.source, a.slots, a.src[i])];
         a.rows[begin + 1u + atomicAdd(a.rows + begin, 1u)] = uint32_t(i);
     }
 }

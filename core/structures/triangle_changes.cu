@@ -1,10 +1,10 @@
 // The triangles that a batch takes away and brings, counted at their corners, in one cooperative launch (see triangle_changes.py,
 // which the structs Arcs and Memory come from).
 //
-// Phases, with a grid-wide barrier behind each but the last: (1) thread per arc: degrees, tables of deleted and of new edges, lists
-// of the pairs u < v by their degrees, lengths of the rows of deleted arcs; (2) common neighbours of the pairs, and where rows begin; (3) the rows; (4) tile per deleted arc: triangles that have lost two or three edges. Without deleted arcs (3)
-// and (4) are left out. Atomics: one per change of a count at a third corner, two per pair and tile. The sums do not depend on
-// the schedule.
+// Phases: (1) thread per arc: degrees, tables of deleted and of new edges, lists of the pairs u < v by their degrees, lengths of the
+// rows of deleted arcs; (2) common neighbours of the pairs; (3) tile per deleted arc: triangles that have lost two or three edges. The rows
+// of deleted arcs are made in between, in two steps while pairs are served, so that nobody waits for them. Atomics: one per change of
+// a count at a third corner, two per pair and tile. The sums do not depend on the schedule.
 #include "triangle_changes.cuh"
 
 // -- phase 2 ---------------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ __device__ __forceinline__ void serve_heavy(const Work& w, uint32_t* word) {
     }
 }
 
-// -- phase 4 ---------------------------------------------------------------------------------------------------------
+// -- phase 3 ---------------------------------------------------------------------------------------------------------
 
 // A deleted arc (u, v), with the rows of deleted arcs from its ends, and what a tile has to walk.
 struct Lost {
@@ -177,13 +177,20 @@ change_triangles(const __grid_constant__ View g, const __grid_constant__ Arcs go
     enter(w, gone, 0, -1, m.gone_key, m.gone_capacity);
     enter(w, come, uint32_t(gone.size), 1, m.come_key, m.come_capacity);
     grid_barrier(m.counter + ARRIVED, expected);
-    serve_heavy(w, words[threadIdx.x / 32]);
+    if (gone.size > 0) {
+        begin_rows(w);
+        grid_arrive(m.counter + ARRIVED, expected);
+    }
     const uint32_t narrows = m.counter[NARROWS] + 1u;
     for (uint32_t k = thread_id() / TILE; k < narrows; k += thread_count() / TILE) serve(w, m.pair[k]);
-    if (gone.size == 0) return;
-    begin_rows(w);
-    grid_barrier(m.counter + ARRIVED, expected);
-    fill_rows(w);
-    grid_barrier(m.counter + ARRIVED, expected);
-    lose_all(w);
+    if (gone.size > 0) {
+        grid_wait(m.counter + ARRIVED, expected);
+        fill_rows(w);
+        grid_arrive(m.counter + ARRIVED, expected);
+    }
+    serve_heavy(w, words[threadIdx.x / 32]);
+    if (gone.size > 0) {
+        grid_wait(m.counter + ARRIVED, expected);
+        lose_all(w);
+    }
 }

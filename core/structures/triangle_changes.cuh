@@ -138,7 +138,7 @@ __device__ __forceinline__ void begin_rows(const Work& w) {
 }
 
 __device__ __forceinline__ uint32_t row_of(const Work& w, uint32_t u) {
-    return w.m.row[slot_for_source(w.m.source, w.m.slots, u)];
+    return w.m.row[slot_of_source(w.m.source, w.m.slots, u)];
 }
 
 __device__ __forceinline__ void fill_rows(const Work& w) {

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).with_suffix(".cu")
 BLOCK, BLOCKS = 256, 4  #: threads of a block, blocks of a multiprocessor
-SPARE = 8  #: slots that a table has besides
+FREEDOM, SPARE = 3, 8  #: slots of a table per entry, and besides: a warp waits for the longest of its searches
 COUNTERS = 4  #: of which the kernel uses three
 VIEW, GONE, COME, MEMORY, TRIANGLES, DEGREES = range(6)  # places of the arguments
 
@@ -120,8 +120,8 @@ class TriangleChanges:
 
     def _take_memory(self, gone: int, come: int) -> None:
         """Point the kernel to memory for so many arcs."""
-        pairs, slots = (gone + come) // 2, gone + gone // 2 + SPARE if gone else 0
-        gone_capacity, come_capacity = (7 * arcs // 8 + SPARE if arcs else 0 for arcs in (gone, come))
+        pairs, slots = (gone + come) // 2, FREEDOM * gone + SPARE if gone else 0
+        gone_capacity, come_capacity = (FREEDOM * (arcs // 2) + SPARE if arcs else 0 for arcs in (gone, come))
         rows = gone + min(gone, self.graph.num_vertices)
         lengths = {  # in words; numbers of 8 bytes lie at multiples of 8 bytes
             "counter": COUNTERS, "heavy": 2, "gone_key": 2 * gone_capacity, "come_key": 2 * come_capacity,
