@@ -1,15 +1,16 @@
 // intersect with `oriented`: every triangle u, v, x of ascending degree once, at v, over rows that orient.cu made. The higher
-// neighbours of v become a set in shared memory, and the rows of its lower neighbours u are streamed past it, 16 bytes at a time:
-// where x of the row of u is in the set, (u, v, x) is a triangle. So the work is the sum of the squares of the lengths of rows, whatever
+// neighbours of v become a hash table in shared memory, and the rows of its lower neighbours u are streamed past it, 16 bytes at a time:
+// where x of the row of u is in it, (u, v, x) is a triangle. So the work is the sum of the squares of the lengths of rows, whatever
 // order the function sees the corners in (BY_ID).
-// CORNERS is 0: the sum of all values goes to out[0]; 1: their number to each corner's entry of out, counted in shared memory first;
+// CORNERS is 0: the sum of all values goes to out[0]; 1: their number to each corner's entry of out, counted in the table first;
 // 2: their values to each corner's entry, by global atomics. `out` is 0 before. Two launches.
 #include "oriented.cuh"
 
-#define SMALL_BUCKETS SMALL
-#define SMALL_WORDS (SMALL < 128 ? 128 : SMALL)
-#define LARGE_BUCKETS (LARGE / 2)
-#define LARGE_WORDS 1024
+#define SMALL_SLOTS (4 * SMALL)
+#define LARGE_SLOTS (2 * LARGE)
+#if CORNERS == 1
+static_assert(MANY < 1 << 16 && PART < 1 << 16, "a counter has 16 bits");
+#endif
 
 // A thread per vertex of tiny rows, a warp per other vertex of up to SMALL higher and MANY lower neighbours, PART vertices at a time by
 // whichever block is free next (`taken` counts, 0 before). What is more is listed in parts of PART lower neighbours: part: vertex
@@ -18,9 +19,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 sum_rows(const uint2* row, const uint32_t* ids, const uint32_t* ends, const uint32_t* lower, uint32_t num_vertices,
          uint2* part, uint32_t* parts, uint32_t* taken, out_t* out PARAMS) {
     constexpr int WARPS = BLOCK / 32;
-    __shared__ __align__(16) uint32_t slots[WARPS][4 * SMALL_BUCKETS];
-    __shared__ __align__(16) uint32_t words[WARPS][SMALL_WORDS];
-    __shared__ uint32_t found[WARPS][COUNTERS(4 * SMALL_BUCKETS)];
+    __shared__ __align__(16) uint32_t keys[WARPS][SMALL_SLOTS];
+    __shared__ __align__(16) uint32_t counters[WARPS][COUNTERS(SMALL_SLOTS)];
     __shared__ uint32_t middle[WARPS][32];
     __shared__ uint32_t vertex[BLOCK];
     __shared__ uint32_t listed, next, chunk;
@@ -54,22 +54,19 @@ sum_rows(const uint2* row, const uint32_t* ids, const uint32_t* ends, const uint
             j = __shfl_sync(ALL_LANES, j, 0);
             if (j >= listed) break;
             const uint32_t v = vertex[j], length = row[v].y, number = lower[v];
-            const Filtered set = {set_for(slots[warp], length, SMALL_BUCKETS), words[warp], SMALL_WORDS - 1};
-            set.clear(lane, 32);
-#if CORNERS == 1
-            for (uint32_t k = lane; k < 4 * (set.set.mask + 1); k += 32) found[warp][k] = 0;
-#endif
+            const Table table = table_for(keys[warp], counters[warp], length, SMALL_SLOTS);
+            table.clear(lane, 32);
             __syncwarp();
-            for (uint32_t k = lane; k < length; k += 32) set.insert(rows.higher_of(row[v].x)[k]);
+            for (uint32_t k = lane; k < length; k += 32) table.insert(rows.higher_of(row[v].x)[k]);
             __syncwarp();
             uint32_t own = 0;
             const uint32_t* members = rows.lower_of(v, number);
             for (uint32_t first = 0; first < number; first += 32) {
-                stream_rows(rows, v, members + first, min(32u, number - first), set, found[warp], middle[warp], own,
-                            sum, out ARGS);
+                stream_rows(rows, v, members + first, min(32u, number - first), table, middle[warp], own, sum,
+                            out ARGS);
             }
 #if CORNERS == 1
-            flush(set.set, found[warp], lane, 32, out);
+            flush(table, lane, 32, out);
             add_corner(out + v, own);
             __syncwarp();
 #endif
@@ -88,9 +85,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 sum_parts(const uint2* row, const uint32_t* ids, const uint32_t* ends, const uint32_t* lower, const uint2* part,
           const uint32_t* parts, uint32_t* taken, out_t* out PARAMS) {
     constexpr int WARPS = BLOCK / 32;
-    __shared__ __align__(16) uint32_t slots[4 * LARGE_BUCKETS];
-    __shared__ __align__(16) uint32_t words[LARGE_WORDS];
-    __shared__ uint32_t found[COUNTERS(4 * LARGE_BUCKETS)];
+    __shared__ __align__(16) uint32_t keys[LARGE_SLOTS];
+    __shared__ __align__(16) uint32_t counters[COUNTERS(LARGE_SLOTS)];
     __shared__ uint32_t middle[WARPS][32];
     __shared__ uint32_t current, next;
     LOCALS
@@ -109,25 +105,22 @@ sum_parts(const uint2* row, const uint32_t* ids, const uint32_t* ends, const uin
         uint32_t own = 0;
         for (uint32_t begin = 0; begin < length; begin += LARGE) {
             const uint32_t stop = min(length, begin + LARGE);
-            const Filtered set = {set_for(slots, stop - begin, LARGE_BUCKETS), words, LARGE_WORDS - 1};
-            set.clear(threadIdx.x, BLOCK);
-#if CORNERS == 1
-            for (uint32_t k = threadIdx.x; k < 4 * (set.set.mask + 1); k += BLOCK) found[k] = 0;
-#endif
+            const Table table = table_for(keys, counters, stop - begin, LARGE_SLOTS);
+            table.clear(threadIdx.x, BLOCK);
             if (threadIdx.x == 0) next = 0;
             __syncthreads();
-            for (uint32_t k = begin + threadIdx.x; k < stop; k += BLOCK) set.insert(rows.higher_of(row[v].x)[k]);
+            for (uint32_t k = begin + threadIdx.x; k < stop; k += BLOCK) table.insert(rows.higher_of(row[v].x)[k]);
             __syncthreads();
             while (true) {
                 uint32_t at = 0;
                 if (lane == 0) at = 32 * atomicAdd(&next, 1u);
                 at = __shfl_sync(ALL_LANES, at, 0);
                 if (at >= number) break;
-                stream_rows(rows, v, members + at, min(32u, number - at), set, found, middle[warp], own, sum, out ARGS);
+                stream_rows(rows, v, members + at, min(32u, number - at), table, middle[warp], own, sum, out ARGS);
             }
             __syncthreads();
 #if CORNERS == 1
-            flush(set.set, found, threadIdx.x, BLOCK, out);
+            flush(table, threadIdx.x, BLOCK, out);
             __syncthreads();
 #endif
         }

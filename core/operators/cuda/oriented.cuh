@@ -2,7 +2,6 @@
 // neighbours past a set, or by one thread.
 #pragma once
 #include "intersect.cuh"
-#include "intersect_set.cuh"
 
 #define TINY_QUADS \
     16  // up to four higher neighbours, and eight lower ones, are a thread's work if it has this little to stream
@@ -21,22 +20,41 @@ struct Rows {
 
 __device__ __forceinline__ uint32_t quads_of(uint32_t length) { return (length + 3) / 4; }
 
-// A set with a bit for the hash of each member, which is asked first: one word of shared memory instead of 16 bytes.
-struct Filtered {
-    IdSet set;
-    uint32_t* word;  // 16-byte aligned, last + 1 of them, a power of two of at least 4, at most 1024
+// A hash set of ids in shared memory, of one word per slot, and a counter of 16 bits for each. At most half of the slots are used, mostly
+// an eighth: nearly all searches end at the first one.
+struct Table {
+    uint32_t* key;  // 16-byte aligned, last + 1 of them, a power of two of at least 64; EMPTY: free
+    uint32_t* counter;  // 16-byte aligned, one for two slots, only if CORNERS is 1
     uint32_t last;
-    __device__ uint32_t hash(uint32_t x) const { return x * 0x9E3779B1u; }
-    __device__ bool may_hold(uint32_t x) const { return word[hash(x) >> 17 & last] >> (hash(x) >> 27) & 1u; }
+    int shift;
+    __device__ uint32_t home(uint32_t x) const { return x * 0x9E3779B1u >> shift; }
     __device__ void clear(uint32_t me, uint32_t threads) const {
-        clear_set(set, me, threads);
-        for (uint32_t k = me; k <= last / 4; k += threads) reinterpret_cast<uint4*>(word)[k] = make_uint4(0, 0, 0, 0);
+        for (uint32_t k = me; k <= last / 4; k += threads)
+            reinterpret_cast<uint4*>(key)[k] = make_uint4(EMPTY, EMPTY, EMPTY, EMPTY);
+#if CORNERS == 1
+        for (uint32_t k = me; k <= last / 8; k += threads)
+            reinterpret_cast<uint4*>(counter)[k] = make_uint4(0, 0, 0, 0);
+#endif
     }
-    __device__ void insert(uint32_t x) const {
-        insert_id(set, x);
-        atomicOr(word + (hash(x) >> 17 & last), 1u << (hash(x) >> 27));
+    __device__ void insert(uint32_t x) const {  // which is not there
+        for (uint32_t at = home(x); atomicCAS(key + at, EMPTY, x) != EMPTY;) at = (at + 1) & last;
     }
+    __device__ int slot_behind(uint32_t at, uint32_t x) const {  // -1: x is not there
+        do {
+            at = (at + 1) & last;
+            if (key[at] == x) return int(at);
+        } while (key[at] != EMPTY);
+        return -1;
+    }
+    __device__ void count(uint32_t at) const { atomicAdd(counter + at / 2, 1u << 16 * (at & 1)); }
+    __device__ uint32_t counted(uint32_t at) const { return counter[at / 2] >> 16 * (at & 1) & 0xFFFFu; }
 };
+
+// The table of `expected` ids in memory for `most` slots (a power of two).
+__device__ __forceinline__ Table table_for(uint32_t* key, uint32_t* counter, uint32_t expected, uint32_t most) {
+    const uint32_t slots = min(most, max(64u, 1u << (32 - __clz(8 * expected - 1))));
+    return {key, counter, slots - 1, __clz(slots) + 1};
+}
 
 // The value of a triangle, whose corners are in ascending order of degree, or with BY_ID are put into that of ids.
 __device__ __forceinline__ out_t value_at(uint32_t u, uint32_t v, uint32_t x FORMALS) {
@@ -48,13 +66,13 @@ __device__ __forceinline__ out_t value_at(uint32_t u, uint32_t v, uint32_t x FOR
 #endif
 }
 
-// One triangle; x is in the slot of the set whose counter is *found.
-__device__ __forceinline__ void meet(uint32_t u, uint32_t v, uint32_t x, uint32_t* found, out_t& sum,
+// One triangle; x is in slot `at` of the table.
+__device__ __forceinline__ void meet(uint32_t u, uint32_t v, uint32_t x, const Table& table, uint32_t at, out_t& sum,
                                      out_t* out FORMALS) {
 #if CORNERS == 0
     sum += value_at(u, v, x ARGS);
 #elif CORNERS == 1
-    atomicAdd(found, 1u);
+    table.count(at);
 #else
     const out_t value = value_at(u, v, x ARGS);
     atomic_sum(out + u, value);
@@ -73,11 +91,11 @@ __device__ __forceinline__ uint32_t warp_total(uint32_t value) {
 #endif
 }
 
-// Stream the rows of `count` lower neighbours of v, at most 32, past the set of its higher ones, by a warp: their quads are shared
+// Stream the rows of `count` lower neighbours of v, at most 32, past the table of its higher ones, by a warp: their quads are shared
 // out evenly. middle: uint32[32] of the warp, 0 before and after. Adds to `own` what the calling thread found.
 __device__ __forceinline__ void stream_rows(const Rows& rows, uint32_t v, const uint32_t* members, uint32_t count,
-                                            const Filtered& set, uint32_t* found, uint32_t* middle, uint32_t& own,
-                                            out_t& sum, out_t* out FORMALS) {
+                                            const Table& table, uint32_t* middle, uint32_t& own, out_t& sum,
+                                            out_t* out FORMALS) {
     const int lane = threadIdx.x % 32;
     const uint32_t u = lane < count ? members[lane] : 0;
     const uint2 mine = lane < count ? rows.row[u] : make_uint2(0, 0);
@@ -110,14 +128,27 @@ __device__ __forceinline__ void stream_rows(const Rows& rows, uint32_t v, const 
         uint32_t hits = 0;
         if (item < total) {
             const uint4 quad = rows.quad(place);
-            uint32_t maybe = set.may_hold(quad.x) | set.may_hold(quad.y) << 1 | set.may_hold(quad.z) << 2 |
-                             set.may_hold(quad.w) << 3;
-            maybe &= left >= 4 ? 15u : (1u << left) - 1u;
-            for (; maybe; maybe &= maybe - 1) {
-                const uint32_t x = maybe & 1 ? quad.x : maybe & 2 ? quad.y : maybe & 4 ? quad.z : quad.w;
-                const int slot = slot_of(set.set, x);
+            const uint32_t id[4] = {quad.x, quad.y, quad.z, quad.w};
+            uint32_t at[4], held[4], again = 0;
+#pragma unroll
+            for (int c = 0; c < 4; ++c) {
+                at[c] = table.home(id[c]);
+                held[c] = table.key[at[c]];
+            }
+#pragma unroll
+            for (int c = 0; c < 4; ++c) {
+                if (c < left && held[c] == id[c]) {
+                    meet(owner, v, id[c], table, at[c], sum, out ARGS);
+                    ++hits;
+                } else if (c < left && held[c] != EMPTY) {
+                    again |= 1u << c;
+                }
+            }
+            for (; again; again &= again - 1) {
+                const uint32_t x = again & 1 ? quad.x : again & 2 ? quad.y : again & 4 ? quad.z : quad.w;
+                const int slot = table.slot_behind(table.home(x), x);
                 if (slot >= 0) {
-                    meet(owner, v, x, found + slot, sum, out ARGS);
+                    meet(owner, v, x, table, slot, sum, out ARGS);
                     ++hits;
                 }
             }
@@ -173,11 +204,10 @@ __device__ __forceinline__ bool tiny_row(const Rows& rows, uint32_t v, uint2 own
     return true;
 }
 
-// Add what was counted for the members of a set to their entries, by `threads` threads of which this is number `me`.
-__device__ __forceinline__ void flush(const IdSet& set, const uint32_t* found, uint32_t me, uint32_t threads,
-                                      out_t* out) {
-    for (uint32_t at = me; at < 4 * (set.mask + 1); at += threads) {
-        if (set.slot[at] != EMPTY && found[at] > 0) atomic_sum(out + set.slot[at], out_t(found[at]));
+// Add what was counted for the members of a table to their entries, by `threads` threads of which this is number `me`.
+__device__ __forceinline__ void flush(const Table& table, uint32_t me, uint32_t threads, out_t* out) {
+    for (uint32_t at = me; at <= table.last; at += threads) {
+        if (const uint32_t number = table.counted(at)) atomic_sum(out + table.key[at], out_t(number));
     }
 }
 
@@ -188,7 +218,7 @@ __device__ __forceinline__ void add_corner(out_t* out, uint32_t own) {
 }
 
 #if CORNERS == 1
-#define COUNTERS(slots) slots
+#define COUNTERS(slots) ((slots) / 2)
 #else
 #define COUNTERS(slots) 1
 #endif
