@@ -26,6 +26,8 @@ class Passes(NamedTuple):
     weigh: Callable[..., Any]
     pull: Callable[..., Any]
     finish: Callable[..., Any]
+    finish_and_stay: Callable[..., Any]
+    publish: Callable[..., Any]
     push: Callable[..., Any]
     finish_pushed: Callable[..., Any]
 
@@ -63,6 +65,21 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
         if inv[v] < 0:
             dangling.add(rank)
 
+    def finish_and_stay(v, value, share, after, inv, jumps, spread, alpha, error, dangling):
+        scale = abs(inv[v])
+        own = share[v] if loops and not closed else 0.0
+        rank = (1 - alpha + alpha * dangling.value) * jumps[v * spread] + alpha * (value + own)
+        if closed:
+            rank = rank / (1 - alpha * scale)
+        error.add(abs(rank - share[v] / scale))
+        after[v] = rank * scale
+        if inv[v] < 0:
+            dangling.add(rank)
+        return 1
+
+    def publish(v, share, after, inv, jumps, spread, alpha, error, dangling):
+        share[v] = after[v]
+
     def push(u, v, w, share):
         if loops and u == v:
             return 0.0
@@ -80,7 +97,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
             dangling.add(rank)
         gathered[v] = 0
 
-    return Passes(weight, weigh, pull, finish, push, finish_pushed)
+    return Passes(weight, weigh, pull, finish, finish_and_stay, publish, push, finish_pushed)
 
 
 def by_degree(v, graph, share, inv):

@@ -24,8 +24,7 @@ The dynamic methods follow Sahu, where the printed algorithm is mended: flags of
 what is compared, ranks of vertices that are left out are kept. They need in-edges, and the number of vertices as it
 was, since another one changes all jumps; otherwise "nd" takes their place. They keep the weight of the jumps, and
 :attr:`PageRank.result` divides by the sum of the ranks, which is exact: for a given weight the solution is a multiple
-of the ranks. A step of "nd" is one launch for pull, ranks, sums and norm; "dt", "df" and "dfp" are one loop on the
-device, without a wait.
+of the ranks. Where there are in-edges, the steps after a batch are one loop on a CUDA device, without a wait.
 
 An approximation by design. With b = (tol + frontier_tol) * alpha / (1 - alpha), and the L1 norm, whole passes end at an
 L1 distance of at most b from the exact ranks, dynamic methods of 3 b, and b more for each further batch since the last
@@ -146,7 +145,8 @@ class PageRank(Algorithm):
         self._share: Array = None  # and other arrays: see _pagerank_steps
         self._usable = True  # as far as somebody has looked
         self._steps: int = 0
-        self._loop: Any = None  # what the last loop on the device did, if the last update was one
+        self._loop: Any = None  # what the last loop on the device did, if it was one
+        self._was_local = False  # whether the last update stepped over what it affected
 
     # -- from scratch --------------------------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class PageRank(Algorithm):
         self._share = xp.full(n, 1 / max(n, 1), self.dtype)
         self._inv = xp.full(n, -1, self.dtype)
         self._after, self._announced = xp.empty_like(self._share), None
-        self._loop, self._steps, self._local_updates = None, 0, 0
+        self._loop, self._steps, self._local_updates, self._was_local = None, 0, 0, False
         if n == 0:
             return
         self._weigh_all(graph)
@@ -197,12 +197,16 @@ class PageRank(Algorithm):
         self._share, self._after = self._after, self._share
         self._local_updates, self._announced = 0, None
 
-    def _step(self, graph: Graph) -> Any:
-        """Return a function that makes one step from ``_share`` to ``_after``."""
-        functions = self._passes
-        args = (
+    @property
+    def _state(self) -> tuple[Any, ...]:
+        """The arguments of a step."""
+        return (
             self._share, self._after, self._inv, self._jump, self._spread, self.alpha, self._error, self._dangling,
         )  # fmt: skip
+
+    def _step(self, graph: Graph) -> Any:
+        """Return a function that makes one step from ``_share`` to ``_after``."""
+        functions, args = self._passes, self._state
         if graph.has_in_edges:
             return lambda: neighbor_reduce(graph, functions.pull, args=args, over="in", then=functions.finish)
         gathered = graph.device.xp.zeros_like(self._share)
@@ -224,7 +228,7 @@ class PageRank(Algorithm):
         if method == "static" or len(self._share) == 0 or not self._usable:
             self.compute(graph)
             return
-        self._steps, self._loop = 0, None
+        self._steps, self._loop, self._was_local = 0, None, method in LOCAL
         if grown:
             self._grow(graph)
         if method in LOCAL and self._announced is None:
@@ -271,7 +275,7 @@ class PageRank(Algorithm):
         ends = vertex_map(graph, edges, anyone)
         converge(
             graph, ends, self._passes.weight, args=(self._share, self._inv), reduce="sum", over="out",
-            then=self._passes.weigh, dtype="float64", max_steps=1,
+            then=self._passes.weigh, wake=None, dtype="float64", max_steps=1,
         )  # fmt: skip
         return ends
 
@@ -283,7 +287,15 @@ class PageRank(Algorithm):
             vertex_map(graph, None, normalise, args=(*state, self._mass, self._dangling))
         else:
             vertex_map(graph, None, dangle, args=(*state, self._dangling))
-        self._iterate(graph)
+        if not (graph.device.is_cuda and graph.has_in_edges):
+            self._iterate(graph)
+            return
+        self._local_updates, self._announced = 0, None
+        self._loop = converge(  # one launch, without a wait
+            graph, None, self._passes.pull, args=self._state, reduce="sum", over="in",
+            then=self._passes.finish_and_stay, commit=self._passes.publish, wake=None, dtype=self.dtype,
+            max_steps=self.max_iter, until=(self._error, self.tol),
+        )  # fmt: skip
 
     def _relax(self, graph: Graph, method: str, ends: Frontier | None) -> None:
         """Run a dynamic method from the ends of changed edges, in one loop on the device."""
@@ -330,7 +342,7 @@ class PageRank(Algorithm):
     @property
     def touched(self) -> int | None:
         """Vertices that the last update computed, summed over its steps; None after passes over all vertices."""
-        return None if self._loop is None else self._loop.touched
+        return self._loop.touched if self._was_local and self._loop is not None else None
 
     def _look(self, graph: Graph) -> None:
         """Raise ``WeightError`` if the ranks are none; without weights they always are."""

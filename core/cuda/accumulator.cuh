@@ -115,8 +115,7 @@ template <class T> struct Slots {
 template <int OP, class T> struct Accumulator {
     T value, sum;
 
-    __device__ __forceinline__ explicit Accumulator(const Slots<T>& slots)
-        : value(*(const volatile T*)slots.read), sum(neutral<OP, T>()) {
+    __device__ __forceinline__ explicit Accumulator(const Slots<T>& slots) : value(*slots.read), sum(neutral<OP, T>()) {
         if (blockIdx.x == 0 && threadIdx.x == 0) *slots.clear = neutral<OP, T>();
     }
 

@@ -290,7 +290,7 @@ def converge(
     over: str = "in",
     then: Function,
     commit: Function | None = None,
-    wake: str = "out",
+    wake: str | None = "out",
     dtype: Any = None,
     max_steps: int | None = None,
     until: Any = None,
@@ -308,7 +308,7 @@ def converge(
         reduce: as for :func:`neighbor_reduce`.
         then: the second phase, see above.
         commit: the third phase, or None.
-        wake: ``"out"``, ``"in"`` or ``"both"``: over which edges of ``v`` others are made active.
+        wake: ``"out"``, ``"in"`` or ``"both"``: over which edges of ``v`` others are made active; None: nobody is.
         max_steps: at most so many rounds.
         until: a ``Scalar`` that ``then`` adds to: the loop ends after the round in which its total is 0, or
             ``(scalar, bound)``: at most ``bound``; or None.
@@ -321,7 +321,8 @@ def converge(
     """
     steps = checks.step_limit(max_steps)
     call = binding.bind_pull(graph, fn, args, reduce, None, dtype, then, commit)
-    over, wake = checks.pull_direction(graph, over), checks.push_direction(graph, wake, "wake")
+    over = checks.pull_direction(graph, over)
+    wake = None if wake is None else checks.push_direction(graph, wake, "wake")
     start = starts.start_of(graph, frontier)
     return driver_of(graph).converge(graph, call, start, over, wake, steps, checks.until_on(graph, until))
 

@@ -40,7 +40,8 @@ call the function of the same name in the driver of the graph's device. These si
 ``max_steps``
     At most ``MAX_STEPS``. ``until``: an :class:`Until`; of ``converge`` perhaps None.
 ``wake``
-    Over which edges a vertex of ``converge`` wakes others: ``"out"``, ``"in"`` or ``"both"``, resolved as for pushes.
+    Over which edges a vertex of ``converge`` wakes others: ``"out"``, ``"in"`` or ``"both"``, resolved as for pushes,
+    or None: over none.
 ``first``
     ``(begin, end)`` places in storage order, or None for all.
 ``left``, ``right``

@@ -38,6 +38,10 @@ FEW_VERTICES = 2048
 #: costs one more launch, and wins where one heavy vertex takes a block longer than all others take the device.
 HEAVY_DEGREE = 4096
 
+#: neighbor_reduce with an epilogue: graphs with so many arcs per vertex go by "scan" on backends that can. A scan
+#: leaves the sums in memory for a second launch, which costs more than it gains where vertices have few neighbours.
+SCAN_DEGREE = 8
+
 #: neighbor_reduce: at most this many vertices (of small graphs one in 16) are split; if there are more, they keep the
 #: blocks evenly busy as it is.
 MAX_SPLIT = 4096

@@ -105,11 +105,12 @@ def _queue(graph: Graph, name: str) -> np.ndarray:
 
 
 def converge(
-    graph: Graph, call: Call, start: Start, over: str, wake: str, max_steps: int, until: Until | None
+    graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None
 ) -> Propagated:
     """Pull in rounds over an active set; where a number says when to stop, each round is one call of the loop."""
     walk, g, h = walk_over(graph, over, swapped=over != "out")
-    _, waking, also_waking = walk_over(graph, wake)
+    _, waking, also_waking = walk_over(graph, wake or "out")
+    wakes = 0 if wake is None else 1 + (wake == "both")
     module, stamps, views = instance("converge", walk, call), stamps_of(graph), (g, h, graph.num_vertices)
     queue, spare = _queue(graph, "operators.queue"), _queue(graph, "operators.spare")
     vertices = union_of(graph, start, stamps, spare, ends=True)
@@ -118,7 +119,7 @@ def converge(
     while vertices.size and rounds < max_steps and not stopped:
         first, tables = stamps.steps(at_once), mode_tables(graph, call, module, views, vertices)
         made, more, left = module.converge(
-            g, h, waking, also_waking, wake == "both", graph.num_vertices, *vertices, stamps.array, first, at_once,
+            g, h, waking, also_waking, wakes, graph.num_vertices, *vertices, stamps.array, first, at_once,
             queue, spare, *tables, *numba_values(call),
         )  # fmt: skip
         stamps.give_back(first + made)

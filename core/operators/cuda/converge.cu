@@ -5,6 +5,9 @@
 // vertices add a barrier to their phase. A small active set is a list; of a large one only the stamps tell, and a round passes over
 // them all. While the list is so short that one block can serve it, block 0 goes on alone, and the others wait at the next barrier.
 //
+// Where most vertices are active and a backend's segments are wide and have one owner, the first phase passes over the storage instead.
+// Where most are woken, nobody wakes them: they see the bits of their neighbours when they pull (SYMMETRIC).
+//
 // What a block must see of the others is written before a barrier and read behind it; the barriers' fences make it visible
 // (see loop.cuh). Stamps and counters are read past the L1 caches, except where a neighbour is woken, and changed by atomics or by
 // stores of one value.
@@ -14,10 +17,12 @@
 #define FEW 4096  // of so few vertices those of more than FEW_LIMIT neighbours are split, of more those above WIDE
 #define FEW_LIMIT 512
 #define SPARSE 128  // a set of less than one vertex in so many is a list
+#define BITS_SHARE 8  // vertices see by themselves that they are woken if more than one arc in so many wakes
 
 // Of this launch, all zero before it; counters rotate over three turns: one is read, one written, one cleared.
 struct Rounds {
     unsigned long long heavy[3], waking[3];  // totals of the lists of heavy vertices of both phases
+    unsigned long long arcs[3];  // of vertices that wake their neighbours, in rounds over all vertices
     uint32_t queued[3];  // vertices of the next round, if it is a list
     uint32_t computed[3];  // vertices of this round
     uint32_t level, number, dense, ended;  // where block 0 has got to alone
@@ -30,13 +35,33 @@ template <class T> __device__ __forceinline__ T seen(bool alone, const T& counte
     return alone ? fresh(counter) : counted(counter);
 }
 
-// Add up `mine` of all threads of the block into *total. All of them call it; it synchronises the block.
-__device__ __forceinline__ void count_block(uint32_t mine, uint32_t* total, uint32_t* sum) {
-    if (threadIdx.x == 0) *sum = 0;
+// Rounds over most vertices pass over the storage where a segment is wide and has one owner: its sums are gathered in an array.
+#define SCANS (SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !IS_MODE && OVER != OVER_BOTH)
+#define SCAN_SHARE 8  // of the vertices: more than one in so many were active
+
+// What the threads of a block have counted in a round: vertices, and arcs over which they wake others.
+struct RoundCount {
+    uint32_t vertices;
+    unsigned long long arcs;
+};
+
+// Add up what all threads of the block counted into *vertices and *arcs. All of them call it; it synchronises the block.
+__device__ __forceinline__ void count_block(RoundCount mine, uint32_t* vertices, unsigned long long* arcs,
+                                            RoundCount* sum) {
+    if (threadIdx.x == 0) *sum = {0, 0};
     __syncthreads();
-    if (mine) atomicAdd(sum, mine);
+#pragma unroll
+    for (int step = 16; step > 0; step >>= 1) {
+        mine.vertices += __shfl_xor_sync(ALL_LANES, mine.vertices, step);
+        mine.arcs += __shfl_xor_sync(ALL_LANES, mine.arcs, step);
+    }
+    if (threadIdx.x % 32 == 0 && mine.vertices) {
+        atomicAdd(&sum->vertices, mine.vertices);
+        atomicAdd(&sum->arcs, mine.arcs);
+    }
     __syncthreads();
-    if (threadIdx.x == 0 && *sum) atomicAdd(total, *sum);
+    if (threadIdx.x == 0 && sum->vertices) atomicAdd(vertices, sum->vertices);
+    if (threadIdx.x == 0 && sum->arcs) atomicAdd(arcs, sum->arcs);
 }
 
 // frontier: the active vertices, without repeats. Round i (from 0) stamps with the epoch + 1 + i. memory.near and memory.spare are
@@ -44,13 +69,13 @@ __device__ __forceinline__ void count_block(uint32_t mine, uint32_t* total, uint
 // places of `round`, ROUND_READ reads the totals, ROUND_CLEAR (one thread) clears the places that the next round adds to, and
 // LOOP_FINISH (one thread) leaves the totals where the next operator looks for them. UNTIL is the condition that ends the loop.
 extern "C" __global__ void __launch_bounds__(CONVERGE_BLOCK, CONVERGE_BLOCKS)
-converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t max_steps, double bound,
-         LoopMemory memory, unsigned char* heavy_memory, uint32_t heavy_capacity, Rounds* rounds,
+converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, Vertices frontier, uint32_t max_steps,
+         double bound, LoopMemory memory, unsigned char* heavy_memory, uint32_t heavy_capacity, Rounds* rounds,
          Outcome* outcome PARAMS) {
     LOCALS
     __shared__ PullShared<CONVERGE_BLOCK> shared;
     __shared__ WakeShared woken;
-    __shared__ uint32_t sum;
+    __shared__ RoundCount sum;
     LoopState* const state = (LoopState*)memory.state;
     uint8_t* const notes = (uint8_t*)memory.far;
     const bool first_thread = blockIdx.x == 0 && threadIdx.x == 0;
@@ -59,7 +84,9 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
     const uint32_t* ids = frontier.ids;
     uint32_t number = frontier.count ? *frontier.count : frontier.size, round = 0;
     unsigned long long touched = 0;
-    bool dense = false, ended = number == 0;
+    bool dense = false, by_bits = false, ended = number == 0;
+    [[maybe_unused]] uint32_t last = num_vertices;  // active in the round before
+    [[maybe_unused]] bool clean = false;  // whether the sums of a scan are neutral
     if (threadIdx.x == 0) woken.filled = 0;
 
     while (!ended && round < max_steps) {  // the same in all threads of the grid
@@ -74,7 +101,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
         while (!alone || block == 0) {
             const uint32_t turn = round % 3, next_turn = (round + 1) % 3, current = epoch + round;
             if (first_thread) {  // last read two rounds ago
-                rounds->heavy[next_turn] = rounds->waking[next_turn] = 0;
+                rounds->heavy[next_turn] = rounds->waking[next_turn] = rounds->arcs[next_turn] = 0;
                 rounds->queued[next_turn] = rounds->computed[next_turn] = 0;
             }
             const uint32_t warps = CONVERGE_BLOCK / 32;
@@ -82,32 +109,67 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
                                        warps * ((number - 1) / ((unsigned long long)warps * blocks) + 1));
             const uint32_t limit = alone ? EMPTY : !dense && number <= FEW ? FEW_LIMIT : WIDE;
             const Heavy heavy = heavy_in(heavy_memory, &rounds->heavy[turn], heavy_capacity);
-            uint32_t mine = 0;
-            const auto complete = [&](uint32_t i, uint32_t x, out_t value) {
-                const bool counts = x < num_vertices;
-                notes[i] = counts ? uint8_t(COMPUTED | (then_fn(x, value ARGS) & (STAYS | WAKES))) : 0;
-                mine += counts;
+            // Whether positions are vertices, and a warp has 32 of them in a row.
+            const bool in_order = ids == nullptr && number == num_vertices && share == CONVERGE_BLOCK;
+            const Wakers wakers = wakers_of(by_bits ? memory.near : nullptr);
+            RoundCount mine = {0, 0};
+            const auto complete = [&](uint32_t i, uint32_t x, const Reduced& reduced) {
+                const bool counts =
+                    x < num_vertices && (!by_bits || is_woken(reduced) || fresh(memory.stamp[x]) == current);
+                const uint8_t says =
+                    counts ? uint8_t(COMPUTED | (then_fn(x, reduced.value ARGS) & (STAYS | WAKES))) : 0;
+                notes[i] = says;
+                mine.vertices += counts;
+                if (SYMMETRIC && in_order && (says & WAKES)) mine.arcs += wake_degree(WOKEN, x);
             };
             const auto active = [&](long long i) {
                 const uint32_t x = ids ? ids[i] : uint32_t(i);
-                return dense && fresh(memory.stamp[x]) != current ? EMPTY : x;
+                return dense && !by_bits && fresh(memory.stamp[x]) != current ? EMPTY : x;
             };
-            pull_vertices<CONVERGE_BLOCK>(WALKED, num_vertices, active, number, share, block, blocks,
-                                          IS_MODE ? EMPTY : limit, heavy, shared, complete ARGS);
-            count_block(mine, &rounds->computed[turn], &sum);
+            const auto count = [&]() {
+                count_block(mine, &rounds->computed[turn], &rounds->arcs[turn], &sum);
+                mine = {0, 0};
+            };
+#if SCANS
+            const bool scans = in_order && (by_bits || last > num_vertices / SCAN_SHARE);
+            if (scans) {
+                out_t* const sums = (out_t*)memory.heavy_base;
+                if (!clean) {
+                    for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count())
+                        sums[v] = identity();
+                    barrier();
+                    clean = true;
+                }
+                scan_segments<AllSegments>(g, wakers, num_vertices, 0, [&](uint32_t x, const Reduced& part) {
+                    if (wins(identity(), part.value)) atomic_combine(sums + x, part.value);
+                    if (is_woken(part)) memory.stamp[x] = current;
+                } ARGS);
+                barrier();
+                for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count()) {
+                    const uint32_t x = uint32_t(v);
+                    const bool is_active = round == 0 || fresh(memory.stamp[x]) == current;
+                    Reduced whole = nothing_reduced();
+                    if (is_active) whole.value = sums[x];
+                    complete(x, is_active ? x : EMPTY, whole);
+                    sums[x] = identity();  // at last: a store behind a load of the same word would hold up the SM
+                }
+            } else
+#endif
+                pull_vertices<CONVERGE_BLOCK>(WALKED, wakers, num_vertices, active, number, share, block, blocks,
+                                              IS_MODE ? EMPTY : limit, heavy, shared, complete ARGS);
+            count();
             barrier();
             const unsigned long long packed = alone ? 0 : counted(rounds->heavy[turn]);
             if (packed != 0) {
-                mine = 0;
-                reduce_heavy(WALKED, packed, heavy, complete ARGS);
-                count_block(mine, &rounds->computed[turn], &sum);
+                reduce_heavy(WALKED, wakers, packed, heavy, block, blocks, complete ARGS);
+                count();
                 barrier();
             }
             const uint32_t computed = seen(alone, rounds->computed[turn]);
             if (computed == 0) {
                 ended = true;
                 number = 0;
-                dense = false;
+                dense = by_bits = false;
                 break;
             }
 
@@ -115,27 +177,34 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
             if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort) rounds->stop = fresh(*memory.abort);
 
             const bool will_be_dense = computed > num_vertices / SPARSE && computed > 4 * ALONE;
+            const bool next_by_bits = will_be_dense && in_order && counted(rounds->arcs[turn]) > num_arcs / BITS_SHARE;
             uint32_t* const queue = round & 1 ? memory.near : memory.spare;
-            const NextRound next = {memory.stamp, current + 1, queue, &rounds->queued[turn], will_be_dense};
+            const NextRound next = {memory.stamp,          current + 1,   queue,
+                                    &rounds->queued[turn], will_be_dense, next_by_bits ? memory.near : nullptr};
             const Heavy waking = heavy_in(heavy_memory, &rounds->waking[turn], heavy_capacity);
             finish_round<CONVERGE_BLOCK>(WOKEN, ids, number, notes, share, block, blocks, limit, waking, next, shared,
                                          woken ARGS);
             ROUND_FINISH
             barrier();
-            const unsigned long long heavy_wakers = alone ? 0 : counted(rounds->waking[turn]);
+            const unsigned long long heavy_wakers = alone || !HAS_WAKE ? 0 : counted(rounds->waking[turn]);
             if (heavy_wakers != 0) {
                 const auto parts = [&](uint32_t x) { return wake_buckets(WOKEN, x); };
-                for_split_runs(heavy_wakers, waking, parts, [&](uint32_t, uint32_t x, uint32_t from, uint32_t to) {
-                    for (uint32_t k = from; k < to; ++k)
-                        wake_bucket(WOKEN, x, k, threadIdx.x % BUCKET_LANES, next, woken);
-                });
+                for_split_runs(heavy_wakers, waking, block, blocks, parts,
+                               [&](uint32_t, uint32_t x, uint32_t from, uint32_t to) {
+                                   for (uint32_t k = from + threadIdx.x % 32 / BUCKET_LANES; k < to;
+                                        k += 32 / BUCKET_LANES)
+                                       wake_bucket(WOKEN, x, k, threadIdx.x % BUCKET_LANES, next, woken);
+                                   __syncwarp();
+                               });
                 flush_active(next, woken);
                 barrier();
             }
             ++round;
             ROUND_READ
             touched += computed;
+            last = computed;
             dense = will_be_dense;
+            by_bits = next_by_bits;
             ids = dense ? nullptr : queue;
             number = dense ? num_vertices : seen(alone, rounds->queued[turn]);
             ended = number == 0 || UNTIL || seen(alone, rounds->stop) != 0;
@@ -159,11 +228,12 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, Vertices frontier, uint32_t m
         }
     }
     LOOP_FINISH
-    if (dense) {  // how many are left only the stamps tell
-        uint32_t left = 0;
+    if (dense) {  // whether some are left only the stamps tell, or the arcs over which they would be woken
+        RoundCount left = {0, 0};
         for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count())
-            left += fresh(memory.stamp[v]) == epoch + round;
-        count_block(left, (uint32_t*)&outcome->left, &sum);
+            left.vertices += fresh(memory.stamp[v]) == epoch + round;
+        left.vertices += by_bits && first_thread;
+        count_block(left, (uint32_t*)&outcome->left, nullptr, &sum);
     }
     if (first_thread) {  // the other blocks have read what it changes: they were at the first barrier
         outcome->steps = round;

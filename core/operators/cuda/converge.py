@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.cuda.program import Program, c_type
 from suricate.devices import Array, Device
+from suricate.edgefn import Argument
 from suricate.errors import ParameterError
 from suricate.operators.call import Call, Start, Until
 from suricate.operators.cuda.launches import merged, multiprocessors, split_memory
@@ -20,23 +22,25 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 CONVERGE_BLOCK = 512  #: threads of a block
-CONVERGE_BLOCKS = 2  #: blocks per multiprocessor: all of them are resident, and a barrier gets dearer with every block
+CONVERGE_BLOCKS = 3  #: blocks per multiprocessor: all of them are resident, and a barrier gets dearer with every block
+SYMMETRIC = (("in", "out"), ("out", "in"), ("both", "both"))  #: directions of pulling and waking that see the same arcs
 ROUND_WORDS = 16  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.cu``)
 
 
 def converge(
-    graph: Graph, call: Call, start: Start, over: str, wake: str, max_steps: int, until: Until | None
+    graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None
 ) -> Propagated:
     """Pull in rounds over an active set (see ``suricate.operators.converge``)."""
     pulled = _walks(graph, over, "in", "out")
-    woken = _walks(graph, wake, "out", "in")
-    program = converge_program(pulled[0], call, over, wake, until)
+    woken = _walks(graph, wake or over, "out", "in")
+    symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
+    program = converge_program(pulled[0], call, over, wake, until, symmetric=symmetric)
     frontier = merged(graph, start)
     workspace, (heavy, most) = graph.workspace, split_memory(graph)
     outcome, rounds = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
     views = (walk.packed for walk in (*pulled, *woken))
     arguments = (
-        *views, pulled[0].bound, packed_vertices(frontier), np.uint32(max_steps),
+        *views, pulled[0].bound, np.uint64(graph.most_arcs), packed_vertices(frontier), np.uint32(max_steps),
         np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, most,
         rounds, outcome.address, *launch_values(call),
     )  # fmt: skip
@@ -50,36 +54,46 @@ def _walks(graph: Graph, over: str, first: str, second: str) -> list[Walk]:
     return [walk_of(graph.view(one)) for one in ((first, second) if over == "both" else (over,))]
 
 
-def converge_program(walk: Walk, call: Call, over: str, wake: str, until: Until | None) -> Program:
-    """Return the program of a call, made once."""
+def converge_program(
+    walk: Walk, call: Call, over: str, wake: str | None, until: Until | None, *, symmetric: bool
+) -> Program:
+    """Return the program of a call, made once; ``symmetric``: a vertex pulls from those that may wake it, no others."""
+    has_bits = symmetric and call.dtype is not None and call.reduce != "mode"
     return program_of(
-        "converge.cu", walk, call, call.dtype, **value_macros(call, over), WAKE_BOTH=int(wake == "both"),
-        CONVERGE_BLOCK=CONVERGE_BLOCK, CONVERGE_BLOCKS=CONVERGE_BLOCKS, ROUND_WORDS=ROUND_WORDS, **_totals(call, until),
+        "converge.cu", walk, call, call.dtype, **value_macros(call, over), HAS_WAKE=int(wake is not None),
+        WAKE_BOTH=int((wake or over) == "both"), SYMMETRIC=int(has_bits), CONVERGE_BLOCK=CONVERGE_BLOCK,
+        CONVERGE_BLOCKS=CONVERGE_BLOCKS, ROUND_WORDS=ROUND_WORDS, **_totals(call, until),
     )  # fmt: skip
 
 
 def _totals(call: Call, until: Until | None) -> dict[str, str]:
-    """Return the macros by which a round adds to accumulators and reads their totals (see ``converge.cu``).
+    """Return the macros by which a round adds to accumulators and reads their totals (see ``converge.cu``)."""
+    numbered = enumerate(call.function.arguments)
+    found = tuple([(f"a{i}", argument) for i, argument in numbered if argument.kind == "accumulator"])
+    return _macros_of_totals(found, None if until is None else _name_of(call, until.scalar))
+
+
+@cache
+def _macros_of_totals(found: tuple[tuple[str, Argument], ...], until: str | None) -> dict[str, str]:
+    """Return the macros for accumulators with these names; ``until``: of the one that ends the loop.
 
     The totals of even rounds are in the slot that the launch writes, those of odd rounds in the one that it clears.
     """
-    numbered = enumerate(call.function.arguments)
-    found = [(f"a{i}", argument) for i, argument in numbered if argument.kind == "accumulator"]
-    if not found and until is None:
+    if not found:
         return {"ROUND_FINISH": "", "ROUND_READ": "", "LOOP_FINISH": "", "UNTIL": "false"}
     finish, read, end = [], [], []
     for name, argument in found:
         even, odd = f"{name}_slots.write", f"{name}_slots.clear"
         neutral = f"neutral<FOLD_{str(argument.op).upper()}, {c_type(argument.dtype)}>()"
         finish.append(f"{name}.flush(round & 1 ? {odd} : {even});")
-        read.append(f"{name}.value = fresh(*(round & 1 ? {even} : {odd}));")
+        read.append(f"{name}.value = seen(alone, *(round & 1 ? {even} : {odd}));")
         read.append(f"if (first_thread) *(round & 1 ? {odd} : {even}) = {neutral};")
         end.append(f"*{even} = {name}.value; *{odd} = {neutral};")
     return {
         "ROUND_FINISH": " ".join(finish),
         "ROUND_READ": f"if (round > 0) {{ {' '.join(read)} }}",
         "LOOP_FINISH": f"if (round > 0) {{ grid_barrier(state, expected); if (first_thread) {{ {' '.join(end)} }} }}",
-        "UNTIL": "false" if until is None else f"double({_name_of(call, until.scalar)}.value) <= bound",
+        "UNTIL": "false" if until is None else f"double({until}.value) <= bound",
     }
 
 

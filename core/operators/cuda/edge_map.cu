@@ -78,20 +78,23 @@ map_edges(VIEWS, uint32_t num_vertices, const uint32_t* ids, const uint32_t* dev
     FINISH
 }
 
-// The edges of the vertices that map_edges listed: their buckets in equal runs, by all tiles of the grid.
+// The edges of the vertices that map_edges listed: their buckets in equal runs, by all warps of the grid.
 extern "C" __global__ void __launch_bounds__(BLOCK) map_heavy_edges(VIEWS, unsigned char* heavy_memory,
                                                                     unsigned long long* heavy_total,
                                                                     uint32_t heavy_capacity PARAMS) {
     LOCALS
     const Heavy heavy = heavy_in(heavy_memory, heavy_total, heavy_capacity);
     const auto parts = [&](uint32_t x) { return buckets_of_vertex(WALKED, x); };
-    for_split_runs(*heavy_total, heavy, parts, [&](uint32_t k, uint32_t x, uint32_t first, uint32_t end) {
-        [[maybe_unused]] const uint32_t at = heavy.place[k];
-        for (uint32_t bucket = first; bucket < end; ++bucket) {
-            walk_bucket(WALKED, x, bucket, threadIdx.x % BUCKET_LANES,
-                        [&](uint32_t y, weight_t w) { CALL(at, x, y, w); });
-        }
-    });
+    constexpr uint32_t TEAMS = 32 / BUCKET_LANES;
+    for_split_runs(*heavy_total, heavy, blockIdx.x, gridDim.x, parts,
+                   [&](uint32_t k, uint32_t x, uint32_t first, uint32_t end) {
+                       [[maybe_unused]] const uint32_t at = heavy.place[k];
+                       for (uint32_t bucket = first + threadIdx.x % 32 / BUCKET_LANES; bucket < end; bucket += TEAMS) {
+                           walk_bucket(WALKED, x, bucket, threadIdx.x % BUCKET_LANES,
+                                       [&](uint32_t y, weight_t w) { CALL(at, x, y, w); });
+                       }
+                       __syncwarp();
+                   });
     FINISH
 }
 

@@ -21,15 +21,16 @@ reduce_layers(VIEWS, uint32_t num_vertices, const uint32_t* vertices, const long
         const long long layer = backwards ? layers - 1 - k : k;
         const long long first = offsets[layer], number = offsets[layer + 1] - first;
         const unsigned long long fair = number > 0 ? WARPS * ((number - 1) / (WARPS * gridDim.x) + 1) : WARPS;
-        const auto complete = [&](uint32_t, uint32_t x, out_t value) {
+        const auto complete = [&](uint32_t, uint32_t x, const Reduced& reduced) {
             if (x >= num_vertices) return;
+            const out_t value = reduced.value;
             if (out) out[x] = value;
 #if HAS_THEN
             if (then_fn(x, value ARGS)) append(queue, queued, x);
 #endif
         };
         pull_vertices<LAYERS_BLOCK>(
-            WALKED, num_vertices, [&](long long i) { return vertices[first + i]; }, number,
+            WALKED, {}, num_vertices, [&](long long i) { return vertices[first + i]; }, number,
             uint32_t(min((unsigned long long)LAYERS_BLOCK, fair)), blockIdx.x, gridDim.x, EMPTY, nobody, shared,
             complete ARGS);
         if (k + 1 < layers) grid_barrier(state, expected);

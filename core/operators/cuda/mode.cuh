@@ -38,7 +38,8 @@ __device__ __forceinline__ Counted next_value(WALK, uint32_t x, int lane, bool a
 
 // The most frequent value of all neighbours of x, of several the smallest, or the identity; in each of the LANES threads of the
 // calling tile. One pass per different value, in ascending order, until those left cannot be as many as the best.
-template <int LANES> __device__ __forceinline__ out_t reduce_neighbors(WALK, uint32_t x, int lane FORMALS) {
+template <int LANES>
+__device__ __forceinline__ Reduced reduce_neighbors(WALK, const Wakers&, uint32_t x, int lane FORMALS) {
     Counted best = {identity(), 0};
     out_t last = identity();
     uint32_t left = degree_of(WALKED, x);
@@ -49,7 +50,7 @@ template <int LANES> __device__ __forceinline__ out_t reduce_neighbors(WALK, uin
         left -= min(left, found.count);
         last = found.value;
     }
-    return best.value;
+    return {best.value};
 }
 
 // -- a block for a vertex -------------------------------------------------------------------------------------------------
@@ -144,6 +145,6 @@ __device__ __forceinline__ out_t mode_by_block(WALK, uint32_t x, ModeTable& tabl
     if (me == 0)
         for (int k = 1; k < THREADS / 32; ++k) best = better(best, table.best[k]);
     out_t mode = best.value;
-    if (table.full && warp == 0) mode = reduce_neighbors<32>(WALKED, x, lane ARGS);
+    if (table.full && warp == 0) mode = reduce_neighbors<32>(WALKED, {}, x, lane ARGS).value;
     return mode;
 }

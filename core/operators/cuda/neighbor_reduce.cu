@@ -1,8 +1,7 @@
 // neighbor_reduce: one value per vertex from its neighbours. Types: vertices uint32[] or null for all, out out_t[]. With
 // HAS_THEN the epilogue `then_fn(x, value)` runs once per vertex, when its value is complete; then `out` is null or has an
 // entry per vertex, and the vertices for which it says true are appended to `queue` (uint32[]), *count of them.
-#include "pull.cuh"
-#include "segments.cuh"
+#include "scan.cuh"
 
 // What becomes of the value of vertex x, the i-th that is served; called by one thread.
 __device__ __forceinline__ void complete(uint32_t i, uint32_t x, uint32_t num_vertices, out_t value, out_t* out,
@@ -31,9 +30,11 @@ reduce_vertices(VIEWS, uint32_t num_vertices, const uint32_t* vertices, const ui
     const uint32_t fair = uint32_t(min((long long)BLOCK, WARPS * ((number - 1) / (WARPS * (long long)gridDim.x) + 1)));
     const Heavy heavy = heavy_in(heavy_memory, heavy_total, heavy_capacity);
     pull_vertices<BLOCK>(
-        WALKED, num_vertices, [&](long long i) { return vertices ? vertices[i] : uint32_t(i); }, number,
+        WALKED, {}, num_vertices, [&](long long i) { return vertices ? vertices[i] : uint32_t(i); }, number,
         share ? share : fair, blockIdx.x, gridDim.x, limit, heavy, shared,
-        [&](uint32_t i, uint32_t x, out_t value) { complete(i, x, num_vertices, value, out, queue, count ARGS); } ARGS);
+        [&](uint32_t i, uint32_t x, const Reduced& reduced) {
+            complete(i, x, num_vertices, reduced.value, out, queue, count ARGS);
+        } ARGS);
     FINISH
 }
 
@@ -41,11 +42,13 @@ reduce_vertices(VIEWS, uint32_t num_vertices, const uint32_t* vertices, const ui
 extern "C" __global__ void __launch_bounds__(BLOCK)
 reduce_heavy_vertices(VIEWS, uint32_t num_vertices, out_t* out, uint32_t* queue, uint32_t* count,
                       unsigned char* heavy_memory, unsigned long long* heavy_total, uint32_t heavy_capacity PARAMS) {
+    if (*heavy_total == 0) return;  // accumulators are as reduce_vertices left them
     LOCALS
     const Heavy heavy = heavy_in(heavy_memory, heavy_total, heavy_capacity);
-    reduce_heavy(WALKED, *heavy_total, heavy, [&](uint32_t i, uint32_t x, out_t value) {
-        complete(i, x, num_vertices, value, out, queue, count ARGS);
-    } ARGS);
+    reduce_heavy(WALKED, {}, *heavy_total, heavy, blockIdx.x, gridDim.x,
+                 [&](uint32_t i, uint32_t x, const Reduced& reduced) {
+                     complete(i, x, num_vertices, reduced.value, out, queue, count ARGS);
+                 } ARGS);
     FINISH
 }
 
@@ -79,16 +82,17 @@ extern "C" __global__ void reduce_buckets(VIEWS, const uint32_t* vertices, long 
         const long long end = min(stop, ends[i]), first = i > 0 ? ends[i - 1] : 0;
         if (item >= end) continue;  // a vertex without buckets
         const uint32_t x = vertices ? vertices[i] : uint32_t(i);
-        const out_t total = reduce_run(WALKED, x, uint32_t(item - first), uint32_t(end - first), lane ARGS);
+        const Reduced total = reduce_tile<BUCKET_LANES>(reduce_part(WALKED, {}, x, uint32_t(item - first),
+                                                                    uint32_t(end - first), 1, lane ARGS));
         item = end;
-        if (lane == 0 && wins(identity(), total)) atomic_combine(out + i, total);
+        if (lane == 0 && wins(identity(), total.value)) atomic_combine(out + i, total.value);
     }
     FINISH
 }
 
-#if SCAN_LANES > 0 && !WORD_VALUES
+#if SCAN_LANES > 0 && !WORD_VALUES && !IS_MODE
 // Schemes "scan" and "updated": reduce all edges of the segments into sums (out_t[num_vertices]), which hold the identity, with one
-// atomic per segment into its owner's value, or per edge if segments have many owners. `other` is 1 for the second of two
+// atomic per run of segments into their owner's value, or per edge if segments have many owners. `other` is 1 for the second of two
 // views, of which self-loops are left out.
 template <class Segments>
 __device__ __forceinline__ void reduce_all(const View& g, uint32_t num_vertices, out_t* sums, int other FORMALS) {
@@ -99,15 +103,9 @@ __device__ __forceinline__ void reduce_all(const View& g, uint32_t num_vertices,
         if (wins(identity(), value)) atomic_combine(sums + x, value);
     });
 #else
-    for_segments<Segments>(g, num_vertices, [&](uint32_t x, long long s) {
-        out_t total = identity();
-        Segments::visit(g, s, [&](uint32_t y, long long slot) {
-            if (OVER == OVER_BOTH && other && x == y) return;
-            total = combine(total, EDGE(x, y, WEIGHT(g, slot)));
-        });
-        total = tile_reduce<SCAN_LANES>(total);
-        if (threadIdx.x % SCAN_LANES == 0 && wins(identity(), total)) atomic_combine(sums + x, total);
-    });
+    scan_segments<Segments>(g, {}, num_vertices, other, [&](uint32_t x, const Reduced& total) {
+        if (wins(identity(), total.value)) atomic_combine(sums + x, total.value);
+    } ARGS);
 #endif
 }
 
@@ -134,8 +132,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) complete_vertices(uint32_t n
     for (unsigned long long i = thread_id(); i < num_vertices; i += thread_count()) {
         const uint32_t x = uint32_t(i);
         const out_t value = sums[x];
-        if (sums != out) sums[x] = identity();
         complete(x, x, num_vertices, value, out, queue, count ARGS);
+        if (sums != out) sums[x] = identity();  // at last: a store behind a load of the same word would hold up the SM
     }
     FINISH
 }

@@ -4,13 +4,13 @@
 #include "split.cuh"
 #include "walk.cuh"
 
-#define TILE 4  // lanes for a vertex of the class below
+#define TILE 8  // lanes for a vertex of the class below
 #define TINY 8  // up to this degree a thread serves a vertex
 #define SMALL 64  // up to this degree a tile does
 #if IS_MODE
 #define WIDE 512  // up to this degree a warp, above it the whole block
 #else
-#define WIDE 2048  // up to this degree a warp, above it the whole block, or all blocks
+#define WIDE 1024  // up to this degree a warp, above it all blocks or the whole block
 #endif
 
 #if OVER == OVER_OUT
@@ -19,120 +19,188 @@
 #define EDGE(vertex, neighbor, w) out_t(edge_fn(neighbor, vertex, w ARGS))
 #endif
 
+#if SYMMETRIC
+// A bit per vertex that wakes its neighbours, uint32[ceil(num_vertices / 32)]; null: nobody looks.
+struct Wakers {
+    const uint32_t* bits;
+};
+__device__ __forceinline__ Wakers wakers_of(const uint32_t* bits) { return {bits}; }
+__device__ __forceinline__ bool is_woken(const Reduced& reduced) { return reduced.woken; }
+#else
+struct Wakers {};
+__device__ __forceinline__ Wakers wakers_of(const uint32_t*) { return {}; }
+__device__ __forceinline__ bool is_woken(const Reduced&) { return false; }
+#endif
+
+__device__ __forceinline__ void include(Reduced& total, const Wakers& wakers, uint32_t neighbor, const out_t& value) {
+    total.value = combine(total.value, value);
+#if SYMMETRIC
+    if (wakers.bits) total.woken |= wakers.bits[neighbor / 32] >> neighbor % 32 & 1u;
+#endif
+}
+
+// The parts of all LANES threads of a tile together, in every one of them; all of them call it.
+template <int LANES> __device__ __forceinline__ Reduced reduce_tile(Reduced part) {
+    if (LANES == 1) return part;
+    part.value = tile_reduce<LANES>(part.value);
+#if SYMMETRIC
+    part.woken = __any_sync(tile_mask<LANES>(), part.woken);
+#endif
+    return part;
+}
+
 #if IS_MODE
 #include "mode.cuh"
 #else
 // The reduction over all neighbours of x, in each of the LANES threads of the calling tile.
-template <int LANES> __device__ __forceinline__ out_t reduce_neighbors(WALK, uint32_t x, int lane FORMALS) {
-    out_t total = identity();
-    walk_neighbors<LANES>(WALKED, x, lane, [&](uint32_t y, weight_t w) { total = combine(total, EDGE(x, y, w)); });
-    return tile_reduce<LANES>(total);
+template <int LANES>
+__device__ __forceinline__ Reduced reduce_neighbors(WALK, const Wakers& wakers, uint32_t x, int lane FORMALS) {
+    Reduced total = nothing_reduced();
+    walk_neighbors<LANES>(WALKED, x, lane, [&](uint32_t y, weight_t w) { include(total, wakers, y, EDGE(x, y, w)); });
+    return reduce_tile<LANES>(total);
 }
 #endif
 
-// The reduction over the buckets [first, end) of x, in each of the BUCKET_LANES threads of the calling tile.
-__device__ __forceinline__ out_t reduce_run(WALK, uint32_t x, uint32_t first, uint32_t end, int lane FORMALS) {
-    out_t total = identity();
-    for (uint32_t k = first; k < end; ++k) {
-        walk_bucket(WALKED, x, k, lane, [&](uint32_t y, weight_t w) { total = combine(total, EDGE(x, y, w)); });
+// The reduction over the buckets first, first + step ... below `end` of x, in the calling tile of BUCKET_LANES threads: the part of each.
+__device__ __forceinline__ Reduced reduce_part(WALK, const Wakers& wakers, uint32_t x, uint32_t first, uint32_t end,
+                                               uint32_t step, int lane FORMALS) {
+    Reduced total = nothing_reduced();
+    for (uint32_t k = first; k < end; k += step) {
+        walk_bucket(WALKED, x, k, lane, [&](uint32_t y, weight_t w) { include(total, wakers, y, EDGE(x, y, w)); });
     }
-    return tile_reduce<BUCKET_LANES>(total);
+    return total;
 }
 
-// Reduce the buckets of all listed vertices, with one atomic per run of a vertex; all tiles of the grid call it. The thread that
-// completes a vertex calls finish(place, vertex, value). `packed` is the final *heavy.total.
+// Reduce the buckets of all listed vertices, with one atomic per run of a vertex; all warps of the blocks call it. The thread that
+// completes a vertex calls finish(place, vertex, reduced). `packed` is the final *heavy.total.
 template <class F>
-__device__ __forceinline__ void reduce_heavy(WALK, unsigned long long packed, const Heavy& heavy, F&& finish FORMALS) {
-    const int lane = threadIdx.x % BUCKET_LANES;
+__device__ __forceinline__ void reduce_heavy(WALK, const Wakers& wakers, unsigned long long packed, const Heavy& heavy,
+                                             uint32_t block, uint32_t blocks, F&& finish FORMALS) {
+    const uint32_t lane = threadIdx.x % 32;
     const auto parts = [&](uint32_t x) { return buckets_of_vertex(WALKED, x); };
-    for_split_runs(packed, heavy, parts, [&](uint32_t k, uint32_t x, uint32_t first, uint32_t end) {
-        const out_t part = reduce_run(WALKED, x, first, end, lane ARGS);
+    for_split_runs(packed, heavy, block, blocks, parts, [&](uint32_t k, uint32_t x, uint32_t first, uint32_t end) {
+        const Reduced mine = reduce_part(WALKED, wakers, x, first + lane / BUCKET_LANES, end, 32 / BUCKET_LANES,
+                                         lane % BUCKET_LANES ARGS);
+        __syncwarp();
+        const Reduced part = reduce_tile<32>(mine);
         if (lane != 0) return;
-        if (wins(identity(), part)) atomic_combine(heavy.value + k, part);
+        Reduced* const sum = heavy.sum + k;
+        if (wins(identity(), part.value)) atomic_combine(&sum->value, part.value);
+#if SYMMETRIC
+        if (part.woken) *(volatile uint32_t*)&sum->woken = 1;
+#endif
         __threadfence();  // the part is in place before it counts as done
         if (atomicSub(heavy.left + k, end - first) != end - first) return;
         __threadfence();  // what the others added is seen
-        finish(heavy.place[k], x, read_value(heavy.value + k));
+        Reduced whole = nothing_reduced();
+        whole.value = read_value(&sum->value);
+#if SYMMETRIC
+        whole.woken = read_fresh(&sum->woken);
+#endif
+        finish(heavy.place[k], x, whole);
     });
 }
 
 // -- a list of vertices, by degree class ----------------------------------------------------------------------------------
 
+#define HUGE_VERTICES 64  // that a block keeps for the end
+
 template <int THREADS> struct PullShared {
-    uint32_t vertex[THREADS];
-    out_t result[THREADS];
-    out_t partial[THREADS / 32];
-    unsigned short list[3][THREADS];  // positions in the block, per class: small, wide, huge
-    uint32_t length[3];
+    Reduced result[THREADS];
+    Reduced partial[THREADS / 32];
+    uint8_t list[THREADS];  // lanes of a warp whose vertices are small
+    uint32_t huge[IS_MODE ? THREADS : HUGE_VERTICES], place[IS_MODE ? THREADS : HUGE_VERTICES];
+    uint32_t huges;
 #if IS_MODE
     ModeTable table;
 #endif
 };
 
-// Reduce the vertices at(0) .. at(count - 1) and call finish(i, x, value) in one thread for each; an id that is not below
-// num_vertices has no neighbours. In rounds, a block takes `share` of them, at most its threads: each thread serves its own if the degree is tiny;
-// the others are sorted by class into lists in shared memory, which tiles, warps and the whole block work off in turn.
-// Vertices of more than `limit` neighbours go to `heavy` while there is space. The order of additions depends on the graph alone,
-// except within heavy vertices. The blocks `block` of `blocks` call it, with all threads; it synchronises the block.
+// Reduce the huge vertices that a block has kept, one after the other by all of its threads; all of them call it.
+template <int THREADS, class F>
+__device__ __forceinline__ void reduce_huge(WALK, const Wakers& wakers, PullShared<THREADS>& shared,
+                                            F&& finish FORMALS) {
+    const uint32_t me = threadIdx.x;
+    __syncthreads();  // all are listed
+    const uint32_t number = min(shared.huges, IS_MODE ? THREADS : HUGE_VERTICES);
+    for (uint32_t j = 0; j < number; ++j) {  // the same for all threads: the barriers are safe
+        const uint32_t x = shared.huge[j];
+#if IS_MODE
+        Reduced total = {mode_by_block<THREADS>(WALKED, x, shared.table ARGS)};
+#else
+        Reduced total = reduce_part(WALKED, wakers, x, me / BUCKET_LANES, buckets_of_vertex(WALKED, x),
+                                    THREADS / BUCKET_LANES, me % BUCKET_LANES ARGS);
+        __syncwarp();
+        total = reduce_tile<32>(total);
+        if (me % 32 == 0) shared.partial[me / 32] = total;
+        __syncthreads();
+        if (me == 0)
+            for (int k = 1; k < THREADS / 32; ++k) total = joined_parts(total, shared.partial[k]);
+#endif
+        if (me == 0) finish(shared.place[j], x, total);
+        __syncthreads();  // partial, or the table, is free again
+    }
+    if (me == 0) shared.huges = 0;
+    __syncthreads();
+}
+
+// Reduce the vertices at(0) .. at(count - 1) and call finish(i, x, reduced) in one thread for each; an id that is not below
+// num_vertices has no neighbours. In rounds, a block takes `share` of them, a multiple of its warps and at most its threads; each warp
+// serves its own without waiting for the others: a thread those of tiny degree, tiles the small ones, the warp one after the other
+// the rest. Vertices of more than `limit` neighbours go to `heavy` while there is space, others of more than WIDE are kept for the
+// block. The order of additions depends on the graph alone, except within heavy vertices. The blocks `block` of `blocks` call it,
+// with all threads; it synchronises the block.
 template <int THREADS, class At, class F>
-__device__ __forceinline__ void pull_vertices(WALK, uint32_t num_vertices, At&& at, long long count, uint32_t share,
-                                              uint32_t block, uint32_t blocks, uint32_t limit, const Heavy& heavy,
-                                              PullShared<THREADS>& shared, F&& finish FORMALS) {
-    constexpr int WARPS = THREADS / 32;
-    const uint32_t me = threadIdx.x, warp = me / 32, lane = me % 32;
+__device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32_t num_vertices, At&& at,
+                                              long long count, uint32_t share, uint32_t block, uint32_t blocks,
+                                              uint32_t limit, const Heavy& heavy, PullShared<THREADS>& shared,
+                                              F&& finish FORMALS) {
+    constexpr uint32_t WARPS = THREADS / 32;
+    const uint32_t me = threadIdx.x, lane = me % 32, warp = me / 32, part = share / WARPS;
+    uint8_t* const list = shared.list + 32 * warp;
+    Reduced* const result = shared.result + 32 * warp;
+    if (me == 0) shared.huges = 0;
+    __syncthreads();
     for (long long start = (long long)block * share; start < count; start += (long long)blocks * share) {
-        const long long i = start + me;
-        const bool serves = me < share && i < count;
-        if (me < 3) shared.length[me] = 0;
-        __syncthreads();  // this also ends the round before
+        const long long i = start + warp * part + lane;
+        const bool serves = lane < part && i < count;
         const uint32_t x = serves ? at(i) : EMPTY;
         const uint32_t neighbors = x < num_vertices ? degree_of(WALKED, x) : 0;
-        shared.vertex[me] = x;
-        out_t mine = identity();
-        const bool split = neighbors > limit && list_heavy(heavy, x, uint32_t(i), buckets_of_vertex(WALKED, x));
-        const bool listed = neighbors > TINY && !split;
-        if (listed) {
-            const int kind = neighbors <= SMALL ? 0 : neighbors <= WIDE ? 1 : 2;
-            shared.list[kind][atomicAdd(&shared.length[kind], 1u)] = (unsigned short)me;
-        } else if (neighbors > 0 && !split) {
-            mine = reduce_neighbors<1>(WALKED, x, 0 ARGS);
+        bool later = neighbors > limit && list_heavy(heavy, x, uint32_t(i), buckets_of_vertex(WALKED, x));
+        if (neighbors > WIDE && !later) {
+            const uint32_t place = atomicAdd(&shared.huges, 1u);
+            later = place < (IS_MODE ? THREADS : HUGE_VERTICES);
+            if (later) {
+                shared.huge[place] = x;
+                shared.place[place] = uint32_t(i);
+            }
         }
-        __syncthreads();
+        const bool small = neighbors > TINY && neighbors <= SMALL && !later;
+        const uint32_t smalls = __ballot_sync(ALL_LANES, small);
+        uint32_t wides = __ballot_sync(ALL_LANES, neighbors > SMALL && !later);
+        if (small) list[__popc(smalls & lanes_below())] = uint8_t(lane);
+        Reduced mine = nothing_reduced();
+        if (neighbors > 0 && neighbors <= TINY && !later) mine = reduce_neighbors<1>(WALKED, wakers, x, 0 ARGS);
+        __syncwarp();
 
-        for (uint32_t j = me / TILE; j < shared.length[0]; j += THREADS / TILE) {
-            const uint32_t to = shared.list[0][j];
-            const out_t total = reduce_neighbors<TILE>(WALKED, shared.vertex[to], me % TILE ARGS);
-            if (me % TILE == 0) shared.result[to] = total;
-        }
-        for (uint32_t j = warp; j < shared.length[1]; j += WARPS) {
-            const uint32_t to = shared.list[1][j];
-            const out_t total = reduce_neighbors<32>(WALKED, shared.vertex[to], lane ARGS);
-            if (lane == 0) shared.result[to] = total;
-        }
-        for (uint32_t j = 0; j < shared.length[2]; ++j) {  // the same for all threads: the barriers below are safe
-#if IS_MODE
-            const uint32_t to = shared.list[2][j];
-            const out_t total = mode_by_block<THREADS>(WALKED, shared.vertex[to], shared.table ARGS);
-            if (me == 0) shared.result[to] = total;
-#else
-            const uint32_t to = shared.list[2][j], huge = shared.vertex[to], parts = buckets_of_vertex(WALKED, huge);
-            out_t total = identity();
-            for (uint32_t k = me / BUCKET_LANES; k < parts; k += THREADS / BUCKET_LANES) {
-                walk_bucket(WALKED, huge, k, me % BUCKET_LANES,
-                            [&](uint32_t y, weight_t w) { total = combine(total, EDGE(huge, y, w)); });
+        for (uint32_t first = 0; first < __popc(smalls); first += 32 / TILE) {
+            const uint32_t j = first + lane / TILE;
+            const bool has = j < __popc(smalls);
+            const uint32_t to = has ? list[j] : 0, its = __shfl_sync(ALL_LANES, x, to);
+            if (has) {
+                const Reduced total = reduce_neighbors<TILE>(WALKED, wakers, its, lane % TILE ARGS);
+                if (lane % TILE == 0) result[to] = total;
             }
             __syncwarp();
-            total = tile_reduce<32>(total);
-            if (lane == 0) shared.partial[warp] = total;
-            __syncthreads();
-            if (me == 0) {
-                for (int k = 1; k < WARPS; ++k) total = combine(total, shared.partial[k]);
-                shared.result[to] = total;
-            }
-#endif
-            __syncthreads();  // partial, or the table, is free again
         }
-        __syncthreads();
-        if (serves && !split) finish(uint32_t(i), x, listed ? shared.result[me] : mine);
+        for (; wides; wides &= wides - 1) {
+            const uint32_t to = __ffs(wides) - 1;
+            const Reduced total = reduce_neighbors<32>(WALKED, wakers, __shfl_sync(ALL_LANES, x, to), lane ARGS);
+            if (lane == to) mine = total;
+        }
+        if (serves && !later) finish(uint32_t(i), x, small ? result[lane] : mine);
+        __syncwarp();  // result and list are free again
+        if (IS_MODE) reduce_huge(WALKED, wakers, shared, finish ARGS);
     }
+    if (!IS_MODE) reduce_huge(WALKED, wakers, shared, finish ARGS);
 }

@@ -22,7 +22,7 @@ from suricate.operators.cuda.launches import (
     wide_array,
 )
 from suricate.operators.cuda.layers import reduce_layers
-from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, skip_scalars, walk_of
+from suricate.operators.cuda.programs import BLOCK, WARPS, Walk, launch_values, program_of, skip_scalars, walk_of
 from suricate.operators.cuda.recording import fill
 from suricate.operators.results import Layers
 from suricate.structures.frontier import Frontier
@@ -31,6 +31,8 @@ from suricate.types import StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+
+TURNS = 4  #: a pull of many vertices has so many times the blocks that fill the device: they balance, and are few
 
 
 def neighbor_reduce(
@@ -116,7 +118,7 @@ def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None
     ids, size = NULL if vertices is None else vertices, np.int64(len(out))
     if scheme in ("auto", "vertex"):
         share = fair_share(pull.graph.device, len(out))
-        _by_vertex(pull, (ids, NULL, size), share, blocks(len(out), share), (NULL, NULL), split=scheme == "auto")
+        _by_vertex(pull, (ids, NULL, size), share, len(out), (NULL, NULL), split=scheme == "auto")
         return
     fill(out, identity_of(pull.reduce, out.dtype), pull.call)
     if scheme in schemes.WHOLE_GRAPH:
@@ -128,10 +130,11 @@ def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None
 
 
 def _by_vertex(
-    pull: _Pull, listed: tuple[Any, ...], share: int, grid: int, queue: tuple[Any, Any], *, split: bool
+    pull: _Pull, listed: tuple[Any, ...], share: int, most: int, queue: tuple[Any, Any], *, split: bool
 ) -> None:
-    """Launch the vertices of a list, and then the buckets of those that are split."""
+    """Launch the vertices of a list, at ``most`` so many, and then the buckets of those that are split."""
     bound, out = pull.walks[0].bound, NULL if pull.out is None else pull.out
+    grid = min(blocks(most, share or WARPS), (TURNS if share else 1) * full_grid(pull.graph.device))
     splits, limit, heavy = split_list(pull.graph, pull.walks, wanted=split)
     pull.launch("reduce_vertices", grid, bound, *listed, np.uint32(share), limit, out, *queue, *heavy)
     if splits:
@@ -170,14 +173,14 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
     count, _ = graph.workspace.state(Counters).take()
     found = Frontier(device, queue, count, num_vertices=graph.num_vertices)
     by_scan = _scheme(pull, scheme, everything=vertices is None) == "scan"  # raises where the backend cannot scan
-    if by_scan and scheme == "scan":  # two launches, whose sums leave the cache in between: 345 us against 76 on a grid
+    if by_scan and (scheme == "scan" or graph.most_arcs >= schemes.SCAN_DEGREE * bound):
         _scan_then(pull, (queue, count))
         return found
     ids, number, size = frontier_arguments(frontier)
     known = frontier.known_count
     share = 0 if known is None else fair_share(device, known)
-    grid = min(blocks(frontier.at_most, BLOCK // 32), full_grid(device)) if known is None else blocks(known, share)
-    _by_vertex(pull, (ids, number, np.int64(size)), share, grid, (queue, count), split=scheme != "vertex")
+    listed = ids, number, np.int64(size)
+    _by_vertex(pull, listed, share, frontier.at_most, (queue, count), split=scheme != "vertex")
     return found
 
 

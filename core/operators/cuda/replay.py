@@ -23,8 +23,8 @@ PERIOD = 2 * SLOTS  #: rounds after which arguments recur
 WORDS = 64  #: of counters per loop, two per launch that takes some
 #: kernels that depend on nothing but their arguments
 STEADY = {
-    "fill_values", "map_arcs", "map_edges", "map_heavy_edges", "map_places", "map_segments", "map_vertices",
-    "reduce_heavy_vertices", "reduce_vertices",
+    "complete_vertices", "fill_values", "map_arcs", "map_edges", "map_heavy_edges", "map_places", "map_segments",
+    "map_vertices", "reduce_heavy_vertices", "reduce_segments", "reduce_vertices",
 }  # fmt: skip
 
 _local = threading.local()

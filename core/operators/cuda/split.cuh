@@ -3,11 +3,37 @@
 #pragma once
 #include "operators.cuh"
 
+#ifndef SYMMETRIC
+#define SYMMETRIC 0
+#endif
+
+// What a vertex reduces of its neighbours: a value, and with SYMMETRIC whether one of them wakes it.
+struct Reduced {
+    out_t value;
+#if SYMMETRIC
+    uint32_t woken;
+#endif
+};
+
+__device__ __forceinline__ Reduced nothing_reduced() {
+    Reduced nothing = {};
+    nothing.value = identity();
+    return nothing;
+}
+
+__device__ __forceinline__ Reduced joined_parts(Reduced a, const Reduced& b) {
+    a.value = combine(a.value, b.value);
+#if SYMMETRIC
+    a.woken |= b.woken;
+#endif
+    return a;
+}
+
 // The parts of a list, in one block of memory. *total, 0 at first, packs the number of entries (above) and that of their buckets (the
 // lowest HEAVY_BITS bits), so that one atomic gives an entry its place; entries that do not fit are counted, not kept.
 struct Heavy {
     long long* base;  // buckets of all entries before it
-    out_t* value;  // what was reduced so far
+    Reduced* sum;  // what was reduced so far
     uint32_t* vertex;
     uint32_t* place;  // its place among the vertices that are served
     uint32_t* left;  // its buckets that are not done
@@ -18,10 +44,10 @@ struct Heavy {
 
 // The list in `memory` of HEAVY_BYTES per entry, aligned to 16.
 __device__ __forceinline__ Heavy heavy_in(unsigned char* memory, unsigned long long* total, uint32_t capacity) {
-    static_assert(sizeof(out_t) <= 16 && HEAVY_BYTES == 40, "the host allocates the memory for it");
+    static_assert(sizeof(Reduced) <= 16 && HEAVY_BYTES == 40, "the host allocates the memory for it");
     const size_t n = capacity;
     return {(long long*)(memory + 16 * n),
-            (out_t*)memory,
+            (Reduced*)memory,
             (uint32_t*)(memory + 24 * n),
             (uint32_t*)(memory + 28 * n),
             (uint32_t*)(memory + 32 * n),
@@ -38,23 +64,24 @@ __device__ __forceinline__ bool list_heavy(const Heavy& heavy, uint32_t x, uint3
     const unsigned long long k = before >> HEAVY_BITS;
     if (k >= heavy.capacity) return false;
     heavy.base[k] = (long long)(before & ((1ull << HEAVY_BITS) - 1));
-    heavy.value[k] = identity();
+    heavy.sum[k] = nothing_reduced();
     heavy.vertex[k] = x;
     heavy.place[k] = place;
     heavy.left[k] = parts;
     return true;
 }
 
-// The buckets of all entries in equal runs, by all tiles of BUCKET_LANES threads of the grid: calls f(k, x, first, end) in all threads
-// of a tile for buckets [first, end) of vertex x, entry k. parts(x) is the number of its buckets, `packed` the final *heavy.total.
+// The buckets of all entries in equal runs, by all warps of the blocks `block` of `blocks`: calls f(k, x, first, end) in all threads of
+// a warp for buckets [first, end) of vertex x, entry k. parts(x) is the number of its buckets, `packed` the final *heavy.total.
 template <class P, class F>
-__device__ __forceinline__ void for_split_runs(unsigned long long packed, const Heavy& heavy, P&& parts, F&& f) {
+__device__ __forceinline__ void for_split_runs(unsigned long long packed, const Heavy& heavy, uint32_t block,
+                                               uint32_t blocks, P&& parts, F&& f) {
     const uint32_t number = min(packed >> HEAVY_BITS, (unsigned long long)heavy.capacity);
     if (number == 0) return;
-    const uint32_t last = number - 1;
-    const long long all = heavy.base[last] + parts(heavy.vertex[last]), tiles = thread_count() / BUCKET_LANES,
-                    share = (all + tiles - 1) / tiles;
-    long long item = thread_id() / BUCKET_LANES * share;
+    const uint32_t last = number - 1, of_block = blockDim.x / 32;
+    const long long all = heavy.base[last] + parts(heavy.vertex[last]), warps = (long long)blocks * of_block,
+                    share = (all + warps - 1) / warps;
+    long long item = ((long long)block * of_block + threadIdx.x / 32) * share;
     const long long stop = min(all, item + share);
     if (item >= stop) return;
     uint32_t k = 0;  // the last entry whose buckets begin at or before `item`

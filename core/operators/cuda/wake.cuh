@@ -1,8 +1,8 @@
 // The end of a round of converge: vertices publish what they computed, stay active, and wake their neighbours.
-// WAKE_BOTH: over two views, wake and wake2; else over one.
+// WAKE_BOTH: over two views, wake and wake2; else over one. HAS_WAKE 0: over none.
 #pragma once
 #include "loop.cuh"
-#include "pull.cuh"
+#include "scan.cuh"
 
 #if WAKE_BOTH
 #define WAKE_VIEWS View wake, View wake2
@@ -20,13 +20,15 @@
 enum { STAYS = 1, WAKES = 2, COMPUTED = 4 };
 
 // How the vertices of the next round are noted. stamp[v] is `next` for each of them. Few of them are also listed in queue[0 .. *count);
-// of many (`dense`) only the stamps tell.
+// of many (`dense`) only the stamps tell. With `bits` the stamps tell only who stays active, and bits who wakes its neighbours: they
+// will see it when they pull.
 struct NextRound {
     uint32_t* stamp;
     uint32_t next;
     uint32_t* queue;
     uint32_t* count;
     bool dense;
+    uint32_t* bits;  // one per vertex, uint32[ceil(num_vertices / 32)], or null
 };
 
 struct WakeShared {
@@ -102,53 +104,80 @@ __device__ __forceinline__ void wake_bucket(WAKE, uint32_t x, uint32_t k, int la
     for_bucket<BUCKET_LANES>(wake, x, k, lane, [&](uint32_t y, long long) { activate(round, shared, y); });
 }
 
+// Wake the neighbours of the huge vertices that a block has kept; all of its threads call it.
+template <int THREADS>
+__device__ __forceinline__ void wake_huge(WAKE, const NextRound& round, PullShared<THREADS>& shared,
+                                          WakeShared& woken) {
+    __syncthreads();  // all are listed
+    const uint32_t number = min(shared.huges, HUGE_VERTICES);
+    for (uint32_t j = 0; j < number; ++j) {
+        const uint32_t x = shared.huge[j], parts = wake_buckets(WOKEN, x);
+        for (uint32_t k = threadIdx.x / BUCKET_LANES; k < parts; k += THREADS / BUCKET_LANES)
+            wake_bucket(WOKEN, x, k, threadIdx.x % BUCKET_LANES, round, woken);
+    }
+}
+
 // Commit the vertices at positions 0 .. number - 1 for which notes[i] has COMPUTED set: ids[i], or i if ids is null; those that say so
 // stay active or wake their neighbours. Threads, tiles, warps and blocks serve them as in pull_vertices, and vertices of more than
-// `limit` neighbours go to `heavy` while there is space. The blocks `block` of `blocks` call it, with all threads; it
-// synchronises the block, and ends with everything queued.
+// `limit` neighbours go to `heavy` while there is space. With round.bits the position is the vertex, and `share` the threads of a
+// block. The blocks `block` of `blocks` call it, with all threads; it synchronises the block, and ends with everything queued.
 template <int THREADS>
 __device__ __forceinline__ void finish_round(WAKE, const uint32_t* ids, long long number, const uint8_t* notes,
                                              uint32_t share, uint32_t block, uint32_t blocks, uint32_t limit,
                                              const Heavy& heavy, const NextRound& round, PullShared<THREADS>& shared,
                                              WakeShared& woken FORMALS) {
-    const uint32_t me = threadIdx.x;
+    const uint32_t me = threadIdx.x, lane = me % 32, part = share / (THREADS / 32);
+    [[maybe_unused]] const uint32_t warp = me / 32;
+    if (me == 0) shared.huges = 0;
+    __syncthreads();
     for (long long start = (long long)block * share; start < number; start += (long long)blocks * share) {
-        const long long i = start + me;
-        const uint32_t says = me < share && i < number ? notes[i] : 0;
-        if (me < 3) shared.length[me] = 0;
-        __syncthreads();
+        const long long first = start + warp * part, i = first + lane;
+        const uint32_t says = lane < part && i < number ? notes[i] : 0;
+        const uint32_t x = !(says & COMPUTED) ? EMPTY : ids ? ids[i] : uint32_t(i);
         if (says & COMPUTED) {
-            const uint32_t x = ids ? ids[i] : uint32_t(i);
-            shared.vertex[me] = x;
 #if HAS_COMMIT
             commit_fn(x ARGS);
 #endif
             if (says & STAYS) activate(round, woken, x);
-            const uint32_t neighbors = says & WAKES ? wake_degree(WOKEN, x) : 0;
-            if (neighbors > limit && list_heavy(heavy, x, 0, wake_buckets(WOKEN, x))) {
-                // by all blocks, later
-            } else if (neighbors > TINY) {
-                const int kind = neighbors <= SMALL ? 0 : neighbors <= WIDE ? 1 : 2;
-                shared.list[kind][atomicAdd(&shared.length[kind], 1u)] = (unsigned short)me;
-            } else if (neighbors > 0) {
-                wake_neighbors<1>(WOKEN, x, 0, round, woken);
-            }
         }
-        __syncthreads();
-        for (uint32_t j = me / TILE; j < shared.length[0]; j += THREADS / TILE) {
-            wake_neighbors<TILE>(WOKEN, shared.vertex[shared.list[0][j]], me % TILE, round, woken);
+#if HAS_WAKE
+        const bool wakes = (says & COMPUTED) && (says & WAKES);
+        if (round.bits) {  // the same in all threads
+            const uint32_t word = __ballot_sync(ALL_LANES, wakes);
+            if (lane == 0 && first < number) round.bits[first / 32] = word;
+            continue;
         }
-        for (uint32_t j = me / 32; j < shared.length[1]; j += THREADS / 32) {
-            wake_neighbors<32>(WOKEN, shared.vertex[shared.list[1][j]], me % 32, round, woken);
+        const uint32_t neighbors = wakes ? wake_degree(WOKEN, x) : 0;
+        bool later = neighbors > limit && list_heavy(heavy, x, 0, wake_buckets(WOKEN, x));
+        if (neighbors > WIDE && !later) {
+            const uint32_t place = atomicAdd(&shared.huges, 1u);
+            later = place < HUGE_VERTICES;
+            if (later) shared.huge[place] = x;
         }
-        for (uint32_t j = 0; j < shared.length[2]; ++j) {
-            const uint32_t x = shared.vertex[shared.list[2][j]], parts = wake_buckets(WOKEN, x);
-            for (uint32_t k = me / BUCKET_LANES; k < parts; k += THREADS / BUCKET_LANES) {
-                wake_bucket(WOKEN, x, k, me % BUCKET_LANES, round, woken);
-            }
+        const bool small = neighbors > TINY && neighbors <= SMALL && !later;
+        const uint32_t smalls = __ballot_sync(ALL_LANES, small);
+        uint32_t wides = __ballot_sync(ALL_LANES, neighbors > SMALL && !later);
+        uint8_t* const list = shared.list + 32 * warp;
+        if (small) list[__popc(smalls & lanes_below())] = uint8_t(lane);
+        if (neighbors > 0 && neighbors <= TINY && !later) wake_neighbors<1>(WOKEN, x, 0, round, woken);
+        __syncwarp();
+        for (uint32_t begin = 0; begin < __popc(smalls); begin += 32 / TILE) {
+            const uint32_t j = begin + lane / TILE;
+            const bool has = j < __popc(smalls);
+            const uint32_t its = __shfl_sync(ALL_LANES, x, has ? list[j] : 0);
+            if (has) wake_neighbors<TILE>(WOKEN, its, lane % TILE, round, woken);
+            __syncwarp();
         }
-        const bool full = me == 0 && woken.filled > GATHERED / 2;
-        if (__syncthreads_or(full)) flush_active(round, woken);  // also keeps the lists until everybody has read them
+        for (; wides; wides &= wides - 1)
+            wake_neighbors<32>(WOKEN, __shfl_sync(ALL_LANES, x, __ffs(wides) - 1), lane, round, woken);
+#endif
+        if (!round.dense) {  // the same in all threads
+            const bool full = me == 0 && woken.filled > GATHERED / 2;
+            if (__syncthreads_or(full)) flush_active(round, woken);
+        }
     }
+#if HAS_WAKE
+    wake_huge(WOKEN, round, shared, woken);
+#endif
     flush_active(round, woken);
 }

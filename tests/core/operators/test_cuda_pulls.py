@@ -90,6 +90,18 @@ def test_epilogues(graph: su.Graph, kernels: list[str], over: str, stored: bool)
     assert kernels[-4:-2] == ["merge_vertices"] * 2
 
 
+def test_epilogues_of_high_degrees_go_by_scan(graph: su.Graph, kernels: list[str]) -> None:
+    fake = FakeGraph(graph)
+    call = call_of(fake, binding.bind_pull(graph, read, (np.zeros(10_000),), "sum", None, None, keep))
+    fake.most_arcs = 80_000
+    driver.neighbor_reduce(fake, call, None, None, "in", "auto")
+    by_vertex = ["reduce_vertices", "reduce_heavy_vertices"]
+    assert kernels == (["reduce_segments", "complete_vertices"] if fake.view().can_scan else by_vertex)
+    kernels.clear()
+    driver.neighbor_reduce(fake, call, Start((ids(fake, 5),)), None, "in", "auto")
+    assert kernels == by_vertex
+
+
 def test_maps(graph: su.Graph, kernels: list[str]) -> None:
     fake = FakeGraph(graph)
     call = call_of(fake, binding.bind_map(graph, above, (np.zeros(10_000),)))

@@ -261,6 +261,25 @@ def test_rounds(backend, device, kind, over, wake):
         assert [done.steps, done.touched, done.converged] == numbers
 
 
+def test_rounds_in_which_nobody_is_woken(backend, device):
+    """Without ``wake`` only those go on that stay active, whatever ``then`` says besides."""
+    case = small(backend, device)
+    count, total = case.array(np.zeros(N, np.int64)), su.Scalar("sum", "int64", case.graph)
+
+    def nothing(u, v, w, count, total):
+        return 0
+
+    def go_on(v, value, count, total):
+        count[v] += 1
+        total.add(1)
+        return 3 if count[v] <= v else 2
+
+    args = (count, total)
+    done = su.converge(case.graph, None, nothing, args=args, reduce="sum", then=go_on, wake=None, until=(total, 2))
+    assert case.host(count).tolist() == [min(v + 1, N - 1) for v in range(N)]
+    assert (done.steps, done.touched, done.converged) == (N - 1, N * (N + 1) // 2 - 1, False)
+
+
 def test_rounds_from_arcs_and_staying_active(backend, device):
     """Both ends of the arcs are active; one that says so stays, and wakes nobody."""
     case = small(backend, device)
@@ -277,6 +296,40 @@ def test_rounds_from_arcs_and_staying_active(backend, device):
     done = su.converge(case.graph, (edges, [7, 8]), nothing, args=(count,), reduce="sum", then=again)
     assert case.host(count).tolist() == [3 * (v in (1, 5, 7, 8)) for v in range(N)]
     assert (done.steps, done.touched, done.converged) == (3, 12, True)
+
+
+def lower(v, value, label, new):
+    new[v] = min(label[v], value)
+    return (2 if value < label[v] else 0) + (1 if new[v] % 1000 == 7 and value < label[v] else 0)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("over", ["in", "both"])
+@pytest.mark.parametrize("limit", [2, 3, 100])
+def test_rounds_of_many_vertices_equal_those_of_the_cpu(over, limit):
+    """Where most vertices wake their neighbours, these see it when they pull."""
+    n = 1 << 18
+    src, dst, _ = su.generators.rmat(18, 4, seed=5)
+    heavy = np.arange(4000, n, 3, np.uint32)  # of one vertex
+    src, dst = np.append(src, heavy), np.append(dst, np.full(len(heavy), 17, np.uint32))
+    found = []
+    for backend, options in (("slabhash", {"slab_bytes": 32}), ("slabhash", {"slab_bytes": 64}), ("csr_baseline", {})):
+        for device in ("cpu", "cuda"):
+            graph = su.Graph(n, backend=backend, device=device, in_edges=True, **options)
+            graph.insert_edges(src, dst)
+            xp = graph.device.xp
+            label, new = xp.arange(n, dtype=np.int64)[::-1].copy(), xp.zeros(n, np.int64)
+            wake = "out" if over == "in" else over
+            for start in (None, np.union1d(dst[src < 50], src[dst < 50])):
+                done = su.converge(
+                    graph, start, lowest, args=(label, new), reduce="min", over=over, then=lower, commit=publish,
+                    wake=wake, max_steps=limit,
+                )  # fmt: skip
+                host = graph.device.to_numpy(label)
+                found.append((done.steps, done.touched, done.converged, host.tobytes()))
+                label += 1
+                label[:50] -= n
+    assert len(set(found[0::2])) == len(set(found[1::2])) == 1
 
 
 def test_rounds_of_modes(backend, device):

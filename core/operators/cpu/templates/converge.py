@@ -47,12 +47,12 @@ def largest_degree(g, h, num_vertices, vertices, everything, count):
 
 @kernel
 def converge(
-    g, h, waking, also_waking, twice, num_vertices, active, everything, count, stamp, step, max_steps, queue, spare,
+    g, h, waking, also_waking, wakes, num_vertices, active, everything, count, stamp, step, max_steps, queue, spare,
     values, counts, *args,
 ):  # fmt: skip
     """Compute rounds until the active set is empty; return their number, of vertices computed, of those active.
 
-    Vertices wake others over the view ``waking``, if ``twice`` over ``also_waking`` too. Round ``i`` stamps with
+    Vertices wake others over so many (``wakes``) of the views ``waking`` and ``also_waking``. Round ``i`` stamps with
     ``step + i``. ``queue`` and ``spare`` are ``uint32[num_vertices]``; the active set is perhaps in ``spare``.
     """
     rounds, touched = 0, 0
@@ -67,9 +67,9 @@ def converge(
                 stamp[v] = step + rounds
                 queue[queued] = v
                 queued += 1
-            if says & 2:
+            if says & 2 and wakes > 0:
                 queued = wake_row(waking, v, stamp, step + rounds, queue, queued)
-                if twice:
+                if wakes > 1:
                     queued = wake_row(also_waking, v, stamp, step + rounds, queue, queued)
         if has_commit:
             for i in range(count):
