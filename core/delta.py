@@ -186,6 +186,8 @@ class Delta:
     @property
     def is_known_empty(self) -> bool:
         """Whether the host knows, without waiting for a device, that nothing changed."""
+        if self._device.is_cuda and any(half is not None for half in self._changes):
+            return False
         deleted = self._deleted_vertices
         if self.num_vertices_after != self.num_vertices_before or (deleted is not None and len(deleted)):
             return False
@@ -195,7 +197,7 @@ class Delta:
             with self._exclusive():
                 removed, added, _ = self._net()
             return not any(half.outcome.status.any() for half in (removed, added) if half is not None)
-        return self._changes == Changes()
+        return True
 
     def arcs(self, kind: str) -> EdgeList:
         """Return the changes as directed arcs: both directions of an undirected edge, a self-loop once.

@@ -156,7 +156,7 @@ def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool = 
     quads, ends = (workspace.array(f"intersect.{name}", n, np.uint32) for name in ("quads", "ends"))
     row = workspace.array("intersect.rows", 2 * n, np.uint32)
     lower = None if rank is None else workspace.array("intersect.lower", n, np.uint32)
-    places = view.most_edges + 3 * n
+    places = _most_arcs(graph, view) + 3 * n
     ids = workspace.array("intersect.ids", places, np.uint32)
     src = workspace.array("intersect.sources", places, np.uint32) if sources else None
     if src is not None:
@@ -168,6 +168,12 @@ def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool = 
     arguments = (walk.packed, walk.bound, ranks, row, ids, given, ends, second)
     program.kernel("fill_rows")(grid, (BLOCK,), arguments)
     return Rows(row, ids, ends, lower, src)
+
+
+def _most_arcs(graph: Graph, view: StoreView) -> int:
+    """Return an upper bound of the number of arcs in ``view``, known on the host: fewer than it has places for."""
+    known: int | None = getattr(graph, "most_arcs", None)  # what stands for a graph of edge sets alone has none
+    return view.most_edges if known is None or view is not graph.view() else known
 
 
 def _every_arc(graph: Graph, view: StoreView) -> ArcList:
@@ -182,7 +188,8 @@ def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_id: 
     out.fill(0)
     rank = workspace.array("intersect.rank", n, np.uint32)
     row, ids, ends, lower, _ = _rows(graph, view, rank=rank)
-    most = min(n, view.most_edges // SMALL + view.most_edges // MANY) + view.most_edges // PART + 1
+    arcs = _most_arcs(graph, view)
+    most = min(n, arcs // SMALL + arcs // MANY) + arcs // PART + 1
     part = workspace.array("intersect.parts", 2 * most, np.uint32)
     (parts, _), (taken, _), (next_part, _) = (workspace.state(Counters).take() for _ in range(3))
     program = program_of("oriented.cu", graph, (view, view), call, corners=corners_of(call, len(out)), by_id=by_id)
