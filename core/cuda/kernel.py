@@ -32,6 +32,11 @@ class Kernel:
         """The function on the current device, with its address ``ptr``."""
         return self._raw.kernel
 
+    def resident(self, threads: int) -> int:
+        """Return how many blocks of ``threads`` a multiprocessor of the current device holds at a time."""
+        held: int = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(self._raw.kernel.ptr, threads, 0)
+        return held
+
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
         """Launch into CuPy's current stream, one block at least; does not wait.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 SOURCE = Path(__file__).with_suffix(".cu")
-BLOCK, BLOCKS = 256, 4  #: threads of a block, blocks of a multiprocessor
+BLOCK, BLOCKS = 256, 4  #: threads of a block, blocks of a multiprocessor if it has shared memory for them
 FREEDOM, SPARE = 3, 8  #: slots of a table per entry, and besides: a warp waits for the longest of its searches
 COUNTERS = 4  #: of which the kernel uses three
 VIEW, GONE, COME, MEMORY, TRIANGLES, DEGREES = range(6)  # places of the arguments
@@ -113,8 +113,9 @@ class TriangleChanges:
         else:
             none: Any = np.zeros(1, MEMORY_STRUCT.dtype)[0]
             arguments = (packed(view), packed_arcs(NO_ARCS), packed_arcs(NO_ARCS), none, *self._counts)
-            blocks = resident_blocks(self.graph.device.index, BLOCK, BLOCKS)
-            self._kernel = PreparedKernel(program.kernel("change_triangles"), blocks, BLOCK, arguments)
+            kernel = program.kernel("change_triangles")
+            blocks = resident_blocks(self.graph.device.index, BLOCK, min(BLOCKS, kernel.resident(BLOCK)))
+            self._kernel = PreparedKernel(kernel, blocks, BLOCK, arguments)
             self._program, self._sizes = program, (-1, -1)
         self._view = view
 

@@ -35,6 +35,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             check_launch(program, name, args, STRUCTS)
             names.append(name)
 
+        launch.resident = lambda threads: 3  # type: ignore[attr-defined]
         return launch
 
     def packed(view: StoreView) -> np.void:
