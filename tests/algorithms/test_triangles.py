@@ -161,6 +161,43 @@ def test_random_streams_of_mixed_batches(backend: str, device: Device, size: int
         check(graph, tracker)
 
 
+@pytest.mark.parametrize(("n", "edges", "size"), [(250, 12_000, 300), (120, 2_000, 900)])
+def test_batches_between_vertices_of_many_neighbours(
+    backend: str, device: Device, n: int, edges: int, size: int
+) -> None:
+    """On CUDA the larger adjacency is streamed past a filter of the smaller one."""
+    rng = np.random.default_rng(n)
+    graph = undirected(n, backend, device)
+    graph.insert_edges(*rng.integers(0, n, (2, edges)))
+    tracker = graph.track("triangles", method="dynamic")
+    for _ in range(2):
+        src, dst = arcs(graph)
+        some = rng.permutation(len(src))[:size]
+        graph.delete_edges(src[some], dst[some])
+        check(graph, tracker)
+        graph.insert_edges(*rng.integers(0, n, (2, size)))
+        check(graph, tracker)
+        graph.apply(su.Batch(insert=(src[some], dst[some]), delete=tuple(rng.integers(0, n, (2, size)))))
+        check(graph, tracker)
+
+
+def test_batches_between_a_hub_and_vertices_of_some_neighbours(backend: str, device: Device) -> None:
+    """On CUDA the neighbours of the others are looked up at the hub, by all blocks."""
+    n, some = 3000, 70
+    rng = np.random.default_rng(1)
+    graph = undirected(n, backend, device)
+    graph.insert_edges(np.zeros(n - 1, int), np.arange(1, n))
+    others = np.repeat(np.arange(1, 6), some)
+    graph.insert_edges(others, rng.integers(6, n, len(others)))
+    tracker = graph.track("triangles", method="dynamic")
+    graph.delete_edges([0] * 5, [1, 2, 3, 4, 5])
+    check(graph, tracker)
+    graph.insert_edges([0, 0, 1, 2], [1, 2, 2, 3])
+    check(graph, tracker)
+    graph.apply(su.Batch(insert=([0, 0, 1], [3, 4, 3]), delete=([0, 1, 2], [1, 2, 3])))
+    check(graph, tracker)
+
+
 def test_vertices_come_and_go(backend: str, device: Device) -> None:
     graph = undirected(5, backend, device)
     graph.insert_edges(*np.triu_indices(5, 1))
