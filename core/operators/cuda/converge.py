@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.cuda.program import Program, c_type
 from suricate.devices import Array, Device
-from suricate.edgefn import Argument
 from suricate.errors import ParameterError
 from suricate.operators.call import Call, Start, Until
 from suricate.operators.cuda.launches import merged, multiprocessors, split_memory
@@ -58,6 +56,20 @@ def converge_program(
     walk: Walk, call: Call, over: str, wake: str | None, until: Until | None, *, symmetric: bool
 ) -> Program:
     """Return the program of a call, made once; ``symmetric``: a vertex pulls from those that may wake it, no others."""
+    name = None if until is None else _name_of(call, until.scalar)
+    functions = call.function, call.then, call.commit
+    key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, CONVERGE_BLOCKS)
+    program = _programs.get(key)
+    if program is None:
+        program = _programs[key] = _made(walk, call, over, wake, name, symmetric=symmetric)
+    return program
+
+
+_programs: dict[tuple[Any, ...], Program] = {}
+
+
+def _made(walk: Walk, call: Call, over: str, wake: str | None, until: str | None, *, symmetric: bool) -> Program:
+    """Return the program of a call; ``until`` is the name of the argument that ends the loop."""
     has_bits = symmetric and call.dtype is not None and call.reduce != "mode"
     return program_of(
         "converge.cu", walk, call, call.dtype, **value_macros(call, over), HAS_WAKE=int(wake is not None),
@@ -66,19 +78,13 @@ def converge_program(
     )  # fmt: skip
 
 
-def _totals(call: Call, until: Until | None) -> dict[str, str]:
-    """Return the macros by which a round adds to accumulators and reads their totals (see ``converge.cu``)."""
-    numbered = enumerate(call.function.arguments)
-    found = tuple([(f"a{i}", argument) for i, argument in numbered if argument.kind == "accumulator"])
-    return _macros_of_totals(found, None if until is None else _name_of(call, until.scalar))
-
-
-@cache
-def _macros_of_totals(found: tuple[tuple[str, Argument], ...], until: str | None) -> dict[str, str]:
-    """Return the macros for accumulators with these names; ``until``: of the one that ends the loop.
+def _totals(call: Call, until: str | None) -> dict[str, str]:
+    """Return the macros by which a round adds to accumulators and reads their totals (see ``converge.cu``).
 
     The totals of even rounds are in the slot that the launch writes, those of odd rounds in the one that it clears.
     """
+    numbered = enumerate(call.function.arguments)
+    found = [(f"a{i}", argument) for i, argument in numbered if argument.kind == "accumulator"]
     if not found:
         return {"ROUND_FINISH": "", "ROUND_READ": "", "LOOP_FINISH": "", "UNTIL": "false"}
     finish, read, end = [], [], []

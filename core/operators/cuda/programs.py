@@ -15,6 +15,7 @@ import numpy as np
 
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import ViewStruct, enum, view_prelude, view_struct
+from suricate.edgefn import bounds
 from suricate.operators.call import REDUCTIONS, Call
 from suricate.operators.cuda import push_structs
 from suricate.types import StoreView
@@ -118,7 +119,10 @@ def _functions(call: Call) -> dict[str, TypedFunction]:
 
 def launch_values(call: Call) -> tuple[Any, ...]:
     """Return what kernels are passed for ``PARAMS``; to be called once per operator, for all of its launches."""
-    return tuple(argument.packed(value) for argument, value in zip(call.function.arguments, call.values, strict=True))
+    given = zip(call.function.arguments, call.values, strict=True)
+    if bounds.CHECKED:
+        return tuple([argument.packed(value) for argument, value in given])
+    return tuple([value if argument.kind == "array" else argument.packed(value) for argument, value in given])
 
 
 def skip_scalars(call: Call) -> None:
