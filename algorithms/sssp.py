@@ -3,7 +3,8 @@
 Follows Meerkat (Concessao et al.): every vertex holds one word of distance and parent, and one atomic minimum keeps it.
 The words form a dependence forest (``suricate.operators.forest``): deletions and heavier weights are repaired around
 the tree edges that they concern (Ramalingam and Reps), insertions and lighter weights are a first frontier. From
-scratch vertices are taken near ones first (delta-stepping, Meyer and Sanders 2003).
+scratch vertices are taken near ones first (delta-stepping, Meyer and Sanders 2003; on CUDA those in a window that
+slides with the nearest one).
 
 Zero weights. Keys must grow along edges, or parents could form cycles. Words of 64 bits (distance, parent) serve while
 every step raises the distance. When one does not (a zero weight, a float that absorbs a small one, an integer beyond 32
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from suricate.operators.results import Propagated
 
 WORD_BYTES = 8
-USUAL_DEPTH = 100  #: steps of a search; below each tree edge lie on average as many vertices as the tree is deep
+TURNS = 8  #: that a step takes on CUDA where frontiers are thin (``LOCAL_TURNS``)
+USUAL_DEPTH = 100  #: turns of a search; below each tree edge lie on average as many vertices as the tree is deep
 WARP = 32  #: threads
 FARTHEST = 2**32 - 1  #: as a distance in 32 bits: unreached
 AMBIGUOUS = -2  #: in ``reference()``: several parents are equally good up to rounding
@@ -126,7 +128,7 @@ class SSSP(Algorithm):
         self._forest: Forest | None = None
         self._roots: Frontier | None = None
         self._graph: Graph | None = None
-        self._depth = 0  # of the last search, in steps, on CUDA: there each of them costs a barrier
+        self._depth = 0  # of the last search on CUDA, in turns: of a thin frontier they cost the same whatever its size
 
     def compute(self, graph: Graph) -> None:
         """Search from scratch; waits for the device."""
@@ -180,7 +182,7 @@ class SSSP(Algorithm):
             forest = self._forest = _forest(graph, self.source, wide)
         outcome = self._run(graph, forest)
         if graph.device.is_cuda:
-            self._depth = outcome.steps
+            self._depth = TURNS * outcome.steps
         return not forest.violated[0]
 
     def _run(self, graph: Graph, forest: Forest) -> Propagated:

@@ -75,9 +75,10 @@ class Forest:
     def compute(self, graph: Graph, roots: Frontier, order: tuple[float, float] | None = None) -> Propagated:
         """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
 
-        ``order=(bound, delta)``: vertices whose first key is above the bound wait until the others are done; then the
-        bound rises to the next multiple of ``delta`` (near-far on CUDA, delta-stepping on the CPU). Repairs that change
-        much go by it too. The words are the same without it.
+        ``order=(bound, delta)``: on the CPU vertices whose first key is above the bound wait until the others are done;
+        then the bound rises to the next multiple of ``delta`` (delta-stepping). On CUDA those wait whose first key is
+        more than ``delta`` above the least one that is left, step by step; repairs of many vertices go by that too. The
+        words are the same without an order.
         """
         self._order = order
         return self._run(graph, roots, (None, None, None))

@@ -19,7 +19,7 @@ push_vertices(View g, uint32_t num_vertices, const uint32_t* frontier, const uin
     const Changed changed = {stamp, step, queue, count, nullptr, false};
     const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, HEAVY_SHIFT};
     const uint32_t vertices = device_count ? *device_count : size;
-    const auto everybody = [](uint32_t, unsigned long long) { return true; };
+    const auto everybody = [](uint32_t) { return true; };
     push_frontier<SECOND_VIEW>(g, num_vertices, frontier, vertices, vertices <= few ? SMALL : WIDE, blockIdx.x,
                                gridDim.x, out, heavy, changed, shared, everybody ARGS);
     FINISH

@@ -24,9 +24,9 @@ __device__ __forceinline__ void suspect_children(const Arcs& arcs, bool exists, 
 // The suspects, steps.near[0 .. count): each adopts the best of the neighbours that offer exactly its keys as its parent, or
 // starts anew and is listed in steps.far. A neighbour may fall in the same round: then the next pass finds the adopted child.
 __device__ __forceinline__ void adopt(const View& back, const Steps& steps, uint32_t count, uint32_t block,
-                                      uint32_t blocks, word_t* tree, Serve& shared_serve FORMALS) {
+                                      uint32_t blocks, word_t* tree, Serve& shared_serve, Shared& shared FORMALS) {
     serve(
-        back, steps.near, 0, count, block, blocks, shared_serve,
+        back, steps.near, 0, count, block, blocks, shared_serve, shared,
         [&](uint32_t v, uint32_t x, weight_t w, word_t& best) {
             if (PAYLOAD_BITS == 32 && x >= word_parent(best)) return;  // no better parent, by its id alone
             word_t value;
@@ -49,7 +49,7 @@ __device__ __forceinline__ void suspect_below(const View& g, const Steps& steps,
                                               uint32_t block, uint32_t blocks, const word_t* tree,
                                               const Changed& changed, Serve& shared_serve, Shared& shared) {
     serve(
-        g, steps.far, begin, end, block, blocks, shared_serve,
+        g, steps.far, begin, end, block, blocks, shared_serve, shared,
         [&](uint32_t v, uint32_t x, weight_t, word_t&) {
             if (x != v && word_parent(stored(tree + x)) == v) queue_vertex(x, changed, shared);
         },
@@ -66,12 +66,12 @@ __device__ __forceinline__ void invalidate_alone(const View& g, const View& back
     uint32_t rounds = 0;
     for (; count > 0 && count <= FEW_SUSPECTS; ++rounds) {
         if (threadIdx.x == 0) suspects = 0;
-        adopt(back, steps, count, 0, 1, tree, shared_serve ARGS);
+        adopt(back, steps, count, 0, 1, tree, shared_serve, shared ARGS);
         __syncthreads();
         const uint32_t begin = invalid;
         invalid = fresh(steps.state->invalid);
         ++steps.epoch;
-        const Changed changed = {steps.stamp, steps.epoch, steps.spare, &suspects, steps.violated, false};
+        const Changed changed = changes_to(steps, steps.spare, &suspects, &steps.state->nearest[steps.turn]);
         suspect_below(g, steps, begin, invalid, 0, 1, tree, changed, shared_serve, shared);
         flush(changed, shared);
         swap_queues(steps);
@@ -110,7 +110,7 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
             count = counted(steps.state->count[turn]);
             continue;
         }
-        adopt(back, steps, count, blockIdx.x, gridDim.x, tree, shared_serve ARGS);
+        adopt(back, steps, count, blockIdx.x, gridDim.x, tree, shared_serve, shared ARGS);
 #else
         for (unsigned long long i = thread_id(); i < count; i += thread_count()) {  // nobody can be asked
             const uint32_t v = steps.near[i];
@@ -124,8 +124,8 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
         invalid = counted(steps.state->invalid);
         if (begin == invalid) break;
         ++steps.epoch;
-        const Changed changed = {
-            steps.stamp, steps.epoch, steps.spare, &steps.state->count[steps.turn], steps.violated, false};
+        const Changed changed =
+            changes_to(steps, steps.spare, &steps.state->count[steps.turn], &steps.state->nearest[steps.turn]);
         suspect_below(g, steps, begin, invalid, blockIdx.x, gridDim.x, tree, changed, shared_serve, shared);
         flush(changed, shared);
         swap_queues(steps);
@@ -140,7 +140,7 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
 __device__ __forceinline__ void pull_offers(const View& back, const Steps& steps, uint32_t invalid, word_t* tree,
                                             const Changed& changed, Serve& shared_serve, Shared& shared FORMALS) {
     serve(
-        back, steps.far, 0, invalid, blockIdx.x, gridDim.x, shared_serve,
+        back, steps.far, 0, invalid, blockIdx.x, gridDim.x, shared_serve, shared,
         [&](uint32_t v, uint32_t x, weight_t w, word_t& best) {
             word_t value;
             if (offer(tree, x, v, w, steps.violated, value ARGS) && words::less(value, best)) best = value;
@@ -148,11 +148,11 @@ __device__ __forceinline__ void pull_offers(const View& back, const Steps& steps
         [&](uint32_t v, const word_t& best) { push_value(tree, v, best, changed, shared); });
 }
 
-// tree word_t[num_vertices]; anew: all words start anew, and the steps begin with roots; deleted, replaced, inserted: to repair with; bound, delta:
-// HAS_ORDER (a repair goes by it once a frontier is large); violated uint32[1]: becomes 1 if an offer was not above its maker; outcome: zero at launch.
+// tree word_t[num_vertices]; anew: all words start anew, and the steps begin with roots; deleted, replaced, inserted: to repair with; width: of the
+// window, HAS_WINDOW (a repair goes by it where frontiers are large); violated uint32[1]: becomes 1 if an offer was not above its maker; outcome: zero at launch.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK, 1)
 repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs deleted, Arcs replaced, Arcs inserted,
-       word_t* tree, LoopMemory memory, order_t bound, order_t delta, uint32_t* violated, uint64_t* outcome PARAMS) {
+       word_t* tree, LoopMemory memory, order_t width, uint32_t* violated, uint64_t* outcome PARAMS) {
     LOCALS
     __shared__ Shared shared;
     __shared__ Serve shared_serve;
@@ -170,13 +170,10 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
 #if HAS_PULL
     policy.pull_from = anew ? num_vertices / PULL_FROM : EMPTY;
 #endif
-#if HAS_ORDER
-    policy.array = nullptr;
-    policy.bound = anew ? bound : Limits<order_t>::high();
-    policy.first_bound = bound;
-    policy.unordered = !anew;
-    policy.bound_out = nullptr;
-    policy.delta = delta;
+#if HAS_WINDOW
+    policy.window.width = width;
+    policy.window.few =
+        anew ? ALONE : thread_count() / 16;  // a repair takes few vertices in any order, as rounds cost more
 #endif
 
     uint32_t invalid = 0, count = number_of(roots);
@@ -190,8 +187,8 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
     if (deleted.size + replaced.size > 0) {
         begin_turn(steps);
         ++steps.epoch;
-        const Changed changed = {
-            steps.stamp, steps.epoch, steps.near, &steps.state->count[steps.turn], violated, false};
+        const Changed changed =
+            changes_to(steps, steps.near, &steps.state->count[steps.turn], &steps.state->nearest[steps.turn]);
         suspect_children(deleted, false, num_vertices, tree, changed, shared ARGS);
         suspect_children(replaced, true, num_vertices, tree, changed, shared ARGS);
         flush(changed, shared);
@@ -202,8 +199,8 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
     if (HAS_BACK && invalid > 0) {
         begin_turn(steps);
         ++steps.epoch;
-        const Changed changed = {
-            steps.stamp, steps.epoch, steps.near, &steps.state->count[steps.turn], violated, false};
+        const Changed changed =
+            changes_to(steps, steps.near, &steps.state->count[steps.turn], &steps.state->nearest[steps.turn]);
         pull_offers(back, steps, invalid, tree, changed, shared_serve, shared ARGS);
         push_arcs(replaced, num_vertices, tree, changed, shared ARGS);
         push_arcs(inserted, num_vertices, tree, changed, shared ARGS);
@@ -212,6 +209,9 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
         count = counted(steps.state->count[steps.turn]);
         frontier = steps.near;
         arcs = false;
+#if HAS_WINDOW
+        policy.window.nearest = counted(steps.state->nearest[steps.turn]);
+#endif
         next_turn(steps);
     } else if (invalid > 0) {  // without in-edges everybody makes offers
         count = num_vertices;

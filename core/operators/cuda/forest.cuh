@@ -25,14 +25,7 @@ __device__ __forceinline__ word_t least_of_warp(word_t word) {
     return word;
 }
 
-#define AT_HAND 32  // neighbours that a warp lists before it visits them
-
 struct Serve {
-#if WEIGHTED && !IS_UNIFORM
-    long long slot[PROPAGATE_BLOCK / 32 * AT_HAND];
-#endif
-    uint32_t neighbor[PROPAGATE_BLOCK / 32 * AT_HAND];  // of each warp
-    uint32_t neighbors[32];  // how many each warp has; beyond AT_HAND they are not listed
     word_t least[32];  // of each warp
     uint32_t wide[32];  // vertices with more than WIDE neighbours
     uint32_t wides;  // zero between passes
@@ -41,30 +34,16 @@ struct Serve {
 // visit(v, x, w) for all neighbours x of v in g; a warp calls it. They are listed first, so that each lane visits one: a lane that reads several
 // at once would visit one after another, and each visit waits for memory.
 template <class Visit>
-__device__ __forceinline__ void visit_neighbors(const View& g, uint32_t v, Serve& serve, Visit&& visit) {
-    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = warp * AT_HAND;
-    if (lane == 0) serve.neighbors[warp] = 0;
-    __syncwarp();
+__device__ __forceinline__ void visit_neighbors(const View& g, uint32_t v, Shared& shared, Visit&& visit) {
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = warp * warp_capacity();
     for_neighbors<32>(g, v, lane, [&](uint32_t x, long long slot) {
-        const uint32_t place = atomicAdd(&serve.neighbors[warp], 1u);
-        if (place >= AT_HAND) {
-            visit(x, WEIGHT(g, slot));
-            return;
-        }
-        serve.neighbor[first + place] = x;
-#if WEIGHTED && !IS_UNIFORM
-        serve.slot[first + place] = slot;
-#endif
+        if (!list_edge(v, x, slot, shared)) visit(x, WEIGHT(g, slot));
     });
     __syncwarp();
-    const uint32_t listed = min(serve.neighbors[warp], (uint32_t)AT_HAND);
-    for (uint32_t i = lane; i < listed; i += 32) {
-#if WEIGHTED && !IS_UNIFORM
-        visit(serve.neighbor[first + i], WEIGHT(g, serve.slot[first + i]));
-#else
-        visit(serve.neighbor[first + i], weight_t(1));
-#endif
-    }
+    const uint32_t listed = min(shared.listed[warp], warp_capacity());
+    for (uint32_t i = lane; i < listed; i += 32) visit(shared.to[first + i], LISTED_WEIGHT(g, shared, first + i));
+    __syncwarp();
+    if (lane == 0) shared.listed[warp] = 0;
     __syncwarp();
 }
 
@@ -73,7 +52,7 @@ __device__ __forceinline__ void visit_neighbors(const View& g, uint32_t v, Serve
 // threads call it; it synchronises the block, and ends with everything done.
 template <class Visit, class Done>
 __device__ __forceinline__ void serve(const View& g, const uint32_t* list, uint32_t begin, uint32_t end, uint32_t block,
-                                      uint32_t blocks, Serve& serve, Visit&& visit, Done&& done) {
+                                      uint32_t blocks, Serve& serve, Shared& shared, Visit&& visit, Done&& done) {
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
     for (unsigned long long base = begin; base < end; base += (unsigned long long)warps * blocks) {
         const unsigned long long i = base + warp * blocks + block;  // few vertices spread over all blocks
@@ -85,7 +64,7 @@ __device__ __forceinline__ void serve(const View& g, const uint32_t* list, uint3
                 if (lane == 0) serve.wide[atomicAdd(&serve.wides, 1u)] = v;
             } else {
                 word_t best = identity_word();
-                visit_neighbors(g, v, serve, [&](uint32_t x, weight_t w) { visit(v, x, w, best); });
+                visit_neighbors(g, v, shared, [&](uint32_t x, weight_t w) { visit(v, x, w, best); });
                 best = least_of_warp(best);
                 if (lane == 0) done(v, best);
             }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # places of the arguments of ``repair``, in ``forest.cu``
 VIEW, BACK, NUM_VERTICES, ROOTS, ANEW = range(5)
 ARC_LISTS = 5, 6, 7
-TREE, MEMORY, BOUND, DELTA, VIOLATED, OUTCOME_AT, PARAMS = range(8, 15)
+TREE, MEMORY, WIDTH, VIOLATED, OUTCOME_AT, PARAMS = range(8, 14)
 
 
 def program(
@@ -42,7 +42,7 @@ def program(
     key = call.layout.fields[0]
     return program_of(
         "forest.cu", walk, call,
-        IS_FOREST=1, PLAIN_WORD_LOADS=1, HAS_BACK=int(has_back), HAS_ORDER=int(ordered), ORDER_T=c_type(key.dtype),
+        IS_FOREST=1, PLAIN_WORD_LOADS=1, HAS_BACK=int(has_back), HAS_WINDOW=int(ordered), ORDER_T=c_type(key.dtype),
         HAS_PULL=int(has_back and uniform and not ordered), IS_UNIFORM=int(uniform), FIRST_KEY=f"word_{key.name}",
         restart_fn="commit_fn", PROPAGATE_BLOCK=threads,
     )  # fmt: skip
@@ -77,7 +77,7 @@ class Repairs:
         self._kernel: PreparedKernel
         self._memory: np.void | None = None
         self._roots: Frontier | None = None
-        self._order: tuple[float, float] | None = None
+        self._width: float | None = None
 
     def run(
         self,
@@ -116,10 +116,9 @@ class Repairs:
         if memory is not self._memory:
             kernel.put(MEMORY, memory)
             self._memory = memory
-        if order is not None and order != self._order:
-            kernel.put(BOUND, self._as_key(order[0]))
-            kernel.put(DELTA, self._as_key(order[1]))
-            self._order = order
+        if order is not None and order[1] != self._width:
+            kernel.put(WIDTH, self._as_key(order[1]))
+            self._width = order[1]
         kernel.put(OUTCOME_AT, outcome.address)
         for place, argument, value in self._changing:
             kernel.put(place, argument.packed(value))
@@ -142,11 +141,10 @@ class Repairs:
             self._kernel.put(NUM_VERTICES, walk.bound)
             return
         made = program(walk, call, has_back=kind[1], ordered=ordered, uniform=self._uniform, threads=self._threads)
-        self._kind, self._memory, self._roots, self._order = kind, None, None, None
-        none = self._key(0)
+        self._kind, self._memory, self._roots, self._width = kind, None, None, None
         arguments = (
             walk.packed, back_walk.packed, walk.bound, NO_VERTICES, np.int32(0), NO_ARCS, NO_ARCS, NO_ARCS,
-            self._words.data, self._loop_memory.of(self.graph), none, none, self._violated, np.uint64(0),
+            self._words.data, self._loop_memory.of(self.graph), self._key(0), self._violated, np.uint64(0),
             *launch_values(call),
         )  # fmt: skip
         (blocks,), (threads,) = loop_grid(self.graph.device, self._threads)

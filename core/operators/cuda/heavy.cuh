@@ -38,30 +38,50 @@ __device__ __forceinline__ bool has_space(const HeavyList& heavy) {
     return *(const volatile unsigned long long*)heavy.total >> heavy.shift < heavy.capacity;
 }
 
+// A run of buckets of heavy vertices: buckets item .. stop of all of them; `entry` is the last whose buckets begin at or before `item`.
+struct HeavyRun {
+    long long item, stop;
+    uint32_t entry, number;
+};
+
+// The run of the caller's tile of BUCKET_LANES threads, of as many equal runs as the grid has tiles. `packed` is the final
+// *heavy.total, not 0.
+__device__ __forceinline__ HeavyRun heavy_run(unsigned long long packed, const HeavyList& heavy) {
+    HeavyRun run;
+    run.number = min(packed >> heavy.shift, (unsigned long long)heavy.capacity);
+    const long long all_buckets = (long long)(packed & ((1ull << heavy.shift) - 1)),
+                    tiles = thread_count() / BUCKET_LANES;
+    const long long share = (all_buckets + tiles - 1) / tiles;
+    run.item = thread_id() / BUCKET_LANES * share;
+    run.stop = min(all_buckets, run.item + share);
+    run.entry = 0;
+    if (run.item < run.stop) {
+        for (uint32_t high = run.number - 1; run.entry < high;) {
+            const uint32_t middle = run.entry + (high - run.entry + 1) / 2;
+            if (heavy.base[middle] <= run.item) run.entry = middle;
+            else high = middle - 1;
+        }
+    }
+    return run;
+}
+
+// The entry of run.item, where that has grown by one since the last call.
+__device__ __forceinline__ uint32_t entry_of(HeavyRun& run, const HeavyList& heavy) {
+    if (run.entry + 1 < run.number && heavy.base[run.entry + 1] <= run.item) ++run.entry;
+    return run.entry;
+}
+
 // The buckets of all entries in equal runs, by all tiles of BUCKET_LANES threads of the grid. `packed` is the final *heavy.total,
 // not 0. The tile that calls it calls f(entry, u, first, end) for each entry of its run, for buckets [first, end) of its vertex u:
 // vertices[entry], or the entry itself if `vertices` is null.
 template <class F>
 __device__ __forceinline__ void for_heavy_runs(const View& g, unsigned long long packed, const HeavyList& heavy,
                                                const uint32_t* vertices, F&& f) {
-    const uint32_t number = min(packed >> heavy.shift, (unsigned long long)heavy.capacity);
-    const long long all_buckets = (long long)(packed & ((1ull << heavy.shift) - 1)),
-                    tiles = thread_count() / BUCKET_LANES;
-    const long long share = (all_buckets + tiles - 1) / tiles;
-    long long item = thread_id() / BUCKET_LANES * share;
-    const long long stop = min(all_buckets, item + share);
-    uint32_t k = 0;
-    if (item < stop) {  // the last entry whose buckets begin at or before `item`
-        for (uint32_t high = number - 1; k < high;) {
-            const uint32_t middle = k + (high - k + 1) / 2;
-            if (heavy.base[middle] <= item) k = middle;
-            else high = middle - 1;
-        }
-    }
-    for (; item < stop && k < number; ++k) {
+    HeavyRun run = heavy_run(packed, heavy);
+    for (uint32_t k = run.entry; run.item < run.stop && k < run.number; ++k) {
         const uint32_t entry = heavy.entry[k], u = vertices ? vertices[entry] : entry;
-        const long long base = heavy.base[k], end = min(stop, base + (long long)buckets(g, u));
-        if (item < end) f(entry, u, uint32_t(item - base), uint32_t(end - base));
-        item = max(item, end);
+        const long long base = heavy.base[k], end = min(run.stop, base + (long long)buckets(g, u));
+        if (run.item < end) f(entry, u, uint32_t(run.item - base), uint32_t(end - base));
+        run.item = max(run.item, end);
     }
 }

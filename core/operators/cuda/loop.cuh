@@ -23,6 +23,8 @@ struct LoopState {
     uint32_t stop;  // base + 1 of the launch that the host wants to end
     uint32_t invalid;  // vertices that a repair found invalid; zero between launches
     unsigned long long heavy[3];
+    unsigned long long
+        nearest[3];  // of the vertices queued, the complement of the least first key's bits; 0 if there are none
     unsigned long long far_least[2];  // bits of an order_t
     uint32_t far_count[2];
     unsigned long long reached[2];  // in all launches, see thin.cuh; wraps
@@ -66,7 +68,7 @@ struct Steps {
     uint32_t
         altered;  // stamps from this one on are those of vertices that the launch altered; itself, of those that did not join
     uint32_t expected, epoch, turn, level, base;
-    unsigned long long pushed;
+    unsigned long long pushed, mine;  // mine: see Changed
     uint32_t thin_turn;  // which of state->reached the next thin level counts in
     unsigned long long reached_before, other_before;  // what is in it, and in the other one; in thread 0 of each block
 };
@@ -77,6 +79,22 @@ __device__ __forceinline__ void swap_queues(Steps& steps) {
     uint32_t* const queue = steps.near;
     steps.near = steps.spare;
     steps.spare = queue;
+}
+
+// Begin to use the counters of a turn: clear those of the next one, last read two turns ago.
+__device__ __forceinline__ void begin_turn(const Steps& steps) {
+    if (blockIdx.x != 0 || threadIdx.x != 0) return;
+    const uint32_t next = steps.turn == 2 ? 0 : steps.turn + 1;
+    steps.state->count[next] = steps.state->altered[next] = 0;
+    steps.state->heavy[next] = 0;
+    steps.state->layered[next] = steps.state->deferred[next] = 0;
+    steps.state->nearest[next] = 0;
+}
+
+__device__ __forceinline__ void poll_abort(const Steps& steps, uint32_t level) {
+    if (threadIdx.x == 0 && steps.abort && (level & ABORT_MASK) == ABORT_MASK && fresh(*steps.abort)) {
+        steps.state->stop = steps.base + 1;
+    }
 }
 
 // One thread: stamp v; return whether it was not stamped so yet. The FAR_BIT stays as it is.

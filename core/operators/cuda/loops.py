@@ -170,6 +170,6 @@ def propagated(graph: Graph, outcome: Outcome, layers: Layers | None = None) -> 
         steps, pushed, deferred, left, excess = device.to_numpy(outcome.array).tolist()
         if layers is not None and excess:
             raise CapacityError(TWICE)
-        return steps, pushed - deferred, left == 0
+        return steps, (pushed - deferred) % 2**64, left == 0
 
     return Propagated(read, layers)

@@ -1,14 +1,18 @@
 // The order in which a propagation takes vertices (near-far, delta-stepping, the shells of a k-core), and the record of its layers.
 // HAS_ORDER: a vertex whose order_value() is above the bound is put aside when it would push. When nobody is left, the bound rises to the
-// least multiple of delta that admits somebody. HAS_LAYERS: the vertices of each step are kept.
+// least multiple of delta that admits somebody. HAS_WINDOW: those out of a window stay in the frontier (window.cuh). HAS_LAYERS: the vertices of each step are kept.
 #pragma once
 #include "start.cuh"
 
-#ifdef ORDER_T
-typedef ORDER_T order_t;
+// What alters vertices in this step: they go to `queue`, and the nearness of the nearest of them, with a window, to *nearest.
+__device__ __forceinline__ Changed changes_to(Steps& steps, uint32_t* queue, uint32_t* count,
+                                              unsigned long long* nearest) {
+#if HAS_WINDOW
+    return {steps.stamp, steps.epoch, queue, count, steps.violated, steps.once, nearest, &steps.mine, NONE_NEAR, 0};
 #else
-typedef int order_t;
+    return {steps.stamp, steps.epoch, queue, count, steps.violated, steps.once};
 #endif
+}
 
 #if HAS_ORDER
 template <class T> __device__ __forceinline__ T raised(T least, T delta) {
@@ -48,28 +52,15 @@ struct Policy {
 #endif
     }
 #if HAS_ORDER
-    const order_t* array;  // null: the order is that of the words
+    const order_t* array;
     order_t bound, delta;
-    order_t* bound_out;  // where functions see the bound, or null
-    order_t first_bound;
-    bool
-        unordered;  // the order begins with the first frontier that the device does not serve in a round or so: see begin_order
+    order_t* bound_out;  // where functions see the bound
     uint32_t slot, waiting;  // which of far_count and far_least is in use; entries of steps.far
 
-    // Small frontiers take a barrier's time in any order, and waiting costs barriers; all threads, before a step.
-    __device__ __forceinline__ void begin_order(uint32_t count) {
-        if (!unordered || count <= thread_count() / 16) return;
-        unordered = false;
-        bound = first_bound;
-    }
-
-    __device__ __forceinline__ order_t order_value(uint32_t v) const {
-#if IS_FOREST
-        return FIRST_KEY(stored(out + v));
-#else
-        return array[v];
+    __device__ __forceinline__ order_t order_value(uint32_t v) const { return array[v]; }
 #endif
-    }
+#if HAS_WINDOW
+    Window window;
 #endif
 #if HAS_LAYERS
     uint32_t* vertices;
@@ -77,27 +68,25 @@ struct Policy {
     long long capacity, filled, layers;
 #endif
 
-    // Whether u, at place i of the frontier, pushes now. All TILE lanes of its tile ask together.
-    __device__ __forceinline__ bool admits(const Steps& steps, uint32_t u, unsigned long long i, Shared& shared) const {
+    // Whether u pushes now. One thread asks.
+    __device__ __forceinline__ bool admits(const Steps& steps, uint32_t u, const Changed& changed,
+                                           Shared& shared) const {
 #if IS_FOREST
         if (everybody && word_parent(stored(out + u)) == EMPTY) return false;
 #endif
+#if HAS_WINDOW
+        if (!window.holds(u, stored(out + u), changed, shared)) return false;
+#endif
 #if HAS_ORDER
         if (order_value(u) > bound) {
-            if (threadIdx.x % TILE == 0) {
-                atomicAdd(&shared.deferred, 1u);
-                if (!(atomicOr(steps.stamp + u, FAR_BIT) & FAR_BIT)) {
-                    append(steps.far, &steps.state->far_count[slot], u);
-                }
-            }
+            next_place(&shared.deferred);
+            if (!(atomicOr(steps.stamp + u, FAR_BIT) & FAR_BIT)) append(steps.far, &steps.state->far_count[slot], u);
             return false;
         }
 #endif
 #if HAS_LAYERS
-        if (threadIdx.x % TILE == 0) {
-            const long long place = filled + atomicAdd(&steps.state->layered[steps.turn], 1u);
-            if (place < capacity) vertices[place] = u;
-        }
+        const long long place = filled + next_place(&steps.state->layered[steps.turn]);
+        if (place < capacity) vertices[place] = u;
 #endif
         return true;
     }
@@ -122,6 +111,9 @@ struct Policy {
 #endif
 #if HAS_ORDER
         waiting = counted(steps.state->far_count[slot]);
+#endif
+#if HAS_WINDOW
+        window.nearest = counted(steps.state->nearest[steps.turn]);
 #endif
     }
 
@@ -194,9 +186,11 @@ struct Policy {
 
     // All threads, before the first step.
     __device__ __forceinline__ void begin(const Steps& steps) {
+#if HAS_WINDOW
+        window.nearest = 0;
+#endif
 #if HAS_ORDER
         slot = waiting = 0;
-        unordered = false;
         if (blockIdx.x == 0 && threadIdx.x == 0) {
             for (int k = 0; k < 2; ++k) {
                 *reinterpret_cast<order_t*>(&steps.state->far_least[k]) = Limits<order_t>::high();

@@ -73,6 +73,7 @@ def programs(walk: Walk, view: StoreView) -> list[Program]:
         forest_program(walk, _words_call(view, narrow, farther, unreached), has_back=True, ordered=True),
         forest_program(walk, _words_call(view, narrow, farther, unreached), has_back=True, ordered=False, uniform=True),
         forest_program(walk, by_hops, has_back=True, ordered=True, threads=DENSE_BLOCK),
+        forest_program(walk, by_hops, has_back=True, ordered=False, uniform=True, threads=DENSE_BLOCK),
     ]
 
 

@@ -1,6 +1,6 @@
 // What pushes start from: vertices, and arcs to which the function is applied as they are.
 #pragma once
-#include "push.cuh"
+#include "frontier.cuh"
 
 // Generated from push_structs.py:
 //   Vertices   ids uint32[] or null (all below the number), count: their number on the device or null, size: their number

@@ -12,7 +12,7 @@
 // Macros, 0 or 1: HAS_THEN, HAS_ORDER, HAS_LAYERS, OVER_BOTH_VIEWS, IS_FOREST, HAS_WORDS, HAS_PULL.
 #pragma once
 #include "second_phase.cuh"
-#if IS_FOREST && IS_UNIFORM && !HAS_ORDER
+#if IS_FOREST && IS_UNIFORM && !HAS_WINDOW
 #include "thin.cuh"
 #endif
 #if HAS_PULL && IS_FOREST
@@ -43,26 +43,11 @@ __device__ __forceinline__ Steps begin_steps(const LoopMemory& memory, uint32_t 
     steps.turn = steps.state->turn;
     steps.epoch = first_epoch(steps.state, steps.stamp, num_vertices, steps.expected);
     steps.level = 0;
-    steps.pushed = 0;
+    steps.pushed = steps.mine = 0;
     steps.thin_turn = 0;
     steps.reached_before = steps.state->reached[0];
     steps.other_before = steps.state->reached[1];
     return steps;
-}
-
-// Begin to use the counters of a turn: clear those of the next one, last read two turns ago.
-__device__ __forceinline__ void begin_turn(const Steps& steps) {
-    if (blockIdx.x != 0 || threadIdx.x != 0) return;
-    const uint32_t next = steps.turn == 2 ? 0 : steps.turn + 1;
-    steps.state->count[next] = steps.state->altered[next] = 0;
-    steps.state->heavy[next] = 0;
-    steps.state->layered[next] = steps.state->deferred[next] = 0;
-}
-
-__device__ __forceinline__ void poll_abort(const Steps& steps, uint32_t level) {
-    if (threadIdx.x == 0 && steps.abort && (level & ABORT_MASK) == ABORT_MASK && fresh(*steps.abort)) {
-        steps.state->stop = steps.base + 1;
-    }
 }
 
 __device__ __forceinline__ void push_both(const View& g, const View& other, const Steps& steps,
@@ -70,11 +55,10 @@ __device__ __forceinline__ void push_both(const View& g, const View& other, cons
                                           value_t* out, const HeavyList& heavy, const Changed& changed,
                                           const Policy& policy, Shared& shared FORMALS) {
     push_frontier<false>(g, steps.num_vertices, frontier, count, count <= FEW ? SMALL : WIDE, block, blocks, out, heavy,
-                         changed, shared,
-                         [&](uint32_t u, unsigned long long i) { return policy.admits(steps, u, i, shared); } ARGS);
+                         changed, shared, [&](uint32_t u) { return policy.admits(steps, u, changed, shared); } ARGS);
 #if OVER_BOTH_VIEWS
     push_frontier<true>(other, steps.num_vertices, frontier, count, EMPTY, block, blocks, out, heavy, changed, shared,
-                        [&](uint32_t u, unsigned long long) { return policy.admits_again(u); } ARGS);
+                        [&](uint32_t u) { return policy.admits_again(u); } ARGS);
 #endif
 }
 
@@ -83,15 +67,15 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
                                             uint32_t count, value_t* out, const HeavyList& heavy, const Policy& policy,
                                             Shared& shared FORMALS) {
     __shared__ uint32_t joined, altered;
+    __shared__ unsigned long long nearest;
     uint32_t level = steps.level;
     bool goes_on = true, nobody_pushed = false;
     while (goes_on) {
         const uint32_t deferred = shared.deferred, pushing = count;
-        if (threadIdx.x == 0) joined = altered = shared.has_heavy = 0;
+        if (threadIdx.x == 0) joined = altered = shared.has_heavy = nearest = 0;
         __syncthreads();
         ++steps.epoch;
-        const Changed changed = {
-            steps.stamp, steps.epoch, steps.spare, HAS_THEN ? &altered : &joined, steps.violated, steps.once};
+        const Changed changed = changes_to(steps, steps.spare, HAS_THEN ? &altered : &joined, &nearest);
         push_both(g, other, steps, frontier, count, 0, 1, out, heavy, changed, policy, shared ARGS);
         steps.pushed += count;
         ++level;
@@ -117,6 +101,7 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
         steps.state->altered[steps.turn] = altered;
         steps.state->level[steps.turn] = level;
         steps.state->deferred[steps.turn] = nobody_pushed;
+        steps.state->nearest[steps.turn] = nearest;
     }
 }
 
@@ -155,8 +140,8 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
 #if IS_FOREST
         policy.everybody = frontier == nullptr;
 #endif
-#if HAS_ORDER
-        policy.begin_order(count);
+#if HAS_WINDOW
+        policy.window.move(count);
 #endif
         const HeavyList heavy = {
             steps.heavy_vertex, steps.heavy_base, &state->heavy[turn], steps.num_vertices, HEAVY_SHIFT};
@@ -172,7 +157,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
                 if (!HAS_THEN && (done & 1)) swap_queues(steps);
             }
             steps.level += done;
-#if IS_FOREST && IS_UNIFORM && !HAS_ORDER
+#if IS_FOREST && IS_UNIFORM && !HAS_WINDOW
         } else if (!arcs && frontier != nullptr && steps.level > 0 && count <= policy.thin_most(THIN)) {
             thin_levels(g, steps, frontier, count, ALONE, policy.thin_most(THIN), out, heavy ARGS);
             grid_barrier(state, steps.expected);
@@ -182,9 +167,11 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
             ++steps.level;
             const uint32_t deferred = shared.deferred;
             if (HAS_ORDER) __syncthreads();  // everybody has read it
-            const Changed changed = {
-                steps.stamp,    steps.epoch, steps.spare, HAS_THEN ? &state->altered[turn] : &state->count[turn],
-                steps.violated, steps.once};
+            Changed changed = changes_to(steps, steps.spare, HAS_THEN ? &state->altered[turn] : &state->count[turn],
+                                         &state->nearest[turn]);
+#if HAS_WINDOW
+            changed.near_from = policy.window.near_from;
+#endif
             if (arcs) push_arc_lists(changed);
 #if HAS_PULL
             if (policy.pulls(steps, count))
@@ -206,9 +193,9 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
         if (nobody_pushed) --steps.level;
         arcs = false;
         if (packed != 0) {
-            uint32_t* const queue = HAS_THEN ? steps.spare : steps.near;
-            uint32_t* const queued = HAS_THEN ? &state->altered[turn] : &state->count[turn];
-            const Changed changed = {steps.stamp, steps.epoch, queue, queued, steps.violated, steps.once};
+            const Changed changed =
+                changes_to(steps, HAS_THEN ? steps.spare : steps.near,
+                           HAS_THEN ? &state->altered[turn] : &state->count[turn], &state->nearest[turn]);
             push_heavy<false>(g, packed, out, heavy, changed, shared ARGS);
             grid_barrier(state, steps.expected);
             count = counted(state->count[turn]);
@@ -234,8 +221,13 @@ __device__ __forceinline__ void report(Outcome* outcome, const Steps& steps, con
                                        uint32_t left, uint32_t invalid) {
     __syncthreads();
     if (threadIdx.x != 0) return;
-    if (shared.deferred)
-        atomicAdd(reinterpret_cast<unsigned long long*>(&outcome->deferred), (unsigned long long)shared.deferred);
+#if HAS_WINDOW
+    const int deferred = int(shared.deferred - shared.went_on);
+#else
+    const int deferred = int(shared.deferred);
+#endif
+    if (deferred)
+        atomicAdd(reinterpret_cast<unsigned long long*>(&outcome->deferred), (unsigned long long)(long long)deferred);
     if (blockIdx.x != 0) return;
     outcome->steps = steps.level;
     outcome->pushed = steps.pushed;

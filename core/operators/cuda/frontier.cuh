@@ -1,0 +1,80 @@
+// Pushing from a frontier. Threads ask whether vertices push, a thread per vertex, and sort them by degree: a tile of TILE lanes serves a
+// vertex of up to TILED neighbours, a warp one of more, and heavy ones are served by all tiles of the grid, in a second phase
+// after the first is complete.
+#pragma once
+#include "listed.cuh"
+#if HAS_WINDOW
+#include "window.cuh"
+#endif
+
+// First phase: push from frontier[0 .. count) (null: the vertices below count) except heavy ones, of more than `wide`
+// neighbours, which are listed, and those that admit(u), called by one thread, refuses. The blocks `block` of `blocks` take turns in
+// rounds of as many vertices as they have threads, fewer if there is little to do. All threads of the block call it; it synchronises
+// the block, and ends with everything queued.
+template <bool SECOND, class Admit>
+__device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertices, const uint32_t* frontier,
+                                              uint32_t count, uint32_t wide, uint32_t block, uint32_t blocks,
+                                              value_t* out, const HeavyList& heavy, const Changed& changed,
+                                              Shared& shared, Admit&& admit FORMALS) {
+    constexpr uint32_t PER_WARP = 32 / TILE, BUCKETS_PER_WARP = 32 / BUCKET_LANES;
+    const uint32_t me = threadIdx.x, warp = me / 32, lane = me % 32, warps = blockDim.x / 32;
+    const unsigned long long fair = ((unsigned long long)count + blocks - 1) / blocks;
+    const uint32_t round = min((unsigned long long)blockDim.x, (fair + PER_WARP - 1) / PER_WARP * PER_WARP);
+    uint32_t parity = 0;
+    for (unsigned long long base = (unsigned long long)block * round; base < count;
+         base += (unsigned long long)blocks * round, parity ^= 1) {
+        if (me < round && base + me < count) {
+            const uint32_t u = frontier ? frontier[base + me] : uint32_t(base + me);
+            const uint32_t all = u < num_vertices ? degree(g, u) : 0;  // loaded while admit() loads
+            const uint32_t neighbors = u < num_vertices && admit(u) ? all : 0;
+            if (neighbors > TILED && neighbors > wide && add_heavy(heavy, u, buckets(g, u))) {
+                shared.has_heavy = 1;
+            } else if (neighbors > TILED) {
+                shared.picked[blockDim.x - 1 - next_place(&shared.wides[parity])] = u;
+            } else if (neighbors > 0) {
+                shared.picked[next_place(&shared.narrows[parity])] = u;
+            }
+        }
+        __syncthreads();  // this round's vertices are listed
+        const uint32_t narrows = shared.narrows[parity], wides = shared.wides[parity];
+        if (me == 0) shared.narrows[parity ^ 1] = shared.wides[parity ^ 1] = 0;  // those of the round before
+        for (uint32_t first = warp * PER_WARP; first < narrows; first += warps * PER_WARP) {
+            const uint32_t i = first + lane / TILE;
+            if (i < narrows) {
+                list_neighbors<TILE, SECOND>(g, shared.picked[i], lane % TILE, out, changed, shared ARGS);
+            }
+            push_listed(g, out, changed, shared ARGS);
+        }
+        for (uint32_t i = warp; i < wides; i += warps) {
+            const uint32_t u = shared.picked[blockDim.x - 1 - i], parts = buckets(g, u);
+            for (uint32_t first = 0; first < parts; first += BUCKETS_PER_WARP) {
+                const uint32_t k = first + lane / BUCKET_LANES;
+                if (k < parts) list_bucket<SECOND>(g, u, k, out, changed, shared ARGS);
+                push_listed(g, out, changed, shared ARGS);
+            }
+        }
+        const bool full = me == 0 && shared.filled > GATHERED / 2;
+        if (__syncthreads_or(full)) flush(changed, shared);  // also keeps `picked` until everybody has read it
+    }
+#if HAS_WINDOW
+    if (changed.near_from != NONE_NEAR) push_near(g, out, changed, shared ARGS);
+#endif
+    flush(changed, shared);
+}
+
+// Second phase: the buckets of all heavy vertices, in equal runs, by all tiles of the grid. `packed` is the final *heavy.total, not 0. All
+// threads of the grid call it; it synchronises the block, and ends with everything queued.
+template <bool SECOND>
+__device__ __forceinline__ void push_heavy(const View& g, unsigned long long packed, value_t* out,
+                                           const HeavyList& heavy, const Changed& changed, Shared& shared FORMALS) {
+    HeavyRun run = heavy_run(packed, heavy);
+    while (__any_sync(ALL_LANES, run.item < run.stop)) {
+        if (run.item < run.stop) {
+            const uint32_t entry = entry_of(run, heavy), u = heavy.entry[entry];
+            list_bucket<SECOND>(g, u, uint32_t(run.item - heavy.base[entry]), out, changed, shared ARGS);
+            ++run.item;
+        }
+        push_listed(g, out, changed, shared ARGS);
+    }
+    flush(changed, shared);
+}
