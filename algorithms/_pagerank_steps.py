@@ -109,6 +109,17 @@ def by_degree(v, graph, share, inv):
     return True
 
 
+def by_degree_of_all(v, graph, share, inv, dangling):
+    """Weigh a vertex of a graph whose edges weigh 1, perhaps as before; add up the ranks of dangling vertices."""
+    count = graph.degree(v)
+    new = 1 / count if count > 0 else -1.0
+    if new != inv[v]:
+        share[v] = share[v] / abs(inv[v]) * abs(new)
+        inv[v] = new
+    if new < 0:
+        dangling.add(share[v])
+
+
 def by_degree_with_loop(v, graph, share, inv):
     """Weigh a vertex of a graph whose edges weigh 1, with exactly one self-loop."""
     new = 1 / (graph.degree(v) + (0 if (v, v) in graph else 1))

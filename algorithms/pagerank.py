@@ -50,6 +50,7 @@ from suricate.algorithms._pagerank_reference import distance_bound, power_iterat
 from suricate.algorithms._pagerank_steps import (
     anyone,
     by_degree,
+    by_degree_of_all,
     by_degree_with_loop,
     dangle,
     is_reached,
@@ -235,11 +236,10 @@ class PageRank(Algorithm):
         if method in LOCAL and self._before is None:
             self._before = self._share.copy()
             self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
-        ends = self._refresh(graph, edges) if edges else None
         if method in LOCAL:
-            self._relax(graph, method, ends)
+            self._relax(graph, method, self._refresh(graph, edges) if edges else None)
         else:
-            self._warm(graph)
+            self._warm(graph, edges)
             self._look(graph)
 
     def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, grown: bool) -> str:
@@ -280,14 +280,19 @@ class PageRank(Algorithm):
         )  # fmt: skip
         return ends
 
-    def _warm(self, graph: Graph) -> None:
-        """Iterate over all vertices from the old ranks."""
+    def _warm(self, graph: Graph, edges: tuple[Any, ...]) -> None:
+        """Iterate over all vertices from the old ranks, after a change of ``edges``."""
         state = (self._share, self._inv)
+        by_edges = self.self_loops or self.weighting.applies(graph)
+        if edges and (by_edges or self._local_updates):
+            self._refresh(graph, edges)
         if self._local_updates:  # which do not keep the sum of the ranks
             vertex_map(graph, None, measure, args=(*state, self._mass))
             vertex_map(graph, None, normalise, args=(*state, self._mass, self._dangling))
-        else:
+        elif by_edges:
             vertex_map(graph, None, dangle, args=(*state, self._dangling))
+        else:
+            vertex_map(graph, None, by_degree_of_all, args=(graph, *state, self._dangling))
         if not (graph.device.is_cuda and graph.has_in_edges):
             self._iterate(graph)
             return
