@@ -1,6 +1,6 @@
-// Core numbers on CUDA (see core_numbers.py): two cooperative kernels. core, support, place, mark, stamp, rest, spare, seeds and both
-// queues are uint32[n], left int32[n]. The graph is undirected; self-loops do not count. kept: epoch of the stamps, number of the
-// last search, greatest place, whether support is known. The numbers do not depend on the schedule.
+// Core numbers on CUDA (see core_numbers.py): two cooperative kernels. core, support, place, later, mark, stamp, rest, spare,
+// before and both queues are uint32[n], left int32[n]. The graph is undirected; self-loops do not count. kept: epoch of the stamps,
+// number of the last search, greatest place, whether support and later are known, a number up to which every place is greater. The numbers do not depend on the schedule.
 #include "core_order.cuh"
 
 __device__ __forceinline__ Rounds begin(RoundState* state, uint32_t* stamp, uint32_t* queue0, uint32_t* queue1,
@@ -18,40 +18,34 @@ peel(View g, uint32_t n, uint32_t* core, uint32_t* place, int* left, uint32_t* r
     peel_all(g, n, core, place, left, rest, spare, r);
     if (thread_id() == 0) {
         kept[0] = r.epoch;
-        kept[2] = r.epoch - base;
+        kept[2] = ORIGIN + (r.epoch - base);
         kept[3] = 0;
+        kept[4] = ORIGIN;
     }
 }
 
-// support[v] for all v: a tile per vertex, a warp if it has many neighbours.
-__device__ __forceinline__ void support_all(const View& g, uint32_t n, const uint32_t* core, uint32_t* support) {
-    constexpr uint32_t TILES = 32 / TILE;
-    const uint32_t lane = threadIdx.x & 31, warps = thread_count() / 32;
-    for (unsigned long long base = thread_id() / 32 * TILES; base < n; base += warps * TILES) {
-        const uint32_t v = base + lane / TILE < n ? uint32_t(base + lane / TILE) : EMPTY;
-        const bool wide = v != EMPTY && degree(g, v) > SMALL;
-        uint32_t mine = 0;
-        if (v != EMPTY && !wide) {
-            for_neighbors<TILE>(g, v, lane % TILE, [&](uint32_t w, long long) {
-                mine += w != v && core[w] >= core[v];
-            });
-        }
-        for (int step = TILE / 2; step > 0; step >>= 1) mine += __shfl_xor_sync(WARP, mine, step);
-        if (v != EMPTY && !wide && lane % TILE == 0) support[v] = mine;
-        for (uint32_t left = __ballot_sync(WARP, wide && lane % TILE == 0); left; left &= left - 1) {
-            const uint32_t u = __shfl_sync(WARP, v, __ffs(left) - 1);
-            const uint32_t found = count_until(g, u, EMPTY, [&](uint32_t w) { return core[w] >= core[u]; });
-            if (lane == 0) support[u] = found;
-        }
-    }
+// support[v], and later[v] in the upper half of a sum, for all v.
+__device__ __forceinline__ void count_all(const Cores& c, uint32_t n) {
+    const auto both = [&](uint32_t v, uint32_t w) {
+        const uint32_t its = c.core[w], k = c.core[v];
+        const bool supports = its >= k, after = its > k || (its == k && c.place[w] >= c.place[v]);
+        return uint64_t(supports) | uint64_t(after) << 32;
+    };
+    const auto note = [&](uint32_t v, uint64_t found) {
+        c.support[v] = uint32_t(found);
+        c.later[v] = uint32_t(found >> 32);
+    };
+    sum_rows(c.g, n, [](uint32_t i) { return i; }, both, note);
 }
 
-// Add `change` to the support of the ends of arcs.
+// Add `change` to the support of the ends of arcs, and to what comes after them.
 __device__ __forceinline__ void tally(const Cores& c, const Arcs& arcs, uint32_t change) {
     for (long long i = thread_id(); i < arcs.size; i += thread_count()) {
         if (arcs.status && arcs.status[i] != arcs.wanted) continue;
         const uint32_t u = arcs.src[i], v = arcs.dst[i];
-        if (u != v && c.core[u] >= c.core[v]) atomicAdd(&c.support[v], change);
+        if (u == v || c.core[u] < c.core[v]) continue;
+        atomicAdd(&c.support[v], change);
+        if (c.core[u] > c.core[v] || c.place[u] >= c.place[v]) atomicAdd(&c.later[v], change);
     }
 }
 
@@ -60,6 +54,7 @@ __device__ __forceinline__ void tally(const Cores& c, const Arcs& arcs, uint32_t
 // A thread per vertex, then a warp, or several of them that add up in support[v]; the last, by removed[v], knows the sum.
 struct Lower {
     const Cores& c;
+    uint32_t* at;  // the old place
     uint32_t base;  // the epoch before the first round
 
     __device__ void operator()(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Next& next) {
@@ -77,26 +72,31 @@ struct Lower {
     __device__ void lower(uint32_t v, uint32_t now, const Next& next) {
         const uint32_t k = c.core[v];
         c.left[v] = int(k);
-        c.support[v] = c.removed[v] = 0;
+        at[v] = c.place[v];
+        c.support[v] = c.later[v] = c.removed[v] = 0;
         c.core[v] = min(k - 1, degree(c.g, v));
         c.place[v] = now;
         append(next.queue, next.count, v);
     }
 
     __device__ void withdraw(uint32_t v, uint32_t now, uint32_t part, uint32_t sharers, const Next& next) {
-        const uint32_t k = c.core[v], before = uint32_t(c.left[v]);
+        const uint32_t k = c.core[v], before = uint32_t(c.left[v]), old = at[v];
         if (degree(c.g, v) <= SMALL) sharers = 1;
         if (part >= sharers) return;
-        uint32_t mine = 0;
+        uint32_t mine = 0, after = 0;
         for_part(c.g, v, part, sharers, [&](uint32_t w, long long) {
             const uint32_t its = c.core[w];
             if (w == v || its < k) return;
+            const uint32_t its_place = c.place[w];
             ++mine;
-            if (its == k || its > before || c.place[w] == now) return;
+            after += its > k || its_place == now;
+            if (its == k || its > before || its_place == now) return;
+            if (its < before || its_place <= old) atomicSub(&c.later[w], 1u);
             if (atomicSub(&c.support[w], 1u) == its) append(next.queue, next.count, w);
         });
-        const uint32_t found = warp_sum(mine);
+        const uint32_t found = warp_sum(mine), all_after = warp_sum(after);
         if (lane_id() > 0) return;
+        atomicAdd(&c.later[v], all_after);
         atomicAdd(&c.support[v], found);
         __threadfence();
         if (sharers > 1 && atomicAdd(&c.removed[v], 1u) < sharers - 1) return;
@@ -105,7 +105,7 @@ struct Lower {
     }
 };
 
-__device__ __forceinline__ void lower_all(Cores& c, const Arcs& deleted, Rounds& r) {
+__device__ __forceinline__ void lower_all(Cores& c, const Arcs& deleted, uint32_t* at, Rounds& r) {
     const Next next = open_round(r);
     for (long long i = thread_id(); i < deleted.size; i += thread_count()) {
         if (deleted.status && deleted.status[i] != deleted.wanted) continue;
@@ -115,26 +115,27 @@ __device__ __forceinline__ void lower_all(Cores& c, const Arcs& deleted, Rounds&
     uint32_t count;
     const uint32_t* list = close_round(r, count);
     const uint32_t base = r.epoch;
-    run_rounds(c.g, r, list, count, Lower{c, base});
+    run_rounds(c.g, r, list, count, Lower{c, at, base});
     c.clock += 1 + (r.epoch - base) / 2;
 }
 
-// Inserted arcs are counted first, then deletions lower numbers, then insertions raise them. If more than `limit` vertices are
-// served for that, or a search finds more candidates than an eighth of it, all is computed from scratch.
+// All arcs are counted first, then deletions lower numbers, then insertions raise them. If more than `limit` vertices are
+// served for that, all is computed from scratch.
 extern "C" __global__ void __launch_bounds__(CORE_BLOCK, 1)
 maintain(View g, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32_t* core, uint32_t* support,
-         uint32_t* mark, uint32_t* seeds, uint32_t* place, int* left, uint32_t* rest, uint32_t* spare, uint32_t* queue0,
-         uint32_t* queue1, uint32_t* stamp, RoundState* state, unsigned long long* kept) {
-    const bool known = kept[3] != 0, renews = kept[1] > LAST_NUMBER, full = kept[2] > LAST_NUMBER;
-    const uint32_t start = renews ? 3 : uint32_t(kept[1]) + 3;
-    Cores c = {g, core, support, place, mark, left, spare, rest, seeds, state, start, uint32_t(kept[2]), limit};
+         uint32_t* later, uint32_t* mark, uint32_t* before, uint32_t* place, int* left, uint32_t* rest, uint32_t* spare,
+         uint32_t* queue0, uint32_t* queue1, uint32_t* stamp, RoundState* state, unsigned long long* kept) {
+    const bool known = kept[3] != 0, renews = kept[1] > LAST_NUMBER;
+    const bool full = kept[2] > LAST_NUMBER || kept[4] < ORIGIN / 2;
+    const uint32_t start = renews ? 2 : uint32_t(kept[1]) + 2, clock = uint32_t(kept[2]), head = uint32_t(kept[4]);
+    Cores c = {g, core, support, place, later, mark, left, spare, {rest, before}, state, start, clock, head, 0};
     Rounds r = begin(state, stamp, queue0, queue1, kept, n);
     if (renews) {
         for (uint32_t v = thread_id(); v < n; v += thread_count()) mark[v] = 0;
     }
     if (!known) {
-        // Support is counted on the graph as it is now, by the numbers as they were: the batch is in it.
-        support_all(g, n, core, support);
+        // Counted on the graph as it is now, by the numbers as they were: the batch is in it.
+        count_all(c, n);
     } else {
         tally(c, inserted, 1u);
         tally(c, deleted, 0xFFFFFFFFu);
@@ -142,23 +143,18 @@ maintain(View g, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32
     grid_barrier(r);
     bool within = !full;
     if (within) {
-        lower_all(c, deleted, r);
-        const Next next = open_round(r);
-        for (long long i = thread_id(); i < inserted.size; i += thread_count()) {
-            if (inserted.status && inserted.status[i] != inserted.wanted) continue;
-            const uint32_t u = inserted.src[i], v = inserted.dst[i];
-            if (u != v && (core[u] > core[v] || (core[u] == core[v] && place[u] >= place[v]))) enqueue(next, v);
-        }
-        uint32_t count;
-        const uint32_t* list = close_round(r, count);
-        within = raise_all(c, r, list, count);
+        r.most = limit;
+        lower_all(c, deleted, before, r);
+        within = r.served <= limit && raise_all(c, r, inserted);
+        r.most = EMPTY;
     }
     const uint32_t base = r.epoch;
     if (!within) peel_all(g, n, core, place, left, rest, spare, r);
     if (thread_id() == 0) {
         kept[0] = r.epoch;
         kept[1] = c.number;
-        kept[2] = within ? c.clock : r.epoch - base;
+        kept[2] = within ? c.clock : ORIGIN + (r.epoch - base);
         kept[3] = within;
+        kept[4] = within ? c.head : ORIGIN;
     }
 }

@@ -81,30 +81,42 @@ template <class F> struct ByNeighbor {
 };
 template <class F> __device__ __forceinline__ ByNeighbor<F> by_neighbor(const View& g, F f) { return {g, f}; }
 
-__device__ __forceinline__ uint32_t warp_sum(uint32_t mine) {
+template <class T>
+__device__ __forceinline__ T warp_sum(T mine) {
     for (int step = 16; step > 0; step >>= 1) mine += __shfl_xor_sync(WARP, mine, step);
     return mine;
 }
 
-// The number of neighbours w of v, besides itself, for which test(w) holds; exact below `enough`. A warp calls it.
-template <class Test>
-__device__ __forceinline__ uint32_t count_until(const View& g, uint32_t v, uint32_t enough, Test&& test) {
-    const int lane = threadIdx.x & 31;
-    uint32_t mine = 0;
-    const auto each = [&](uint32_t w, long long) { mine += w != v && test(w); };
-    if (degree(g, v) <= MANY) {
-        for_neighbors<32>(g, v, lane, each);
-        return warp_sum(mine);
-    }
-    const uint32_t parts = buckets(g, v), teams = 32 / SEARCH_LANES;
-    uint32_t total = 0;
-    for (uint32_t first = 0; first < parts && total < enough; first += 4 * teams) {
-        for (uint32_t k = first + lane / SEARCH_LANES; k < min(parts, first + 4 * teams); k += teams) {
-            for_bucket<SEARCH_LANES>(g, v, k, lane % SEARCH_LANES, each);
+// For the vertices v = vertex(i), i < count: done(v, sum) in one thread, with the sum of value(v, w) over the neighbours w of v
+// besides itself. A tile per vertex, a warp if it has many neighbours or there are few vertices.
+template <class Vertex, class Value, class Done>
+__device__ __forceinline__ void sum_rows(const View& g, uint32_t count, Vertex&& vertex, Value&& value, Done&& done) {
+    using Sum = decltype(value(0u, 0u));
+    const uint32_t lane = threadIdx.x & 31, warps = thread_count() / 32;
+    const uint32_t tiles = min(32u / TILE, (count + warps - 1) / warps);
+    for (unsigned long long base = (unsigned long long)(thread_id() / 32) * tiles; base < count;
+         base += (unsigned long long)warps * tiles) {
+        const uint32_t v =
+            lane / TILE < tiles && base + lane / TILE < count ? vertex(uint32_t(base) + lane / TILE) : EMPTY;
+        const bool wide = v != EMPTY && (tiles == 1 || degree(g, v) > SMALL);
+        Sum mine = 0;
+        if (v != EMPTY && !wide) {
+            for_neighbors<TILE>(g, v, lane % TILE, [&](uint32_t w, long long) {
+                if (w != v) mine += value(v, w);
+            });
         }
-        total = warp_sum(mine);
+        for (int step = TILE / 2; step > 0; step >>= 1) mine += __shfl_xor_sync(WARP, mine, step);
+        if (v != EMPTY && !wide && lane % TILE == 0) done(v, mine);
+        for (uint32_t left = __ballot_sync(WARP, wide && lane % TILE == 0); left; left &= left - 1) {
+            const uint32_t u = __shfl_sync(WARP, v, __ffs(left) - 1);
+            mine = 0;
+            for_neighbors<32>(g, u, lane, [&](uint32_t w, long long) {
+                if (w != u) mine += value(u, w);
+            });
+            const Sum found = warp_sum(mine);
+            if (lane == 0) done(u, found);
+        }
     }
-    return total;
 }
 
 // left[v] = the number of neighbours besides v itself. A thread per vertex asks for the self-loop, or a tile looks for it.
@@ -121,7 +133,7 @@ __device__ __forceinline__ void count_neighbors(const View& g, uint32_t n, int* 
 #endif
 }
 
-// core[v] and place[v], the round in which it goes, for all v: for k = 0, 1, ... all vertices with at most k neighbours left are taken away, in rounds, until none is; k is
+// core[v] and place[v], ORIGIN and the round in which it goes, for all v: for k = 0, 1, ... all vertices with at most k neighbours left are taken away, in rounds, until none is; k is
 // their core number. Those that remain are listed anew for each k, in `rest` and `spare` by turns. left int32[n]: neighbours
 // left, exact for what remains. All threads of the grid call it, once per launch.
 __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* core, uint32_t* place, int* left,
@@ -137,7 +149,7 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* co
         if (left[v] > 0) append(rest, &state->remaining[0], v);
     }
     grid_barrier(r);
-    uint32_t remaining = fresh(state->remaining[0]), k = 1;
+    uint32_t remaining = counted(state->remaining[0]), k = 1;
     for (uint32_t turn = 1; remaining > 0; turn = turn == 2 ? 0 : turn + 1) {
         if (thread_id() == 0) {  // read for the last time two passes ago
             const uint32_t after = turn == 2 ? 0 : turn + 1;
@@ -152,7 +164,7 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* co
             const uint32_t has = fresh(left[v]);
             if (has <= k) {
                 core[v] = k;
-                place[v] = next.epoch - base;
+                place[v] = ORIGIN + (next.epoch - base);
                 append(next.queue, next.count, v);
             } else {
                 append(spare, &state->remaining[turn], v);
@@ -162,18 +174,18 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* co
         if (least < fresh(state->least[turn])) atomicMin(&state->least[turn], least);
         uint32_t count;
         const uint32_t* list = close_round(r, count);
-        remaining = fresh(state->remaining[turn]);
+        remaining = counted(state->remaining[turn]);
         uint32_t* const done = rest;
         rest = spare;
         spare = done;
         if (count == 0) {
-            k = fresh(state->least[turn]);  // nothing has changed since it was found
+            k = counted(state->least[turn]);  // nothing has changed since it was found
             continue;
         }
         const auto take_away = [&](uint32_t, uint32_t w, const Next& later) {
             if (fresh(left[w]) <= int(k) || atomicSub(&left[w], 1) != int(k) + 1) return;
             core[w] = k;
-            place[w] = later.epoch - base;
+            place[w] = ORIGIN + (later.epoch - base);
             append(later.queue, later.count, w);
         };
         run_rounds(g, r, list, count, by_neighbor(g, take_away));

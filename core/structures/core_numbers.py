@@ -7,15 +7,15 @@ Deletions: a vertex is lowered while fewer neighbours than its number says have 
 neighbours of at most its old number are asked again. This is the local definition of core numbers (Montresor et al.,
 2013): whatever the order, the numbers fall to the greatest that fit.
 
-Insertions (after Sariyuce et al., "Streaming algorithms for k-core decomposition", 2013, and the order of Zhang et al.,
-"A fast order-based approach for core maintenance", 2017, for whole batches): every vertex has a place in the order of
-its level, such that at most k neighbours come after a vertex of number k, those of higher levels among them. While that
-is so no number can rise. A new edge may break it at its earlier end, which then moves back just far enough; those it
-passes may move in turn. Who finds no place, or still moves after some rounds, is the seed of a search: all that is
-reached through vertices of the same number k with more than k neighbours of at least k are candidates; those that
-cannot have more than k neighbours among candidates and higher vertices are dropped, until none is; what is left rises
-by one. That is repeated until every vertex has a place. If it takes more than a share of the graph, all is computed
-from scratch, which is decided on the device.
+Insertions (after Zhang et al., "A fast order-based approach for core maintenance", 2017, for whole batches): every vertex
+has a place in the order of its level, such that at most k neighbours come after a vertex of number k, those of higher
+levels among them. While that is so no number can rise. A new edge adds one to what comes after its earlier end; who has
+too many after it then is a candidate, and so is in turn who has too many after it if all candidates before it go. Those
+that cannot have more than k neighbours among candidates and higher vertices come last on their level, in the order in
+which they are dropped; what is left rises by one, and comes first on the new level, in the order of a peel of itself.
+Whom that peel leaves has too many after it still, and is the next candidate. On the CPU vertices move back first, just far
+enough, which mostly ends before anybody is a candidate; on CUDA a round of that costs more than it saves. If it takes
+more than a share of the graph, all is computed from scratch, which is decided on the device.
 
 Work of an update: the arcs of what moves, of candidates and of what changes, once per level that it changes by.
 """
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 BLOCK = 512  #: threads per block of the cooperative kernels
 LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an update begins
-PASSES = 8  #: rounds of moving back, and two more per number, before a search is made
+PASSES = 8  #: rounds of moving back, and two more per number, before there are candidates, on the CPU
+ORIGIN = 1 << 28  #: places begin here after a peel; those that rise come before, those that fall after
 FEW = 1 << 15  #: graphs of at most so many vertices are never computed from scratch because an update takes long
 SHARE = 32  #: larger ones are on the CPU if it looks at more than one in so many arcs
-CUDA_SHARE = 2  #: and on CUDA if it serves more vertices than one in so many
+CUDA_SHARE = 4  #: and on CUDA if it serves more vertices than one in so many
 
 
 def prelude_of(view: StoreView) -> str:
@@ -52,8 +53,8 @@ def prelude_of(view: StoreView) -> str:
     return "\n".join(
         [
             ARCS.declaration,
-            constants({"LAST_NUMBER": LAST_EPOCH}),
-            enum("", {"CORE_BLOCK": BLOCK, "PASSES": PASSES}),
+            constants({"LAST_NUMBER": LAST_EPOCH, "ORIGIN": ORIGIN}),
+            enum("", {"CORE_BLOCK": BLOCK}),
             linear,
         ]
     )
@@ -80,9 +81,10 @@ class CoreNumbers:
         self.core: Array = xp.empty(0, np.uint32)
         self._support: Array = xp.empty(0, np.uint32)
         self._place: Array = xp.empty(0, np.uint32)
+        self._later: Array = xp.empty(0, np.uint32)
         self._stamp: Array = xp.empty(0, np.uint32)
         self._mark: Array = xp.empty(0, np.uint32)
-        self._kept: Array = xp.zeros(4, np.int64)  # see core_numbers_cpu.py and core_numbers.cu
+        self._kept: Array = xp.zeros(5, np.int64)  # see core_numbers_cpu.py and core_numbers.cu
 
     def compute(self, graph: Graph) -> None:
         """Compute from scratch."""
@@ -100,7 +102,7 @@ class CoreNumbers:
         self.grow(n)
         if self.device.is_cuda:
             limit = np.uint32(LAST_EPOCH if n <= FEW else n // CUDA_SHARE)
-            own = (self.core, self._support, self._mark, *self._scratch(graph, "queue2"), self._place)
+            own = (self.core, self._support, self._later, self._mark, *self._scratch(graph, "before"), self._place)
             self._launch(graph, "maintain", (packed_arcs(deleted), packed_arcs(inserted), limit, *own))
             return
         if self._kept[:3].max() >= LAST_EPOCH:
@@ -108,15 +110,14 @@ class CoreNumbers:
             self._peel(graph)
             return
         view, gone, come = graph.view("out"), plain_arcs(deleted), plain_arcs(inserted)
-        queues = self._scratch(graph, "queue0", "queue1", "queue2")
-        listed, left = self._scratch(graph, "listed", "left")
-        loops, numbers = loops_over(view, HERE / "core_numbers_cpu.py"), (self.core, self._support)
+        queues, (listed, left) = self._scratch(graph, "queue0", "queue1"), self._scratch(graph, "listed", "left")
+        loops = loops_over(view, HERE / "core_numbers_cpu.py")
+        numbers, marks = (self.core, self._support, self._place, self._later), (self._stamp, self._mark, self._kept)
         work = int(self._kept[3]) if n <= FEW else int(self._kept[3]) // SHARE
         loops.tally(*come, *numbers, 1)
         loops.tally(*gone, *numbers, -1)
-        loops.lower(view.data, *gone, *numbers, self._place, self._stamp, self._kept, queues[0])
-        marks = (self._stamp, self._mark, self._kept)
-        if not loops.raise_all(view.data, *come, *numbers, self._place, left, *marks, listed, work, *queues):
+        loops.lower(view.data, *gone, *numbers, self._stamp, self._kept, queues[0])
+        if not loops.raise_all(view.data, *come, *numbers, left, *marks, listed, work, *queues):
             self._peel(graph)
 
     def grow(self, num_vertices: int) -> None:
@@ -124,20 +125,19 @@ class CoreNumbers:
         before, xp = len(self.core), self.device.xp
         if num_vertices <= before:
             return
-        held = (self.core, self._support, self._place, self._stamp, self._mark)
+        held = (self.core, self._support, self._place, self._later, self._stamp, self._mark)
         grown = [xp.zeros(num_vertices, np.uint32) for _ in held]
         for new, old in zip(grown, held, strict=True):
             new[:before] = old
-        self.core, self._support, self._place, self._stamp, self._mark = grown
+        self.core, self._support, self._place, self._later, self._stamp, self._mark = grown
 
     def _peel(self, graph: Graph) -> None:
         view, n = graph.view("out"), graph.num_vertices
         loops = loops_over(view, HERE / "core_numbers_cpu.py")
         bins = graph.workspace.array("cores.bins", n + 1, np.int64)
-        self._kept[3] = loops.peel(
-            view.data, self.core, self._support, self._place, *self._scratch(graph, "queue0", "queue1"), bins
-        )
-        self._kept[2] = n
+        numbers = (self.core, self._support, self._place, self._later)
+        self._kept[3] = loops.peel(view.data, *numbers, *self._scratch(graph, "queue0", "queue1"), bins)
+        self._kept[2], self._kept[4] = ORIGIN + n, ORIGIN
 
     def _scratch(self, graph: Graph, *names: str) -> tuple[Array, ...]:
         return tuple(graph.workspace.array(f"cores.{name}", graph.num_vertices, np.uint32) for name in names)

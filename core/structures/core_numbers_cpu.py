@@ -1,8 +1,10 @@
 """Core numbers on the CPU: a template over a cursor, and the specification of ``core_numbers.cu``.
 
-``core``, ``support`` and ``place`` are ``uint32[n]``: the numbers, how many neighbours have at least the vertex's own,
-and its place in the order of its level. ``left``, ``stamp``, ``mark``, ``listed`` and the queues are ``uint32[n]``.
-``kept`` is ``int64[4]``: epoch of the stamps, number of the last search, greatest place, arcs at the last peel.
+``core``, ``support``, ``place`` and ``later`` are ``uint32[n]``: the numbers, how many neighbours have at least the
+vertex's own, its place in the order of its level, and how many neighbours come after it, or at its place: those of higher
+levels among them. ``left``, ``stamp``, ``mark``, ``listed`` and the queues are ``uint32[n]``.
+``kept`` is ``int64[5]``: epoch of the stamps, number of the last search, greatest place, arcs at the last peel, and a
+number up to which every place is greater.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import numpy as np
 
 from suricate.cursors.bindings import begin, buckets, degree, end, find, first, following, key
 from suricate.jit import inner, kernel
-from suricate.structures.core_numbers import PASSES
+from suricate.structures.core_numbers import ORIGIN, PASSES
 from suricate.types import TOMBSTONE
 
 LAST = 0xFFFFFFFF  #: a place after all others
@@ -19,8 +21,11 @@ LAST = 0xFFFFFFFF  #: a place after all others
 
 @inner
 def take_away(g, v, core, pos, order, bins):
-    """Move the neighbours of ``v`` that have more neighbours left than ``v`` one bin down; return its support."""
-    supporters = 0
+    """Move the neighbours of ``v`` that have more neighbours left than ``v`` one bin down.
+
+    Returns its support, and how many neighbours come after it.
+    """
+    supporters, after, own = 0, 0, pos[v]
     for b in range(buckets(g, v)):
         c = first(g, v, b)
         while c >= 0:
@@ -29,6 +34,7 @@ def take_away(g, v, core, pos, order, bins):
                 if w >= TOMBSTONE or core[w] < core[v] or w == v:
                     continue
                 supporters += 1
+                after += pos[w] > own
                 if core[w] > core[v]:
                     has = core[w]
                     start = bins[has]
@@ -39,12 +45,12 @@ def take_away(g, v, core, pos, order, bins):
                     bins[has] += 1
                     core[w] = has - 1
             c = following(g, c)
-    return supporters
+    return supporters, after
 
 
 @kernel
-def peel(g, core, support, place, pos, order, bins):
-    """Compute all core numbers in linear time (Batagelj and Zaversnik, 2003), and support and place of every vertex.
+def peel(g, core, support, place, later, pos, order, bins):
+    """Compute all core numbers in linear time (Batagelj and Zaversnik, 2003), and what is kept beside them.
 
     Returns the number of arcs.
 
@@ -71,8 +77,9 @@ def peel(g, core, support, place, pos, order, bins):
         bins[has] = bins[has - 1]
     bins[0] = 0
     for i in range(n):
-        support[order[i]] = take_away(g, order[i], core, pos, order, bins)
-        place[order[i]] = i
+        v = order[i]
+        support[v], later[v] = take_away(g, v, core, pos, order, bins)
+        place[v] = ORIGIN + i
     return arcs
 
 
@@ -84,30 +91,37 @@ def counts(status, wanted, i, u, v):
 
 @inner
 def recount(g, v, core):
-    """Return how many neighbours of ``v``, besides itself, have at least its number."""
-    found, k = 0, core[v]
+    """Return how many neighbours of ``v``, besides itself, have at least its number, and how many a greater one."""
+    found, higher, k = 0, 0, core[v]
     for b in range(buckets(g, v)):
         c = first(g, v, b)
         while c >= 0:
             for slot in range(begin(g, c), end(g, c)):
                 w = key(g, slot)
-                found += w < TOMBSTONE and w != v and core[w] >= k
+                if w < TOMBSTONE and w != v:
+                    found += core[w] >= k
+                    higher += core[w] > k
             c = following(g, c)
-    return found
+    return found, higher
 
 
 @kernel
-def tally(src, dst, status, wanted, size, core, support, change):
-    """Add ``change`` to the support of the ends of arcs."""
+def tally(src, dst, status, wanted, size, core, support, place, later, change):
+    """Add ``change`` to the support of the ends of arcs, and to what comes after them."""
     for i in range(size):
         u, v = src[i], dst[i]
         if counts(status, wanted, i, u, v) and core[u] >= core[v]:
             support[v] += change
+            if core[u] > core[v] or place[u] >= place[v]:
+                later[v] += change
 
 
 @inner
-def withdraw(g, v, before, core, support, queue, count):
-    """Tell those that ``v``, once of number ``before``, supports no more; queue who lacks support; return the count."""
+def withdraw(g, v, before, at, core, support, place, later, queue, count):
+    """Tell those that ``v``, once of number ``before`` and at place ``at``, supports no more.
+
+    Queues who lacks support; returns the new count.
+    """
     now = core[v]
     for b in range(buckets(g, v)):
         c = first(g, v, b)
@@ -119,12 +133,14 @@ def withdraw(g, v, before, core, support, queue, count):
                         queue[count] = w
                         count += 1
                     support[w] -= 1
+                    if core[w] < before or place[w] <= at:
+                        later[w] -= 1
             c = following(g, c)
     return count
 
 
 @kernel
-def lower(g, src, dst, status, wanted, size, core, support, place, stamp, kept, queue):
+def lower(g, src, dst, status, wanted, size, core, support, place, later, stamp, kept, queue):
     """Lower core numbers after deletions until every vertex has as much support as their number says.
 
     Everybody is in the queue at most once. Who is lowered comes last on its new level.
@@ -140,19 +156,19 @@ def lower(g, src, dst, status, wanted, size, core, support, place, stamp, kept, 
     while count > 0:
         count -= 1
         v = queue[count]
-        before = core[v]
+        before, at = core[v], place[v]
         core[v] = min(np.int64(before) - 1, np.int64(degree(g, v)))
         kept[2] += 1
         place[v] = kept[2]
-        support[v] = recount(g, v, core)
+        support[v], later[v] = recount(g, v, core)
         if support[v] < core[v]:
             queue[count] = v
             count += 1
-        count = withdraw(g, v, before, core, support, queue, count)
+        count = withdraw(g, v, before, at, core, support, place, later, queue, count)
 
 
 @inner
-def later_ones(g, v, core, place, at):
+def comes_after(g, v, core, place, at):
     """Return how many neighbours of ``v`` come after place ``at`` of its level, or at it, and the least place of them.
 
     All that are on higher levels come after it; without any on its own the least place is ``LAST``.
@@ -174,112 +190,90 @@ def later_ones(g, v, core, place, at):
 
 
 @inner
-def queue_between(g, v, k, before, now, core, place, stamp, epoch, queue, count):
-    """Queue the neighbours of ``v`` on level ``k`` at places above ``before``, up to ``now``; return the new count."""
+def move_back(g, v, core, place):
+    """Return the first place, from its own on, where at most ``core[v]`` neighbours come after ``v``, and how many do.
+
+    Without one it returns ``LAST``.
+    """
+    at, k = np.int64(place[v]), core[v]
+    found, least = comes_after(g, v, core, place, at)
+    while found > k and least != LAST:
+        at = least + 1
+        found, least = comes_after(g, v, core, place, at)
+    return at if found <= k else np.int64(LAST), found
+
+
+@inner
+def go_by(g, v, before, core, place, later, queue, count):
+    """Tell those that ``v``, at place ``before`` until now, has passed; queue whom that is too much; return the count."""
+    k, now = core[v], place[v]
     for b in range(buckets(g, v)):
         c = first(g, v, b)
         while c >= 0:
             for slot in range(begin(g, c), end(g, c)):
                 w = key(g, slot)
-                if w < TOMBSTONE and core[w] == k and place[w] > before and place[w] <= now and stamp[w] != epoch:
-                    stamp[w] = epoch
-                    queue[count] = w
-                    count += 1
+                if w < TOMBSTONE and w != v and core[w] == k and place[w] > before and place[w] <= now:
+                    if later[w] == k:
+                        queue[count] = w
+                        count += 1
+                    later[w] += 1
             c = following(g, c)
     return count
 
 
 @inner
-def move_back(g, v, core, place):
-    """Return the first place, from its own on, where at most ``core[v]`` neighbours come after ``v``, or ``LAST``."""
-    at, k = np.int64(place[v]), core[v]
-    found, least = later_ones(g, v, core, place, at)
-    while found > k and least != LAST:
-        at = least + 1
-        found, least = later_ones(g, v, core, place, at)
-    return at if found <= k else np.int64(LAST)
+def reorder(g, core, place, later, kept, queue, spare, seeds, count, work):
+    """Move vertices in ``queue``, which have too many after them, back until none has.
 
-
-@inner
-def reorder(g, core, place, stamp, mark, number, kept, queue, spare, seeds, count, work):
-    """Move vertices in ``queue`` back until no more neighbours come after them than their number says.
-
-    Who is passed by that is queued. Those that no place suits, and those that still want to move after ``PASSES``
-    rounds and two per number, are the seeds of a search. Returns how many they are, and what is left of ``work``.
+    Those that no place suits, and those that would still move after ``PASSES`` rounds and two per number, are the seeds
+    of a search. Returns how many they are, and what is left of ``work``, a number of arcs: below 0 if there was too much.
     """
     num_seeds, passes = 0, 0
     while count > 0 and work >= 0:
-        kept[0] += 1
         passes += 1
         queued = 0
         for i in range(count):
             v = queue[i]
-            work -= np.int64(degree(g, v))
-            before, now = np.int64(place[v]), move_back(g, v, core, place)
-            if now == before:
-                continue
-            if now < LAST and passes <= PASSES + 2 * np.int64(core[v]):
-                place[v] = now
-                kept[2] = max(kept[2], now)
-                queued = queue_between(g, v, core[v], before, now, core, place, stamp, kept[0], spare, queued)
-            elif mark[v] < number:
-                mark[v] = number
+            at, found = np.int64(LAST), 0
+            if passes <= PASSES + 2 * np.int64(core[v]):
+                work -= np.int64(degree(g, v))
+                at, found = move_back(g, v, core, place)
+            if at == LAST:
                 seeds[num_seeds] = v
                 num_seeds += 1
+                continue
+            before = place[v]
+            place[v], later[v] = at, found
+            kept[2] = max(kept[2], at)
+            queued = go_by(g, v, before, core, place, later, spare, queued)
         queue, spare, count = spare, queue, queued
     return num_seeds, work
 
 
 @inner
-def queue_unseen(g, v, core, support, mark, number, queue, count):
-    """Queue the neighbours on the level of ``v`` that have support to spare and are not seen yet; return the count."""
-    k = core[v]
-    for b in range(buckets(g, v)):
-        c = first(g, v, b)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w < TOMBSTONE and core[w] == k and support[w] > k and mark[w] < number:
-                    mark[w] = number
-                    queue[count] = w
-                    count += 1
-            c = following(g, c)
-    return count
+def seek(g, core, place, later, listed, work, count):
+    """List the candidates: the seeds, and whoever has too many after it when the candidates before it have gone.
 
-
-@inner
-def may_rise(g, v, core, support):
-    """Return whether more neighbours than ``v``'s number says are higher, or as high with support to spare."""
-    found, k = 0, core[v]
-    for b in range(buckets(g, v)):
-        c = first(g, v, b)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                found += w < TOMBSTONE and w != v and core[w] >= k and (core[w] > k or support[w] > k)
-                if found > k:
-                    return True
-            c = following(g, c)
-    return False
-
-
-@inner
-def seek(g, core, support, mark, number, listed, work, queue, count):
-    """List the candidates that the seeds in ``queue`` lead to.
-
-    Returns how many they are, and what is left of ``work``, a number of arcs: below 0 if there was too much.
+    Returns how many they are, and what is left of ``work``. ``later`` is then right for all others.
     """
-    i, done = 0, 0
+    i = 0
     while i < count and work >= 0:
-        v = queue[i]
+        v = listed[i]
+        k, at = core[v], place[v]
         i += 1
         work -= np.int64(degree(g, v))
-        if may_rise(g, v, core, support):
-            mark[v] = number + 1
-            listed[done] = v
-            done += 1
-            count = queue_unseen(g, v, core, support, mark, number, queue, count)
-    return done, work
+        for b in range(buckets(g, v)):
+            c = first(g, v, b)
+            while c >= 0:
+                for slot in range(begin(g, c), end(g, c)):
+                    w = key(g, slot)
+                    if w < TOMBSTONE and core[w] == k and place[w] > at:
+                        if later[w] == k:
+                            listed[count] = w
+                            count += 1
+                        later[w] += 1
+                c = following(g, c)
+    return count, work
 
 
 @inner
@@ -291,36 +285,38 @@ def count_candidates(g, v, core, mark, number):
         while c >= 0:
             for slot in range(begin(g, c), end(g, c)):
                 w = key(g, slot)
-                found += w < TOMBSTONE and w != v and (core[w] > k or (core[w] == k and mark[w] == number + 1))
+                found += w < TOMBSTONE and w != v and (core[w] > k or (core[w] == k and mark[w] == number))
             c = following(g, c)
     return found
 
 
 @inner
-def drop(g, v, core, left, mark, number, queue, count):
-    """Tell the candidates next to ``v``, which is none any more; queue those that are none now; return the count."""
+def drop(g, v, core, left, mark, number, fewest, queue, count):
+    """Take ``v`` from the vertices of its level that have this mark; queue who has ``fewest`` left; return the count."""
     k = core[v]
     for b in range(buckets(g, v)):
         c = first(g, v, b)
         while c >= 0:
             for slot in range(begin(g, c), end(g, c)):
                 w = key(g, slot)
-                if w < TOMBSTONE and w != v and core[w] == k and mark[w] == number + 1:
-                    if left[w] == k + 1:
+                if w < TOMBSTONE and w != v and core[w] == k and mark[w] == number:
+                    left[w] -= 1
+                    if left[w] == fewest:
                         queue[count] = w
                         count += 1
-                    left[w] -= 1
             c = following(g, c)
     return count
 
 
 @inner
-def sift(g, core, left, mark, number, listed, last, queue):
+def sift(g, core, place, later, left, mark, kept, listed, last, queue):
     """Take away the candidates that cannot have more candidates and higher neighbours than their number says.
 
-    Returns how many they are; ``queue`` has them in the order in which they went.
+    They come last on their level, in the order in which they go.
     """
-    count = 0
+    number, count = kept[1], 0
+    for i in range(last):
+        mark[listed[i]] = number
     for i in range(last):
         v = listed[i]
         left[v] = count_candidates(g, v, core, mark, number)
@@ -329,115 +325,85 @@ def sift(g, core, left, mark, number, listed, last, queue):
             count += 1
     i = 0
     while i < count:
-        count = drop(g, queue[i], core, left, mark, number, queue, count)
+        v = queue[i]
         i += 1
-    return count
+        kept[2] += 1
+        place[v], later[v] = kept[2], left[v]
+        count = drop(g, v, core, left, mark, number, core[v], queue, count)
 
 
 @inner
-def give_support(g, v, core, support, mark, risen):
-    """Count the support of ``v``, which has risen, and add it to that of those on its new level that have not."""
-    found, k = 0, core[v]
+def support_above(g, v, core, support, mark, risen):
+    """Support the neighbours on the level to which ``v`` rises, except those that rise as well."""
     for b in range(buckets(g, v)):
         c = first(g, v, b)
         while c >= 0:
             for slot in range(begin(g, c), end(g, c)):
                 w = key(g, slot)
-                if w < TOMBSTONE and w != v and core[w] >= k:
-                    found += 1
-                    if core[w] == k and mark[w] != risen:
-                        support[w] += 1
+                if w < TOMBSTONE and core[w] == core[v] + 1 and mark[w] != risen:
+                    support[w] += 1
             c = following(g, c)
-    support[v] = found
 
 
 @inner
-def rise(core, place, left, mark, number, listed, last):
-    """Raise what is left of the candidates, first on its new level; return how many, now first in ``listed``."""
-    risen = 0
+def rise(g, core, support, place, later, left, mark, kept, listed, last, queue, seeds):
+    """Raise what is left of the candidates. They come first on their new level, in the order of a peel.
+
+    Those that it leaves have too many after them still: the next ``seeds``. Returns how many these are.
+    """
+    risen, many = kept[1] + 1, 0
     for i in range(last):
         v = listed[i]
         if left[v] > core[v]:
-            left[v], place[v] = place[v], 0
-            core[v] += 1
-            mark[v] = number + 2
-            listed[risen] = v
-            risen += 1
-    return risen
-
-
-@inner
-def move_last(vertices, count, wanted, place, left, mark, kept):
-    """Move those of ``vertices`` with this mark to the end of their level; ``left`` keeps their old places."""
-    for i in range(count):
-        v = vertices[i]
-        if mark[v] == wanted:
-            kept[2] += 1
-            left[v], place[v] = place[v], kept[2]
-
-
-@inner
-def queue_passed(g, vertices, count, wanted, core, place, left, mark, stamp, epoch, queue, queued):
-    """Queue the neighbours that those of ``vertices`` with this mark passed by moving last; return the new count."""
-    for i in range(count):
-        v = vertices[i]
-        if mark[v] == wanted:
-            queued = queue_between(g, v, core[v], left[v], LAST, core, place, stamp, epoch, queue, queued)
-    return queued
-
-
-@inner
-def queue_risen(g, vertices, count, core, place, left, stamp, epoch, queue, queued):
-    """Queue those that rose, those that come after them now on their old level, and those at the same place of the new.
-
-    Returns the new count.
-    """
-    for i in range(count):
-        v = vertices[i]
-        if stamp[v] != epoch:
-            stamp[v] = epoch
-            queue[queued] = v
-            queued += 1
-        queued = queue_between(g, v, core[v] - 1, left[v], LAST, core, place, stamp, epoch, queue, queued)
-        queued = queue_between(g, v, core[v], np.int64(-1), 0, core, place, stamp, epoch, queue, queued)
-    return queued
+            mark[v], support[v] = risen, left[v]
+            listed[many] = v
+            many += 1
+    count, num_seeds, i = 0, 0, 0
+    for j in range(many):
+        v = listed[j]
+        if left[v] == core[v] + 1:
+            queue[count] = v
+            count += 1
+    kept[4] -= many + 1
+    while i < count:
+        v = queue[i]
+        place[v], later[v] = kept[4] + i, left[v]
+        i += 1
+        count = drop(g, v, core, left, mark, risen, core[v] + 1, queue, count)
+    for j in range(many):
+        v = listed[j]
+        if left[v] > core[v] + 1:
+            place[v], later[v] = kept[4] + many, left[v]
+            seeds[num_seeds] = v
+            num_seeds += 1
+        support_above(g, v, core, support, mark, risen)
+    for j in range(many):
+        core[listed[j]] += 1
+    return num_seeds
 
 
 @kernel
-def raise_all(g, src, dst, status, wanted, size, core, support, place, left, stamp, mark, kept, listed, work, queue,
-              spare, more):  # fmt: skip
+def raise_all(g, src, dst, status, wanted, size, core, support, place, later, left, stamp, mark, kept, listed, work,
+              queue, spare):  # fmt: skip
     """Raise core numbers after insertions: candidates rise by one, and so again until none does.
 
-    ``mark[v]`` is the number of the search that last saw ``v``, plus 1 if it was a candidate, plus 2 if it rose.
-    Returns whether looking at ``work`` arcs sufficed; else ``core``, ``support`` and ``place`` are unspecified.
+    ``mark[v]`` is the number of the last search of which ``v`` was a candidate, plus 1 if it rose.
+    Returns whether looking at ``work`` arcs sufficed; else all but ``stamp`` and ``mark`` is unspecified.
     """
     count = 0
     kept[0] += 1
     for i in range(size):
         u, v = src[i], dst[i]
-        after = core[u] > core[v] or (core[u] == core[v] and place[u] >= place[v])
-        if counts(status, wanted, i, u, v) and after and stamp[v] != kept[0]:
+        if counts(status, wanted, i, u, v) and later[v] > core[v] and stamp[v] != kept[0]:
             stamp[v] = kept[0]
             queue[count] = v
             count += 1
     while count > 0:
-        kept[1] += 3
-        number = kept[1]
-        seeds, work = reorder(g, core, place, stamp, mark, number, kept, queue, spare, listed, count, work)
-        for i in range(seeds):
-            queue[i] = listed[i]
-        last, work = seek(g, core, support, mark, number, listed, work, queue, seeds)
-        if work < 0:
+        seeds, work = reorder(g, core, place, later, kept, queue, spare, listed, count, work)
+        last, work = seek(g, core, place, later, listed, work, seeds)
+        if work < 0 or kept[4] <= last:
             return False
-        gone = sift(g, core, left, mark, number, listed, last, spare)
-        risen = rise(core, place, left, mark, number, listed, last)
-        move_last(queue, seeds, number, place, left, mark, kept)
-        move_last(spare, gone, number + 1, place, left, mark, kept)
-        for i in range(risen):
-            give_support(g, listed[i], core, support, mark, number + 2)
-        kept[0] += 1
-        count = queue_passed(g, queue, seeds, number, core, place, left, mark, stamp, kept[0], more, 0)
-        count = queue_passed(g, spare, gone, number + 1, core, place, left, mark, stamp, kept[0], more, count)
-        count = queue_risen(g, listed, risen, core, place, left, stamp, kept[0], more, count)
-        queue, more = more, queue
+        kept[1] += 2
+        sift(g, core, place, later, left, mark, kept, listed, last, spare)
+        count = rise(g, core, support, place, later, left, mark, kept, listed, last, spare, queue)
     return True

@@ -13,14 +13,15 @@ constexpr int SEARCH_LANES = SCAN_LANES > 0 ? SCAN_LANES : 32;
 
 template <class T> __device__ __forceinline__ T fresh(const T& shared_word) { return *(const volatile T*)&shared_word; }
 
-// Zero at launch. count rotates over three turns; epoch and side are what block 0 reached alone; the rest is for the kernel's own
+// Zero at launch. count rotates over three turns; epoch, side and served are what block 0 reached alone; the rest is for the kernel's own
 // lists.
 struct RoundState {
     uint32_t arrived;
     uint32_t count[3];
     uint32_t epoch;
     uint32_t side;
-    uint32_t listed[4];
+    uint32_t served;
+    uint32_t listed[3];
     uint32_t remaining[3];
     uint32_t least[3];
 };
@@ -57,6 +58,8 @@ struct Rounds {
     uint32_t expected;  // arrivals at barriers, in thread 0 of each block
     uint32_t turn;  // of the three counters: one is read, one written, one cleared
     uint32_t side;  // which queue is written
+    uint32_t served;  // vertices so far
+    uint32_t most = 0xFFFFFFFFu;  // run_rounds stops when it has served more
 };
 
 // Grid-wide barrier; every thread of every block calls it.
@@ -86,7 +89,13 @@ __device__ __forceinline__ bool is_little(const View& g, const uint32_t* list, u
     return !__syncthreads_or(wide);
 }
 
-// Block 0 serves rounds alone while there is little to do; then all blocks know what it reached.
+// Wait until the other blocks have come to the next barrier; one thread calls it.
+__device__ __forceinline__ void await_others(const Rounds& r) {
+    while (int(fresh(r.state->arrived) - r.expected) < int(gridDim.x) - 1) {}
+}
+
+// Block 0 serves rounds alone while there is little to do; then all blocks know what it reached. The others have looked at `list`
+// before its place is taken by another.
 template <class Serve>
 __device__ __forceinline__ const uint32_t* rounds_alone(const View& g, Rounds& r, const uint32_t* list, uint32_t& count,
                                                         Serve&& serve) {
@@ -96,27 +105,33 @@ __device__ __forceinline__ const uint32_t* rounds_alone(const View& g, Rounds& r
     if (thread_id() == 0) state->count[r.turn == 2 ? 0 : r.turn + 1] = 0;
     if (blockIdx.x == 0) {
         uint32_t now = count;
+        bool first = true;
         do {
             if (threadIdx.x == 0) queued = 0;
             __syncthreads();
+            r.served += now;
             const Next next = {r.stamp, ++r.epoch, r.queue[r.side], &queued};
             serve(list, threadIdx.x / 32, blockDim.x / 32, now, next);
+            if (first && threadIdx.x == 0) await_others(r);
+            first = false;
             __syncthreads();  // everything is queued
             list = r.queue[r.side];
             r.side ^= 1;
             now = queued;
             __syncthreads();  // everybody has read the count
-        } while (now > 0 && is_little(g, list, now));
+        } while (now > 0 && r.served <= r.most && is_little(g, list, now));
         if (threadIdx.x == 0) {
             *result = now;
             state->epoch = r.epoch;
             state->side = r.side;
+            state->served = r.served;
         }
     }
     grid_barrier(r);
     count = counted(*result);
     r.epoch = counted(state->epoch);
     r.side = counted(state->side);
+    r.served = counted(state->served);
     r.turn = r.turn == 2 ? 0 : r.turn + 1;
     return r.queue[r.side ^ 1];
 }
@@ -127,11 +142,12 @@ __device__ __forceinline__ const uint32_t* rounds_alone(const View& g, Rounds& r
 template <class Serve>
 __device__ __forceinline__ void run_rounds(const View& g, Rounds& r, const uint32_t* list, uint32_t count,
                                            Serve&& serve) {
-    while (count > 0) {
+    while (count > 0 && r.served <= r.most) {
         if (is_little(g, list, count)) {  // the same in all blocks
             list = rounds_alone(g, r, list, count, serve);
             continue;
         }
+        r.served += count;
         const Next next = open_round(r);
         serve(list, thread_id() / 32, thread_count() / 32, count, next);
         list = close_round(r, count);

@@ -10,14 +10,16 @@ from suricate.structures.core_numbers import CoreNumbers
 
 
 def check_order(graph: su.Graph, numbers: CoreNumbers) -> None:
-    """At most k neighbours come after a vertex of number k, and its support is what it says."""
+    """At most k neighbours come after a vertex of number k; that number and its support are what they say."""
     src, dst = (part.astype(np.int64) for part in su.edges(graph)[:2])
     src, dst = src[src != dst], dst[src != dst]
     core, place = numbers.core.astype(np.int64), numbers._place
     supported = np.bincount(dst[core[src] >= core[dst]], minlength=len(core))
     np.testing.assert_array_equal(numbers._support, supported)
     after = (core[src] > core[dst]) | ((core[src] == core[dst]) & (place[src] >= place[dst]))
-    assert (np.bincount(dst[after], minlength=len(core)) <= core).all()
+    later = np.bincount(dst[after], minlength=len(core))
+    np.testing.assert_array_equal(numbers._later, later)
+    assert (later <= core).all()
 
 
 @pytest.mark.parametrize("seed", range(4))
