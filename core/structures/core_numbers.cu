@@ -51,32 +51,43 @@ __device__ __forceinline__ void tally(const Cores& c, const Arcs& arcs, uint32_t
 
 // Lowers vertices that lack support, in pairs of rounds: all of a list get their new number and come last on that level, then
 // they count their support anew and take theirs from those that they do not support any more, unless these were lowered as well.
-// A thread per vertex, then a warp, or several of them that add up in support[v]; the last, by removed[v], knows the sum.
+// A thread per vertex, then a warp, or several of them that add up in support[v]; the last, by removed[v], knows the sum. Hubs are
+// listed besides by the first of two rounds, to be shared by many warps in the second; block 0 alone never has any.
 struct Lower {
     const Cores& c;
     uint32_t* at;  // the old place
     uint32_t base;  // the epoch before the first round
 
     __device__ void operator()(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Next& next) {
-        const uint32_t round = next.epoch - base - 1, now = c.clock + 1 + round / 2;
+        const uint32_t round = next.epoch - base - 1, now = c.clock + 1 + round / 2, turn = round / 2 % 2;
         if (round % 2 == 0) {
-            for (uint32_t i = warp * 32 + lane_id(); i < count; i += warps * 32) lower(list[i], now, next);
+            for (uint32_t i = warp * 32 + lane_id(); i < count; i += warps * 32) lower(list[i], now, turn, next);
             return;
+        }
+        const bool alone = warps != thread_count() / 32;
+        const uint32_t hubs = alone ? 0 : counted(c.state->hubs[turn]);
+        if (thread_id() == 0) c.state->hubs[turn ^ 1] = 0;
+        if (hubs > 0) {
+            const uint32_t parts = min(max(warps / hubs, 16u), 256u);
+            for (uint32_t i = warp; i < hubs * parts; i += warps) {
+                withdraw(c.listed[0][i / parts], now, i % parts, parts, next);
+            }
         }
         const uint32_t sharers = max(warps / count, 1u);
         for (uint32_t i = warp / sharers; i < count; i += warps / sharers) {
-            withdraw(list[i], now, warp % sharers, sharers, next);
+            if (alone || degree(c.g, list[i]) <= HUB) withdraw(list[i], now, warp % sharers, sharers, next);
         }
     }
 
-    __device__ void lower(uint32_t v, uint32_t now, const Next& next) {
-        const uint32_t k = c.core[v];
+    __device__ void lower(uint32_t v, uint32_t now, uint32_t turn, const Next& next) {
+        const uint32_t k = c.core[v], neighbors = degree(c.g, v);
         c.left[v] = int(k);
         at[v] = c.place[v];
         c.support[v] = c.later[v] = c.removed[v] = 0;
-        c.core[v] = min(k - 1, degree(c.g, v));
+        c.core[v] = min(k - 1, neighbors);
         c.place[v] = now;
         append(next.queue, next.count, v);
+        if (neighbors > HUB) append(c.listed[0], &c.state->hubs[turn], v);
     }
 
     __device__ void withdraw(uint32_t v, uint32_t now, uint32_t part, uint32_t sharers, const Next& next) {
@@ -96,10 +107,16 @@ struct Lower {
         });
         const uint32_t found = warp_sum(mine), all_after = warp_sum(after);
         if (lane_id() > 0) return;
+        if (sharers == 1) {
+            c.later[v] = all_after;
+            c.support[v] = found;
+            if (found < k) append(next.queue, next.count, v);
+            return;
+        }
         atomicAdd(&c.later[v], all_after);
         atomicAdd(&c.support[v], found);
         __threadfence();
-        if (sharers > 1 && atomicAdd(&c.removed[v], 1u) < sharers - 1) return;
+        if (atomicAdd(&c.removed[v], 1u) < sharers - 1) return;
         __threadfence();
         if (fresh(c.support[v]) < k) append(next.queue, next.count, v);
     }

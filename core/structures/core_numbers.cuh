@@ -4,7 +4,7 @@
 
 constexpr uint32_t UNKNOWN = 0xFFFFFFFFu;  // a core number that is not known yet
 constexpr int TILE = 8;                    // lanes that serve a vertex of at most SMALL neighbours, else a warp does
-constexpr uint32_t SMALL = 64, HUB = 2048,
+constexpr uint32_t SMALL = 64, HUB = 1024,
                    HUBS = 64;  // vertices above HUB are served by a block, HUBS of them in a round
 
 // Calls each(w, slot) for the neighbours of v that fall to one of `sharers` warps: its part of the buckets; the first takes all of a
