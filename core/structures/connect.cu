@@ -4,22 +4,49 @@
 #include "union_find.cuh"
 
 constexpr int TILE = 8;  // lanes that share a vertex in the last pass
+constexpr uint32_t WHOLE = 16;  // neighbours up to which a sample is drawn from all of the first bucket
+constexpr uint32_t AT_ONCE = 4;  // elements that a thread flattens at once, to have as many reads in flight
 
-// Every element's root becomes its parent. One thread per vertex; between two barriers.
-__device__ __forceinline__ void flatten(uint32_t* parent, uint32_t n) {
-    for (uint32_t v = thread_id(); v < n; v += thread_count()) flatten_one(parent, v);
+// Every element's root becomes its parent, as by flatten_one. AT_ONCE elements per thread; between two barriers.
+__device__ __forceinline__ void flatten(volatile uint32_t* parent, uint32_t n) {
+    const unsigned long long stride = thread_count();
+    for (unsigned long long first = thread_id(); first < n; first += AT_ONCE * stride) {
+        uint32_t p[AT_ONCE], above[AT_ONCE];
+#pragma unroll
+        for (uint32_t j = 0; j < AT_ONCE; ++j) p[j] = first + j * stride < n ? parent[first + j * stride] : 0;
+#pragma unroll
+        for (uint32_t j = 0; j < AT_ONCE; ++j) above[j] = parent[p[j]];
+        for (bool more = true; more;) {
+            more = false;
+#pragma unroll
+            for (uint32_t j = 0; j < AT_ONCE; ++j) {
+                if (above[j] == p[j]) continue;  // a root (0 always is one)
+                more = true;
+                parent[first + j * stride] = above[j];  // at once: who comes by has half the way
+                p[j] = above[j];
+                above[j] = parent[p[j]];
+            }
+        }
+    }
 }
 
-// One of the neighbours in the first bucket of v, at random, but the same in every run; v if it has none.
-__device__ __forceinline__ uint32_t random_neighbor(const View& g, uint32_t v, uint32_t round) {
+// A smaller neighbour of v in its first bucket, or in a part of it if v has many: the smallest in round 0, then one at random, but the
+// same in every run; v if there is none. To hook an element under a smaller one takes no other's place, so nobody has to try again.
+__device__ __forceinline__ uint32_t smaller_neighbor(const View& g, uint32_t v, uint32_t round) {
     const uint32_t salt = (v + round) * 0x9E3779B1u + round;
     uint32_t chosen = v, least = EMPTY;
     if (buckets(g, v) == 0) return v;
-    for_bucket<1>(g, v, 0, 0, [&](uint32_t w, long long) {
+    const auto choose = [&](uint32_t w, long long) {
+        if (w >= v) return;
         uint32_t draw = (w ^ salt) * 0x85EBCA6Bu;
-        draw = (draw ^ (draw >> 15)) * 0xC2B2AE35u;
-        if (draw <= least) least = draw, chosen = w;
-    });
+        draw = round == 0 ? w : (draw ^ (draw >> 15)) * 0xC2B2AE35u;
+        if (draw < least) least = draw, chosen = w;
+    };
+    if (degree(g, v) <= WHOLE) {
+        for_bucket<1>(g, v, 0, 0, choose);
+    } else {
+        for_bucket<SEARCH_LANES>(g, v, 0, round % SEARCH_LANES, choose);
+    }
     return chosen;
 }
 
@@ -39,26 +66,38 @@ __device__ __forceinline__ void find_largest(const uint32_t* parent, uint32_t n,
     if (threadIdx.x == 0) *largest = 0xFFFFFFFFu - uint32_t(best);
 }
 
-// parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. First every vertex is united with a random neighbour, SAMPLED
-// times, each time followed by flattening: neighbours at fixed places could all lie in one direction of a grid. Then all others, but not of the vertices that
-// are in the largest set by then, if `skips`: their arcs are met from the other side. One thread, then a tile, per vertex.
+// Unite v with its neighbours. A tile calls it.
+__device__ __forceinline__ void unite_all(const View& g, const View& h, int both, uint32_t v, int lane,
+                                          uint32_t* parent) {
+    for_neighbors<TILE>(g, v, lane, [&](uint32_t w, long long) { unite(parent, v, w); });
+    if (both) for_neighbors<TILE>(h, v, lane, [&](uint32_t w, long long) { unite(parent, v, w); });
+}
+
+// parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. First every vertex is united with a smaller neighbour, SAMPLED
+// times, each time followed by flattening. Then with all others, but not the vertices that are in the largest set by then, if
+// `skips`: their arcs are met from the other side. One thread per vertex, then a tile for each of those that a warp has found.
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3)
 connect(View g, View h, int both, int skips, uint32_t n, uint32_t* parent, uint32_t* largest, RoundState* state) {
     Rounds r = {state, nullptr, {nullptr, nullptr}, 0, 0, 0, 0};
     for (uint32_t round = 0; round < SAMPLED; ++round) {
-        for (uint32_t v = thread_id(); v < n; v += thread_count()) unite(parent, v, random_neighbor(g, v, round));
+        for (uint32_t v = thread_id(); v < n; v += thread_count()) unite(parent, v, smaller_neighbor(g, v, round));
         grid_barrier(r);
         flatten(parent, n);
         grid_barrier(r);
     }
     if (blockIdx.x == 0) find_largest(parent, n, largest);
     grid_barrier(r);
-    const uint32_t most = skips ? *largest : EMPTY;
-    const int lane = threadIdx.x % TILE;
-    for (uint32_t v = thread_id() / TILE; v < n; v += thread_count() / TILE) {
-        if (fresh(parent[v]) == most) continue;
-        for_neighbors<TILE>(g, v, lane, [&](uint32_t w, long long) { unite(parent, v, w); });
-        if (both) for_neighbors<TILE>(h, v, lane, [&](uint32_t w, long long) { unite(parent, v, w); });
+    const uint32_t most = skips ? *largest : EMPTY, lane = threadIdx.x & 31;
+    for (unsigned long long base = thread_id() - lane; base < n; base += thread_count()) {
+        uint32_t left = __ballot_sync(WARP, base + lane < n && fresh(parent[base + lane]) != most);
+        while (left) {
+            uint32_t own = left;
+            for (uint32_t i = 0; i < 32 / TILE; ++i) {
+                if (i < lane / TILE) own &= own - 1;  // 0 stays 0
+                left &= left - 1;
+            }
+            if (own) unite_all(g, h, both, uint32_t(base) + __ffs(own) - 1, lane % TILE, parent);
+        }
     }
     grid_barrier(r);
     flatten(parent, n);

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 BLOCK, BLOCKS_PER_SM = 512, 3
 SAMPLED = 2  #: rounds of one neighbour each; with one the largest set is too small
-SAMPLES = 1024  #: vertices that are asked for their set
+SAMPLES = 256  #: vertices that are asked for their set
 PRELUDE = enum("", {"CONNECT_BLOCK": BLOCK, "SAMPLED": SAMPLED, "SAMPLES": SAMPLES})
 
 

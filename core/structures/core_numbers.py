@@ -43,7 +43,7 @@ LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an upda
 PASSES = 8  #: rounds of moving back, and two more per number, before there are candidates, on the CPU
 ORIGIN = 1 << 28  #: places begin here after a peel; those that rise come before, those that fall after
 FEW = 1 << 15  #: graphs of at most so many vertices are never computed from scratch because an update takes long
-SHARE = 32  #: larger ones are on the CPU if it looks at more than one in so many arcs
+SHARE = 4  #: larger ones are on the CPU if it looks at more than one in so many arcs
 CUDA_SHARE = 4  #: and on CUDA if it serves more vertices than one in so many
 
 
