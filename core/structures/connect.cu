@@ -4,7 +4,7 @@
 #include "union_find.cuh"
 
 constexpr int TILE = 8;  // lanes that share a vertex in the last pass
-constexpr uint32_t WHOLE = 16;  // neighbours up to which a sample is drawn from all of the first bucket
+constexpr uint32_t WHOLE = 16;  // neighbours per bucket up to which a sample is drawn from all of the first
 constexpr uint32_t AT_ONCE = 4;  // elements that a thread flattens at once, to have as many reads in flight
 
 // Every element's root becomes its parent, as by flatten_one. AT_ONCE elements per thread; between two barriers.
@@ -30,7 +30,7 @@ __device__ __forceinline__ void flatten(volatile uint32_t* parent, uint32_t n) {
     }
 }
 
-// A smaller neighbour of v in its first bucket, or in a part of it if v has many: the smallest in round 0, then one at random, but the
+// A smaller neighbour of v in its first bucket, or in a part of it if that is large: the smallest in round 0, then one at random, but the
 // same in every run; v if there is none. To hook an element under a smaller one takes no other's place, so nobody has to try again.
 __device__ __forceinline__ uint32_t smaller_neighbor(const View& g, uint32_t v, uint32_t round) {
     const uint32_t salt = (v + round) * 0x9E3779B1u + round;
@@ -42,7 +42,7 @@ __device__ __forceinline__ uint32_t smaller_neighbor(const View& g, uint32_t v, 
         draw = round == 0 ? w : (draw ^ (draw >> 15)) * 0xC2B2AE35u;
         if (draw < least) least = draw, chosen = w;
     };
-    if (degree(g, v) <= WHOLE) {
+    if (degree(g, v) <= WHOLE * buckets(g, v)) {
         for_bucket<1>(g, v, 0, 0, choose);
     } else {
         for_bucket<SEARCH_LANES>(g, v, 0, round % SEARCH_LANES, choose);
