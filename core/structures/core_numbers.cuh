@@ -1,11 +1,11 @@
 // Core numbers from scratch, by the blocks of one cooperative launch: level-synchronous peeling.
 #pragma once
-#include "rounds.cuh"
+#include "core_thin.cuh"
 
 constexpr uint32_t UNKNOWN = 0xFFFFFFFFu;  // a core number that is not known yet
-constexpr int TILE = 8;                    // lanes that serve a vertex of at most SMALL neighbours, else a warp does
-constexpr uint32_t SMALL = 64, HUB = 1024,
-                   HUBS = 64;  // vertices above HUB are served by a block, HUBS of them in a round
+constexpr uint32_t HUB = 1024,
+                   HUBS = 64;  // vertices of more neighbours than HUB are served by a block, HUBS of them in a round
+constexpr uint32_t NARROW = 16;  // numbers up to which few have many neighbours: rounds may be thin
 
 // Calls each(w, slot) for the neighbours of v that fall to one of `sharers` warps: its part of the buckets; the first takes all of a
 // vertex with few neighbours.
@@ -150,6 +150,7 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* co
     }
     grid_barrier(r);
     uint32_t remaining = counted(state->remaining[0]), k = 1;
+    ThinTurns turns = {};
     for (uint32_t turn = 1; remaining > 0; turn = turn == 2 ? 0 : turn + 1) {
         if (thread_id() == 0) {  // read for the last time two passes ago
             const uint32_t after = turn == 2 ? 0 : turn + 1;
@@ -182,13 +183,20 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint32_t* co
             k = counted(state->least[turn]);  // nothing has changed since it was found
             continue;
         }
-        const auto take_away = [&](uint32_t, uint32_t w, const Next& later) {
-            if (fresh(left[w]) <= int(k) || atomicSub(&left[w], 1) != int(k) + 1) return;
+        const auto take = [&](uint32_t w, uint32_t epoch) {
+            if (atomicSub(&left[w], 1) != int(k) + 1) return false;
             core[w] = k;
-            place[w] = ORIGIN + (later.epoch - base);
-            append(later.queue, later.count, w);
+            place[w] = ORIGIN + (epoch - base);
+            return true;
         };
-        run_rounds(g, r, list, count, by_neighbor(g, take_away));
+        const auto take_away = [&](uint32_t, uint32_t w, const Next& later) {
+            if (take(w, later.epoch)) append(later.queue, later.count, w);
+        };
+        auto serve = by_neighbor(g, take_away);
+        for (bool spread = true; count > 0; spread = !spread) {
+            const bool thin = spread && k <= NARROW && count > ALONE && count <= THIN * gridDim.x;
+            list = thin ? thin_rounds(g, r, turns, list, count, take) : run_round(g, r, list, count, serve);
+        }
         ++k;
     }
 }

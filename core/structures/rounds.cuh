@@ -16,6 +16,7 @@ template <class T> __device__ __forceinline__ T fresh(const T& shared_word) { re
 // Zero at launch. count rotates over three turns; epoch, side and served are what block 0 reached alone; the rest is for the kernel's own
 // lists.
 struct RoundState {
+    unsigned long long taken[2];
     uint32_t arrived;
     uint32_t count[3];
     uint32_t epoch;
@@ -137,22 +138,24 @@ __device__ __forceinline__ const uint32_t* rounds_alone(const View& g, Rounds& r
     return r.queue[r.side ^ 1];
 }
 
-// Serve the vertices of `list`, then those that were queued meanwhile, and so on until none is: serve(list, warp, warps, count,
-// next), by all threads of some blocks together. All threads of the grid call it with equal arguments; between two calls lies a
-// barrier.
+// Serve the vertices of `list`, in one round of all blocks or in several of block 0: serve(list, warp, warps, count, next), by all
+// threads of some blocks together. Returns what was queued meanwhile. All threads of the grid call it with equal arguments; between two
+// calls lies a barrier.
+template <class Serve>
+__device__ __forceinline__ const uint32_t* run_round(const View& g, Rounds& r, const uint32_t* list, uint32_t& count,
+                                                     Serve&& serve) {
+    if (is_little(g, list, count)) return rounds_alone(g, r, list, count, serve);  // the same in all blocks
+    r.served += count;
+    const Next next = open_round(r);
+    serve(list, thread_id() / 32, thread_count() / 32, count, next);
+    return close_round(r, count);
+}
+
+// The same with what was queued meanwhile, and so on until nothing is.
 template <class Serve>
 __device__ __forceinline__ void run_rounds(const View& g, Rounds& r, const uint32_t* list, uint32_t count,
                                            Serve&& serve) {
-    while (count > 0 && r.served <= r.most) {
-        if (is_little(g, list, count)) {  // the same in all blocks
-            list = rounds_alone(g, r, list, count, serve);
-            continue;
-        }
-        r.served += count;
-        const Next next = open_round(r);
-        serve(list, thread_id() / 32, thread_count() / 32, count, next);
-        list = close_round(r, count);
-    }
+    while (count > 0 && r.served <= r.most) list = run_round(g, r, list, count, serve);
 }
 
 // Serves a list by warps: calls f(v, next).

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
 
-ROUND_WORDS = 20  #: of 32 bits: the memory of the struct ``RoundState`` of ``rounds.cuh``
+ROUND_WORDS = 24  #: of 32 bits: the memory of the struct ``RoundState`` of ``rounds.cuh``
 
 _modules: dict[tuple, ModuleType] = {}
 _programs: dict[tuple, Program] = {}
