@@ -17,8 +17,8 @@ lines of vertices with one possible supporter each, a thousand long, and a delet
 in as many rounds. Ids are scrambled so that roots that join each other do so in logarithmically many changes each.
 
 It is not the forest of ``suricate.structures.forest``: there a word is the least that is offered, a suspect needs the
-same offer from another neighbour, and the smaller label wins; here any nearer neighbour is enough, and mostly the larger
-tree wins (``docs/decisions/forest-of-components.md``).
+same offer from another neighbour, and the smaller label wins; here any nearer neighbour is enough, and mostly the
+larger tree wins (``docs/decisions/forest-of-components.md``).
 
 Work of an update: the arcs of suspects, of what is cut off, and of the trees that are renamed. One launch on CUDA.
 """

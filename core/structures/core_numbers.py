@@ -7,15 +7,15 @@ Deletions: a vertex is lowered while fewer neighbours than its number says have 
 neighbours of at most its old number are asked again. This is the local definition of core numbers (Montresor et al.,
 2013): whatever the order, the numbers fall to the greatest that fit.
 
-Insertions (after Zhang et al., "A fast order-based approach for core maintenance", 2017, for whole batches): every vertex
-has a place in the order of its level, such that at most k neighbours come after a vertex of number k, those of higher
-levels among them. While that is so no number can rise. A new edge adds one to what comes after its earlier end; who has
-too many after it then is a candidate, and so is in turn who has too many after it if all candidates before it go. Those
-that cannot have more than k neighbours among candidates and higher vertices come last on their level, in the order in
-which they are dropped; what is left rises by one, and comes first on the new level, in the order of a peel of itself.
-Whom that peel leaves has too many after it still, and is the next candidate. On the CPU vertices move back first, just far
-enough, which mostly ends before anybody is a candidate; on CUDA a round of that costs more than it saves. If it takes
-more than a share of the graph, all is computed from scratch, which is decided on the device.
+Insertions (after Zhang et al., "A fast order-based approach for core maintenance", 2017, for whole batches): every
+vertex has a place in the order of its level, such that at most k neighbours come after a vertex of number k, those of
+higher levels among them. While that is so no number can rise. A new edge adds one to what comes after its earlier end;
+who has too many after it then is a candidate, and so is in turn who has too many after it if all candidates before it
+go. Those that cannot have more than k neighbours among candidates and higher vertices come last on their level, in the
+order in which they are dropped; what is left rises by one, and comes first on the new level, in the order of a peel of
+itself. Whom that peel leaves has too many after it still, and is the next candidate. On the CPU vertices move back
+first, just far enough, which mostly ends before anybody is a candidate; on CUDA a round of that costs more than it
+saves. If it takes more than a share of the graph, all is computed from scratch, which is decided on the device.
 
 Work of an update: the arcs of what moves, of candidates and of what changes, once per level that it changes by.
 """
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 HERE = Path(__file__).parent
+SOURCE, TEMPLATE = HERE / "core_numbers.cu", HERE / "core_numbers_cpu.py"
 BLOCK = 512  #: threads per block of the cooperative kernels
 LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an update begins
 PASSES = 8  #: rounds of moving back, and two more per number, before there are candidates, on the CPU
@@ -62,7 +63,7 @@ def prelude_of(view: StoreView) -> str:
 
 def programs(view: StoreView) -> list[Program]:
     """Return the CUDA programs, to be compiled without a GPU."""
-    return [assembled(view, HERE / "core_numbers.cu", prelude_of(view))]
+    return [assembled(view, SOURCE, prelude_of(view))]
 
 
 class CoreNumbers:
@@ -111,7 +112,7 @@ class CoreNumbers:
             return
         view, gone, come = graph.view("out"), plain_arcs(deleted), plain_arcs(inserted)
         queues, (listed, left) = self._scratch(graph, "queue0", "queue1"), self._scratch(graph, "listed", "left")
-        loops = loops_over(view, HERE / "core_numbers_cpu.py")
+        loops = loops_over(view, TEMPLATE)
         numbers, marks = (self.core, self._support, self._place, self._later), (self._stamp, self._mark, self._kept)
         work = int(self._kept[3]) if n <= FEW else int(self._kept[3]) // SHARE
         loops.tally(*come, *numbers, 1)
@@ -133,7 +134,7 @@ class CoreNumbers:
 
     def _peel(self, graph: Graph) -> None:
         view, n = graph.view("out"), graph.num_vertices
-        loops = loops_over(view, HERE / "core_numbers_cpu.py")
+        loops = loops_over(view, TEMPLATE)
         bins = graph.workspace.array("cores.bins", n + 1, np.int64)
         numbers = (self.core, self._support, self._place, self._later)
         self._kept[3] = loops.peel(view.data, *numbers, *self._scratch(graph, "queue0", "queue1"), bins)
@@ -149,6 +150,6 @@ class CoreNumbers:
         state.data.memset_async(0, state.nbytes)
         lists = self._scratch(graph, "rest", "spare", "queue0", "queue1")
         both = (workspace.array("cores.left", graph.num_vertices, np.int32), *lists, self._stamp, state, self._kept)
-        program = program_over(view, HERE / "core_numbers.cu", prelude_of)
+        program = program_over(view, SOURCE, prelude_of)
         blocks = resident_blocks(self.device.index, BLOCK)
         program.kernel(kernel)((blocks,), (BLOCK,), (packed(view), np.uint32(graph.num_vertices), *arguments, *both))

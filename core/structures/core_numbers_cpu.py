@@ -1,8 +1,8 @@
 """Core numbers on the CPU: a template over a cursor, and the specification of ``core_numbers.cu``.
 
 ``core``, ``support``, ``place`` and ``later`` are ``uint32[n]``: the numbers, how many neighbours have at least the
-vertex's own, its place in the order of its level, and how many neighbours come after it, or at its place: those of higher
-levels among them. ``left``, ``stamp``, ``mark``, ``listed`` and the queues are ``uint32[n]``.
+vertex's own, its place in the order of its level, and how many neighbours come after it, or at its place: those of
+higher levels among them. ``left``, ``stamp``, ``mark``, ``listed`` and the queues are ``uint32[n]``.
 ``kept`` is ``int64[5]``: epoch of the stamps, number of the last search, greatest place, arcs at the last peel, and a
 number up to which every place is greater.
 """
@@ -205,7 +205,7 @@ def move_back(g, v, core, place):
 
 @inner
 def go_by(g, v, before, core, place, later, queue, count):
-    """Tell those that ``v``, at place ``before`` until now, has passed; queue whom that is too much; return the count."""
+    """Tell those that ``v``, until now at place ``before``, passes; queue whom that is too much; return the count."""
     k, now = core[v], place[v]
     for b in range(buckets(g, v)):
         c = first(g, v, b)
@@ -226,7 +226,7 @@ def reorder(g, core, place, later, kept, queue, spare, seeds, count, work):
     """Move vertices in ``queue``, which have too many after them, back until none has.
 
     Those that no place suits, and those that would still move after ``PASSES`` rounds and two per number, are the seeds
-    of a search. Returns how many they are, and what is left of ``work``, a number of arcs: below 0 if there was too much.
+    of a search. Returns how many they are, and what is left of ``work``, a number of arcs: below 0 if too much was.
     """
     num_seeds, passes = 0, 0
     while count > 0 and work >= 0:
@@ -292,7 +292,7 @@ def count_candidates(g, v, core, mark, number):
 
 @inner
 def drop(g, v, core, left, mark, number, fewest, queue, count):
-    """Take ``v`` from the vertices of its level that have this mark; queue who has ``fewest`` left; return the count."""
+    """Take ``v`` from those of its level that have this mark; queue who has ``fewest`` left; return the count."""
     k = core[v]
     for b in range(buckets(g, v)):
         c = first(g, v, b)
