@@ -126,7 +126,7 @@ __device__ __forceinline__ void rise(Cores& c, uint32_t candidates, uint32_t rou
 
 // Count anew what comes after candidates; those that have risen support others of their new level. Who has risen and has too many
 // after it is a candidate of the next search.
-__device__ __forceinline__ const uint32_t* settle(Cores& c, uint32_t candidates, Rounds& r, uint32_t& count) {
+__device__ __forceinline__ const uint32_t* arrange(Cores& c, uint32_t candidates, Rounds& r, uint32_t& count) {
     const uint32_t number = c.number, *listed = c.listed[c.turn];
     const Next next = open_round(r);
     const auto comes_after = [&](uint32_t v, uint32_t w) {
@@ -156,7 +156,7 @@ __device__ __forceinline__ bool raise_all(Cores& c, Rounds& r, const Arcs& inser
         if (r.served > r.most) return false;
         rise(c, candidates, rounds);
         grid_barrier(r);
-        list = settle(c, candidates, r, count);
+        list = arrange(c, candidates, r, count);
     }
     return true;
 }
