@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from suricate.structures.edge_set import EdgeSet
 
 METHODS = ("auto", "dynamic", "static")
-#: counting anew is faster for graphs of at most so many places for edges, and so many more per arc of the batch
-SMALL_GRAPH = {"cpu": (80_000, 80), "cuda": (4_000_000, 65)}
+#: counting anew is faster for graphs of less than so many places for edges, and so many more per arc of the batch; on
+#: CUDA it is several launches where an update is one, which weighs as much as 1.4 million places
+SMALL_GRAPH = {"cpu": (80_000, 80), "cuda": (-1_400_000, 55)}
 CHUNK = 1 << 24  #: look-ups of the reference at a time, which bounds its memory
 
 

@@ -48,30 +48,8 @@ __device__ __forceinline__ void serve(const Work& w, uint32_t number) {
     count_ends<TILE>(w, p, found);
 }
 
-// A bit for the hash of each neighbour of some vertex, in shared memory of a warp.
-struct Filter {
-    uint32_t* word;  // last + 1 of them, a power of two
-    uint32_t last;
-    __device__ static uint32_t hash(uint32_t x) { return x * uint32_t(SOURCE_FACTOR); }
-    __device__ bool may_hold(uint32_t x) const { return word[hash(x) >> 17 & last] >> (hash(x) >> 27) & 1u; }
-};
-
-__device__ __forceinline__ Filter filter_of(const View& g, uint32_t* word, uint32_t u, uint32_t number) {
-    const int lane = threadIdx.x & 31;
-    const Filter filter = {
-        word, min(WORDS, max(128u, 1u << (33 - __clz(min(number, WORDS) - 1)))) - 1};  // 64 bits per neighbour
-    __syncwarp();
-    for (uint32_t k = lane; k <= filter.last; k += 32) word[k] = 0;
-    __syncwarp();
-    for_neighbors<32>(g, u, lane, [&](uint32_t x, long long) {
-        atomicOr(word + (Filter::hash(x) >> 17 & filter.last), 1u << (Filter::hash(x) >> 27));
-    });
-    __syncwarp();
-    return filter;
-}
-
-// The buckets of heavy pairs in runs of equal cost, a warp per run; `word` is its shared memory.
-__device__ __forceinline__ void serve_heavy(const Work& w, uint32_t* word) {
+// The buckets of heavy pairs in equal runs, a warp per run.
+__device__ __forceinline__ void serve_heavy(const Work& w) {
     const unsigned long long packed = *w.m.heavy + 1ull;
     const uint32_t count = uint32_t(packed >> HEAVY_SHIFT), lane = threadIdx.x & 31;
     if (count == 0) return;
@@ -80,7 +58,7 @@ __device__ __forceinline__ void serve_heavy(const Work& w, uint32_t* word) {
     long long item = thread_id() / 32 * share;
     const long long stop = min(all, item + share);
     if (item >= stop) return;
-    uint32_t k = 0;  // the last entry that begins at or before `item`
+    uint32_t k = 0;  // the last entry whose buckets begin at or before `item`
     for (uint32_t high = count - 1; k < high;) {
         const uint32_t middle = k + (high - k + 1) / 2;
         if (w.m.heavy_base[middle] <= item) k = middle;
@@ -88,18 +66,12 @@ __device__ __forceinline__ void serve_heavy(const Work& w, uint32_t* word) {
     }
     for (; item < stop; ++k) {
         const Pair p = pair_of(w, w.m.heavy_pair[k]);
-        const long long base = w.m.heavy_base[k], end = min(stop, base + (long long)p.cost(w.g));
-        const uint32_t each = p.streams ? 1 : LOOKED_UP;  // a bucket is in the run that its cost begins in
-        const uint32_t last = uint32_t((end - base + each - 1) / each);
-        Filter filter = {};
-        if (p.streams) filter = filter_of(w.g, word, p.other, p.smaller);
+        const long long base = w.m.heavy_base[k], end = min(stop, base + (long long)buckets(w.g, p.walked));
         int found = 0;
-        const auto look_up = [&](uint32_t x, long long) {
-            if (!p.streams || filter.may_hold(x)) found += meet(w, p, x);
-        };
-        for (uint32_t part = uint32_t((item - base + each - 1) / each) + lane / BUCKET_LANES; part < last;
-             part += TEAMS) {
-            for_bucket<BUCKET_LANES>(w.g, p.walked, part, lane % BUCKET_LANES, look_up);
+        for (uint32_t part = uint32_t(item - base) + lane / BUCKET_LANES; part < end - base; part += TEAMS) {
+            for_bucket<BUCKET_LANES>(w.g, p.walked, part, lane % BUCKET_LANES, [&](uint32_t x, long long) {
+                found += meet(w, p, x);
+            });
         }
         count_ends<32>(w, p, found);
         item = end;
@@ -171,7 +143,6 @@ __device__ __forceinline__ void lose_all(const Work& w) {
 extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, CHANGE_BLOCKS)
 change_triangles(const __grid_constant__ View g, const __grid_constant__ Arcs gone, const __grid_constant__ Arcs come,
                  const __grid_constant__ Memory m, long long* triangles, long long* degrees) {
-    __shared__ uint32_t words[CHANGE_BLOCK / 32][WORDS];
     const Work w = {g, gone, come, m, triangles, degrees};
     uint32_t expected = EMPTY;  // as many arrivals as all bits of the counter say
     enter(w, gone, 0, -1, m.gone_key, m.gone_capacity);
@@ -188,7 +159,7 @@ change_triangles(const __grid_constant__ View g, const __grid_constant__ Arcs go
         fill_rows(w);
         grid_arrive(m.counter + ARRIVED, expected);
     }
-    serve_heavy(w, words[threadIdx.x / 32]);
+    serve_heavy(w);
     if (gone.size > 0) {
         grid_wait(m.counter + ARRIVED, expected);
         lose_all(w);

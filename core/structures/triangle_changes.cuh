@@ -5,10 +5,8 @@
 constexpr int TILE = 8;  // threads per pair
 constexpr uint32_t NARROW = 48;  // up to this many neighbours a tile walks them
 constexpr int BUCKET_LANES = SCAN_LANES > 0 ? SCAN_LANES : 32, TEAMS = 32 / BUCKET_LANES;
-constexpr uint32_t WORDS = 1024;  // at most, of the filter of a warp
-constexpr uint32_t LOOKED_UP = 16;  // a bucket that is looked up counts like so many that are streamed
-constexpr int LEAST = 8 * TEAMS;  // buckets that a warp streams
-constexpr int HEAVY_SHIFT = 38;  // of the packed number of heavy pairs: their cost is below
+constexpr int LEAST = TEAMS > 1 ? TEAMS / 2 : 1;  // buckets that a warp serves of the pairs with more neighbours
+constexpr int HEAVY_SHIFT = 38;  // of the packed number of heavy pairs: their buckets are below
 enum { ARRIVED, TAKEN, NARROWS };  // counters, one less than what they say, as is *heavy
 
 // All that the phases share. `triangles` and `degrees` are int64[n].
@@ -60,11 +58,11 @@ __device__ __forceinline__ uint32_t next_place(uint32_t* counter, bool joins) {
     return __shfl_sync(ALL_LANES, place, 0) + __popc(all & ((1u << lane) - 1u));
 }
 
-// Warp: the same for the list of heavy pairs, with what the lane's pair costs, 0 if it is none.
-__device__ __forceinline__ void list_heavy(const Memory& m, uint32_t number, unsigned long long cost) {
-    if (!__any_sync(ALL_LANES, cost > 0)) return;
+// Warp: the same for the list of heavy pairs, with the buckets of the lane's pair, 0 if it has none.
+__device__ __forceinline__ void list_heavy(const Memory& m, uint32_t number, uint32_t parts) {
+    if (!__any_sync(ALL_LANES, parts > 0)) return;
     const uint32_t lane = threadIdx.x & 31;
-    const unsigned long long own = cost > 0 ? (1ull << HEAVY_SHIFT) + cost : 0;
+    const unsigned long long own = parts > 0 ? (1ull << HEAVY_SHIFT) + parts : 0;
     unsigned long long end = own, base = 0;
     for (int step = 1; step < 32; step <<= 1) {
         const unsigned long long below = __shfl_up_sync(ALL_LANES, end, step);
@@ -72,31 +70,20 @@ __device__ __forceinline__ void list_heavy(const Memory& m, uint32_t number, uns
     }
     if (lane == 31) base = atomicAdd(m.heavy, end) + 1ull;
     const unsigned long long before = __shfl_sync(ALL_LANES, base, 31) + end - own;
-    if (cost == 0) return;
+    if (parts == 0) return;
     m.heavy_pair[before >> HEAVY_SHIFT] = number;
     m.heavy_base[before >> HEAVY_SHIFT] = (long long)(before & ((1ull << HEAVY_SHIFT) - 1));
 }
 
-// An edge u < v of the batch. The neighbours of `walked` are looked up at `other`: those of the end of the smaller degree, or, if
-// it streams, those of the larger one that pass a filter of the others.
+// An edge u < v of the batch; the neighbours of `walked`, the end of the smaller degree, are looked up at `other`.
 struct Pair {
     uint32_t u, v, smaller, walked, other;
-    bool is_new, streams;
-    __device__ unsigned long long cost(const View& g) const {
-        return smaller <= NARROW ? 0 : (unsigned long long)buckets(g, walked) * (streams ? 1 : LOOKED_UP);
-    }
+    bool is_new;
 };
 
-// Streaming is as fast as 24 times fewer look-ups; a filter of WORDS passes one in 32 * WORDS / smaller by mistake.
-__device__ __forceinline__ bool is_streamed(uint32_t smaller, unsigned long long larger) {
-    constexpr unsigned long long BITS = 32 * WORDS;
-    return smaller > NARROW && larger * (BITS / 24 + max(smaller, 512u)) < smaller * BITS;
-}
-
 __device__ __forceinline__ Pair pair_of(const View& g, uint32_t u, uint32_t v, bool is_new) {
-    const uint32_t left = degree(g, u), right = degree(g, v), smaller = min(left, right);
-    const bool streams = is_streamed(smaller, max(left, right)), walks_left = (left <= right) != streams;
-    return {u, v, smaller, walks_left ? u : v, walks_left ? v : u, is_new, streams};
+    const uint32_t left = degree(g, u), right = degree(g, v);
+    return {u, v, min(left, right), left <= right ? u : v, left <= right ? v : u, is_new};
 }
 
 // Warp: put the pair of each lane, if it has one, into the list that fits.
@@ -106,7 +93,7 @@ __device__ __forceinline__ void list_pairs(const Work& w, bool has_pair, uint32_
     const bool narrow = p.smaller > 0 && p.smaller <= NARROW;
     const uint32_t place = next_place(w.m.counter + NARROWS, narrow);
     if (narrow) w.m.pair[place] = number;
-    list_heavy(w.m, number, has_pair ? p.cost(w.g) : 0);
+    list_heavy(w.m, number, p.smaller > NARROW ? buckets(w.g, p.walked) : 0);
 }
 
 // Enter the arcs that count; `first` is the number of the first one, `by` what they add to degrees.

@@ -2,9 +2,7 @@
 
 That is what ``suricate.algorithms.triangles`` says with operators, which it does on the CPU and on backends that find
 edges by a linear search. Here the tables of the changed edges, the rows of the deleted ones and the walks are phases of
-one kernel, in memory of the graph's workspace that is kept from batch to batch. The neighbours of the end of smaller
-degree of a changed edge are looked up at the other one; where the larger degree is not much larger, those of that end
-are streamed past a filter instead, and only what passes it is looked up.
+one kernel, in memory of the graph's workspace that is kept from batch to batch.
 """
 
 from __future__ import annotations
@@ -27,19 +25,19 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 SOURCE = Path(__file__).with_suffix(".cu")
-BLOCK, BLOCKS = 256, 4  #: threads of a block, blocks of a multiprocessor if it has shared memory for them
+BLOCK, BLOCKS = 256, 4  #: threads of a block, blocks of a multiprocessor, if it holds so many
 FREEDOM, SPARE = 3, 8  #: slots of a table per entry, and besides: a warp waits for the longest of its searches
 COUNTERS = 4  #: of which the kernel uses three
 VIEW, GONE, COME, MEMORY, TRIANGLES, DEGREES = range(6)  # places of the arguments
 
 MEMORY_STRUCT = Struct("Memory", {  # what comes before ``heavy_base`` has all bits set at first
     "counter": "uint32_t*",  # [4], see the kernel
-    "heavy": "unsigned long long*",  # [1]: packed number of heavy pairs and their cost, less one
+    "heavy": "unsigned long long*",  # [1]: packed number of heavy pairs and of their buckets, less one
     "gone_key": "unsigned long long*",  # [gone_capacity]: table of the deleted edges, as in struct EdgeTable
     "come_key": "unsigned long long*",  # [come_capacity]: the same of the new ones
     "source": "uint32_t*",  # [slots]: sources of deleted arcs
     "row": "uint32_t*",  # [slots]: their number, less one, then where the row of the source begins in ``rows``
-    "heavy_base": "long long*",  # [pairs]: of each heavy pair, the cost of those before it
+    "heavy_base": "long long*",  # [pairs]: of each heavy pair, the buckets of those before it
     "rows": "uint32_t*",  # a word per deleted arc and one per source
     "pair": "uint32_t*",  # [pairs]: numbers of arcs u < v of few neighbours, deleted ones before new ones
     "heavy_pair": "uint32_t*",  # [pairs]

@@ -165,7 +165,7 @@ def test_random_streams_of_mixed_batches(backend: str, device: Device, size: int
 def test_batches_between_vertices_of_many_neighbours(
     backend: str, device: Device, n: int, edges: int, size: int
 ) -> None:
-    """On CUDA the larger adjacency is streamed past a filter of the smaller one."""
+    """On CUDA the adjacencies are shared out to all blocks."""
     rng = np.random.default_rng(n)
     graph = undirected(n, backend, device)
     graph.insert_edges(*rng.integers(0, n, (2, edges)))

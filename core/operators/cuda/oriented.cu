@@ -81,7 +81,7 @@ sum_rows(const uint2* row, const uint32_t* ids, const uint32_t* ends, const uint
 
 // The parts that sum_rows listed, a block per part, whichever is free next (`taken` counts, 0 before). Of more than LARGE higher
 // neighbours as many at a time.
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, 8)
 sum_parts(const uint2* row, const uint32_t* ids, const uint32_t* ends, const uint32_t* lower, const uint2* part,
           const uint32_t* parts, uint32_t* taken, out_t* out PARAMS) {
     constexpr int WARPS = BLOCK / 32;
