@@ -24,7 +24,8 @@ The dynamic methods follow Sahu, where the printed algorithm is mended: flags of
 what is compared, ranks of vertices that are left out are kept. They need in-edges, and the number of vertices as it
 was, since another one changes all jumps; otherwise "nd" takes their place. They keep the weight of the jumps, and
 :attr:`PageRank.result` divides by the sum of the ranks, which is exact: for a given weight the solution is a multiple
-of the ranks. Where there are in-edges, the steps after a batch are one loop on a CUDA device, without a wait.
+of the ranks. On a CUDA device the steps of a dynamic method are one loop without a wait, and so are whole passes where
+these go by "scan" (:func:`~suricate.operators.schemes.passes_scan`); else a whole pass is one launch or two.
 
 An approximation by design. With b = (tol + frontier_tol) * alpha / (1 - alpha), and the L1 norm, whole passes end at an
 L1 distance of at most b from the exact ranks. Dynamic methods are meant to stay within 3 b, and b more for each further
@@ -64,6 +65,7 @@ from suricate.algorithms._pagerank_steps import (
 from suricate.algorithms._sums import Weighting
 from suricate.errors import WeightError
 from suricate.operators import advance, converge, iterate, neighbor_reduce, vertex_map
+from suricate.operators.schemes import passes_scan
 from suricate.parameters import dtype as one_dtype
 from suricate.parameters import flag, integer, real
 
@@ -194,10 +196,17 @@ class PageRank(Algorithm):
 
     def _iterate(self, graph: Graph) -> None:
         """Make steps over all vertices until the norm is at most ``tol``."""
-        swap, until = [(self._share, self._after)], (self._error, self.tol)
+        until, self._local_updates, self._announced = (self._error, self.tol), 0, None
+        if graph.device.is_cuda and graph.has_in_edges and passes_scan(graph, graph.view("in")):
+            self._loop = converge(  # one launch, without a wait; a step of it takes longer where nothing is scanned
+                graph, None, self._passes.pull, args=self._state, reduce="sum", over="in",
+                then=self._passes.finish_and_stay, commit=self._passes.publish, wake=None, dtype=self.dtype,
+                max_steps=self.max_iter, until=until,
+            )  # fmt: skip
+            return
+        swap = [(self._share, self._after)]
         self._steps = iterate(self._step(graph), until=until, max_steps=self.max_iter, swap=swap)
         self._share, self._after = self._after, self._share
-        self._local_updates, self._before = 0, None
 
     @property
     def _state(self) -> tuple[Any, ...]:
@@ -293,15 +302,7 @@ class PageRank(Algorithm):
             vertex_map(graph, None, dangle, args=(*state, self._dangling))
         else:
             vertex_map(graph, None, by_degree_of_all, args=(graph, *state, self._dangling))
-        if not (graph.device.is_cuda and graph.has_in_edges):
-            self._iterate(graph)
-            return
-        self._local_updates, self._before = 0, None
-        self._loop = converge(  # one launch, without a wait
-            graph, None, self._passes.pull, args=self._state, reduce="sum", over="in",
-            then=self._passes.finish_and_stay, commit=self._passes.publish, wake=None, dtype=self.dtype,
-            max_steps=self.max_iter, until=(self._error, self.tol),
-        )  # fmt: skip
+        self._iterate(graph)
 
     def _relax(self, graph: Graph, method: str, ends: Frontier | None) -> None:
         """Run a dynamic method from the ends of changed edges, in one loop on the device."""

@@ -38,8 +38,8 @@ FEW_VERTICES = 2048
 #: costs one more launch, and wins where one heavy vertex takes a block longer than all others take the device.
 HEAVY_DEGREE = 4096
 
-#: neighbor_reduce with an epilogue: graphs with so many arcs per vertex go by "scan" on backends that can. A scan
-#: leaves the sums in memory for a second launch, which costs more than it gains where vertices have few neighbours.
+#: passes with an epilogue: graphs with so many arcs per vertex go by "scan" on backends that can. A scan leaves the
+#: sums in memory for a second phase, which costs more than it gains where vertices have few neighbours.
 SCAN_DEGREE = 8
 
 #: neighbor_reduce: at most this many vertices (of small graphs one in 16) are split; if there are more, they keep the
@@ -52,6 +52,11 @@ def of_pull(scheme: str, view: StoreView, *, everything: bool) -> str:
     if scheme == "auto" and view.can_scan and everything:
         return "scan"
     return _allowed(scheme, view)
+
+
+def passes_scan(graph: Graph, view: StoreView) -> bool:
+    """Return whether passes with an epilogue over all vertices of ``view``, one of ``graph``, go by "scan" on CUDA."""
+    return view.can_scan and graph.most_arcs >= SCAN_DEGREE * view.num_vertices
 
 
 def of_push(scheme: str, view: StoreView, frontier: Frontier) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from suricate.cuda.program import Program, c_type
 from suricate.devices import Array, Device
 from suricate.errors import ParameterError
+from suricate.operators import schemes
 from suricate.operators.call import Call, Start, Until
 from suricate.operators.cuda.launches import merged, multiprocessors, split_memory
 from suricate.operators.cuda.loops import LoopMemory, Outcomes, packed_vertices, propagated
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 CONVERGE_BLOCK = 512  #: threads of a block
-CONVERGE_BLOCKS = 3  #: blocks per multiprocessor: all of them are resident, and a barrier gets dearer with every block
+#: blocks per multiprocessor, all of them resident: a barrier gets dearer with every block
+CONVERGE_BLOCKS, SCAN_BLOCKS = 2, 3  #: the latter where rounds pass over the storage
 SYMMETRIC = (("in", "out"), ("out", "in"), ("both", "both"))  #: directions of pulling and waking that see the same arcs
 ROUND_WORDS = 16  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.cu``)
 
@@ -32,7 +34,8 @@ def converge(
     pulled = _walks(graph, over, "in", "out")
     woken = _walks(graph, wake or over, "out", "in")
     symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
-    program = converge_program(pulled[0], call, over, wake, until, symmetric=symmetric)
+    blocks = SCAN_BLOCKS if over != "both" and schemes.passes_scan(graph, graph.view(over)) else CONVERGE_BLOCKS
+    program = converge_program(pulled[0], call, over, wake, until, symmetric=symmetric, blocks=blocks)
     frontier = merged(graph, start)
     workspace, (heavy, most) = graph.workspace, split_memory(graph)
     outcome, rounds = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
@@ -42,7 +45,7 @@ def converge(
         np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, most,
         rounds, outcome.address, *launch_values(call),
     )  # fmt: skip
-    grid = (CONVERGE_BLOCKS * multiprocessors(graph.device.index),)
+    grid = (blocks * multiprocessors(graph.device.index),)
     program.kernel("converge")(grid, (CONVERGE_BLOCK,), arguments)
     return propagated(graph, outcome)
 
@@ -53,28 +56,30 @@ def _walks(graph: Graph, over: str, first: str, second: str) -> list[Walk]:
 
 
 def converge_program(
-    walk: Walk, call: Call, over: str, wake: str | None, until: Until | None, *, symmetric: bool
+    walk: Walk, call: Call, over: str, wake: str | None, until: Until | None, *, symmetric: bool, blocks: int
 ) -> Program:
     """Return the program of a call, made once; ``symmetric``: a vertex pulls from those that may wake it, no others."""
     name = None if until is None else _name_of(call, until.scalar)
     functions = call.function, call.then, call.commit
-    key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, CONVERGE_BLOCKS)
+    key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, blocks)
     program = _programs.get(key)
     if program is None:
-        program = _programs[key] = _made(walk, call, over, wake, name, symmetric=symmetric)
+        program = _programs[key] = _made(walk, call, over, wake, name, symmetric=symmetric, blocks=blocks)
     return program
 
 
 _programs: dict[tuple[Any, ...], Program] = {}
 
 
-def _made(walk: Walk, call: Call, over: str, wake: str | None, until: str | None, *, symmetric: bool) -> Program:
+def _made(
+    walk: Walk, call: Call, over: str, wake: str | None, until: str | None, *, symmetric: bool, blocks: int
+) -> Program:
     """Return the program of a call; ``until`` is the name of the argument that ends the loop."""
     has_bits = symmetric and call.dtype is not None and call.reduce != "mode"
     return program_of(
         "converge.cu", walk, call, call.dtype, **value_macros(call, over), HAS_WAKE=int(wake is not None),
         WAKE_BOTH=int((wake or over) == "both"), SYMMETRIC=int(has_bits), CONVERGE_BLOCK=CONVERGE_BLOCK,
-        CONVERGE_BLOCKS=CONVERGE_BLOCKS, ROUND_WORDS=ROUND_WORDS, **_totals(call, until),
+        CONVERGE_BLOCKS=blocks, ROUND_WORDS=ROUND_WORDS, **_totals(call, until),
     )  # fmt: skip
 
 

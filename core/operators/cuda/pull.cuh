@@ -4,7 +4,7 @@
 #include "split.cuh"
 #include "walk.cuh"
 
-#define TILE 8  // lanes for a vertex of the class below
+#define TILE 4  // lanes for a vertex of the class below
 #define TINY 8  // up to this degree a thread serves a vertex
 #define SMALL 64  // up to this degree a tile does
 #if IS_MODE

@@ -173,7 +173,7 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
     count, _ = graph.workspace.state(Counters).take()
     found = Frontier(device, queue, count, num_vertices=graph.num_vertices)
     by_scan = _scheme(pull, scheme, everything=vertices is None) == "scan"  # raises where the backend cannot scan
-    if by_scan and (scheme == "scan" or graph.most_arcs >= schemes.SCAN_DEGREE * bound):
+    if by_scan and (scheme == "scan" or schemes.passes_scan(graph, pull.view)):
         _scan_then(pull, (queue, count))
         return found
     ids, number, size = frontier_arguments(frontier)
