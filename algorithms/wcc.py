@@ -79,6 +79,8 @@ class WCC(Algorithm):
 
     def _plant(self, graph: Graph) -> None:
         """Compute from scratch, and make the forest."""
+        if self.pace is not None:
+            self.pace.discard()
         self.compute(graph)
         self._forest = ComponentForest(graph.device)
         self._forest.plant(graph, self._sets.parent, self._largest)

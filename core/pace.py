@@ -23,6 +23,7 @@ GROWTH = 2  #: times the largest size that won: batches up to it are tried
 SLACK = 1.1  #: an update may take so many times as long as a computation
 LOSSES = 2  #: in a row, of batches below the declared share: that many are no accident
 PATIENCE = 16  #: computations after which a size that lost is tried again, the first time
+CALM = 8  #: of so many updates of a size that won one is timed
 
 
 @dataclass
@@ -35,6 +36,7 @@ class _Side:
         losses: updates in a row that were slower.
         skipped: batches that were computed anew because of ``lost``, since one was tried.
         patience: how many of them there are to be.
+        calm: updates of sizes that had won.
     """
 
     won: float = 0.0
@@ -42,6 +44,7 @@ class _Side:
     losses: int = 0
     skipped: int = 0
     patience: int = PATIENCE
+    calm: int = 0
 
     def note(self, size: float, bound: float, *, slower: bool) -> None:
         """Take into account that an update of a size was slower than a computation, or not."""
@@ -88,7 +91,8 @@ class Pace:
         self._take_time()
         side = self._sides.setdefault(kind, _Side())
         answer = self._answer(side, size, bound, arcs)
-        if self._timed is None and self._clock.start():
+        side.calm += not answer and size <= side.won
+        if self._timed is None and (answer or size > side.won or side.calm % CALM == 0) and self._clock.start():
             self._timed, self._running = (side, size, bound, answer, arcs), True
         return answer
 
@@ -97,6 +101,10 @@ class Pace:
         if self._running:
             self._clock.stop()
             self._running = False
+
+    def discard(self) -> None:
+        """Forget what :meth:`outweighs` began to time: it is something that is done once."""
+        self._timed = None
 
     def _answer(self, side: _Side, size: float, bound: float, arcs: int) -> bool:
         if self._computed is None or not arcs / 2 <= self._computed[1] <= 2 * arcs:

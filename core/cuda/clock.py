@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import Program
 from suricate.devices import Device
@@ -23,7 +24,7 @@ class DeviceClock:
 
     def __init__(self, device: Device) -> None:
         self._pinned = PinnedCounters(device, 2)  # when the span began, when it ended
-        self._addresses = tuple(np.uint64(self._pinned.address + 8 * k) for k in range(2))
+        self._stamps: list[PreparedKernel] = []  # of the two, made at the first start
         self._compiled = 0.0
         self._counts = True
 
@@ -31,16 +32,18 @@ class DeviceClock:
         """Begin a span; return False where the last one is not over yet."""
         if self.seconds() is None:
             return False
-        kernel = STAMP.kernel("stamp")  # may be compiled now
-        self._pinned.array[:] = 0
+        if not self._stamps:
+            places = (np.uint64(self._pinned.address + 8 * k) for k in range(2))
+            self._stamps = [PreparedKernel(STAMP.kernel("stamp"), 1, 1, (place,)) for place in places]
+        self._pinned.words[0] = self._pinned.words[1] = 0
         self._pinned.busy, self._counts, self._compiled = True, True, NOTICE.seconds
-        kernel((1,), (1,), self._addresses[:1])
+        self._stamps[0].launch()
         return True
 
     def stop(self) -> None:
         """End the span."""
         self._counts = NOTICE.seconds == self._compiled
-        STAMP.kernel("stamp")((1,), (1,), self._addresses[1:])
+        self._stamps[1].launch()
 
     def seconds(self) -> float | None:
         """Return the length of the last span, 0 if it does not count; None if it is not over."""

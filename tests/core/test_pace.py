@@ -12,7 +12,7 @@ import suricate as su
 from suricate.clock import HostClock, clock_on
 from suricate.devices import resolve_device
 from suricate.notice import compiling
-from suricate.pace import LOSSES, PATIENCE, REACH, SLACK, Pace
+from suricate.pace import CALM, LOSSES, PATIENCE, REACH, SLACK, Pace
 
 ARCS, BOUND = 10_000, 100.0
 KIND = (False, True)
@@ -95,6 +95,27 @@ def test_sizes_above_the_share_are_tried() -> None:
     assert [timed.batch(size, 0.1) for size in (700, 1400, 2900, 2500)] == ["update", "update", "compute", "update"]
     assert timed.batch(2600, 3.0) == "update"
     assert [timed.batch(size, 3.0) for size in (2600, 3000, 2500, 1200)] == ["compute", "compute", "update", "update"]
+
+
+def test_few_updates_of_sizes_that_won_are_timed() -> None:
+    timed = Timed()
+    timed.batch(50, 0)
+    assert [timed.batch(50, 0.1) for _ in range(2 + 3 * CALM)] == ["update"] * (2 + 3 * CALM)
+    assert timed.clock.started == 2 + 3
+    answers = [timed.batch(50, 2.0) for _ in range(4 * CALM)]
+    assert "compute" in answers
+    assert answers.index("compute") <= (LOSSES + 1) * CALM
+
+
+def test_what_is_done_once_does_not_count() -> None:
+    timed = Timed()
+    timed.batch(50, 0)
+    for _ in range(3):
+        assert not timed.pace.outweighs(KIND, 50, BOUND, ARCS)
+        timed.pace.discard()
+        timed.pace.finish()
+        timed.clock.length = 9.0
+    assert timed.batch(50, 0.1) == "update"
 
 
 def test_a_time_that_is_not_known_yet_changes_nothing() -> None:
