@@ -4,6 +4,7 @@
 #include "union_find.cuh"
 
 constexpr int TILE = 8;  // lanes that share a vertex in the last pass
+constexpr uint32_t WIDE = 256;  // neighbours above which the warp does
 constexpr uint32_t WHOLE = 16;  // neighbours per bucket up to which a sample is drawn from all of the first
 constexpr uint32_t AT_ONCE = 4;  // elements that a thread flattens at once, to have as many reads in flight
 
@@ -66,16 +67,18 @@ __device__ __forceinline__ void find_largest(const uint32_t* parent, uint32_t n,
     if (threadIdx.x == 0) *largest = 0xFFFFFFFFu - uint32_t(best);
 }
 
-// Unite v with its neighbours. A tile calls it.
+// Unite v with its neighbours. LANES lanes call it.
+template <int LANES>
 __device__ __forceinline__ void unite_all(const View& g, const View& h, int both, uint32_t v, int lane,
                                           uint32_t* parent) {
-    for_neighbors<TILE>(g, v, lane, [&](uint32_t w, long long) { unite(parent, v, w); });
-    if (both) for_neighbors<TILE>(h, v, lane, [&](uint32_t w, long long) { unite(parent, v, w); });
+    for_neighbors<LANES>(g, v, lane, [&](uint32_t w, long long) { unite(parent, v, w); });
+    if (both) for_neighbors<LANES>(h, v, lane, [&](uint32_t w, long long) { unite(parent, v, w); });
 }
 
 // parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. First every vertex is united with a smaller neighbour, SAMPLED
 // times, each time followed by flattening. Then with all others, but not the vertices that are in the largest set by then, if
-// `skips`: their arcs are met from the other side. One thread per vertex, then a tile for each of those that a warp has found.
+// `skips`: their arcs are met from the other side. One thread per vertex, then a tile for each of those that a warp has found, or
+// the warp.
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3)
 connect(View g, View h, int both, int skips, uint32_t n, uint32_t* parent, uint32_t* largest, RoundState* state) {
     Rounds r = {state, nullptr, {nullptr, nullptr}, 0, 0, 0, 0};
@@ -96,7 +99,12 @@ connect(View g, View h, int both, int skips, uint32_t n, uint32_t* parent, uint3
                 if (i < lane / TILE) own &= own - 1;  // 0 stays 0
                 left &= left - 1;
             }
-            if (own) unite_all(g, h, both, uint32_t(base) + __ffs(own) - 1, lane % TILE, parent);
+            const uint32_t v = uint32_t(base) + __ffs(own) - 1;  // if any
+            const bool wide = own && degree(g, v) + (both ? degree(h, v) : 0) > WIDE;
+            if (own && !wide) unite_all<TILE>(g, h, both, v, lane % TILE, parent);
+            for (uint32_t rest = __ballot_sync(WARP, wide && lane % TILE == 0); rest; rest &= rest - 1) {
+                unite_all<32>(g, h, both, __shfl_sync(WARP, v, __ffs(rest) - 1), lane, parent);
+            }
         }
     }
     grid_barrier(r);
