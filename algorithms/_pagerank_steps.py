@@ -163,17 +163,16 @@ class Local(NamedTuple):
 def local(method: str, weighted: bool, loops: bool, closed: bool) -> Local:
     """Return the functions of a method (``"dt"``, ``"df"`` or ``"dfp"``).
 
-    ``before[v]`` is the share of ``v`` after the last step that computed it, before the batch changed its degree.
-    ``kappa`` is what all jumps have.
+    ``announced[v]`` is the share that the out-neighbours of ``v`` were last told of. ``kappa`` is what all jumps have.
     """
     stays_anyway, wakes = method != "dfp", method != "dt"
 
-    def pull(u, v, w, share, after, before, inv, jumps, spread, alpha, kappa, frontier, prune, error):
+    def pull(u, v, w, share, after, announced, inv, jumps, spread, alpha, kappa, frontier, prune, error):
         if loops and u == v:
             return 0.0
         return w * share[u] if weighted else share[u]
 
-    def relax(v, value, share, after, before, inv, jumps, spread, alpha, kappa, frontier, prune, error):
+    def relax(v, value, share, after, announced, inv, jumps, spread, alpha, kappa, frontier, prune, error):
         scale = abs(inv[v])
         own = share[v] if loops and not closed else 0.0
         rank = kappa[0] * jumps[v * spread] + alpha * (value + own)
@@ -182,13 +181,15 @@ def local(method: str, weighted: bool, loops: bool, closed: bool) -> Local:
         new = rank * scale
         error.add(abs(new - share[v]) / scale)
         after[v] = new
-        change = abs(new - before[v])
-        largest = max(new, before[v])
-        before[v] = new
+        change = abs(new - announced[v])
+        largest = max(new, announced[v])
         says = 1 if stays_anyway or change > prune * largest else 0
-        return says + 2 if wakes and change > frontier * largest else says
+        if wakes and change > frontier * largest:
+            announced[v] = new
+            says = says + 2
+        return says
 
-    def publish(v, share, after, before, inv, jumps, spread, alpha, kappa, frontier, prune, error):
+    def publish(v, share, after, announced, inv, jumps, spread, alpha, kappa, frontier, prune, error):
         share[v] = after[v]
 
     return Local(pull, relax, publish)

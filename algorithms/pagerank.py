@@ -14,7 +14,7 @@ After a batch (``method``):
 "nd"        passes over all vertices, from the old ranks (naive-dynamic)
 "dt"        steps over what the ends of changed edges reach (dynamic traversal)
 "df"        steps over the ends of changed edges and, growing, the out-neighbours of vertices whose share changed by
-            more than ``frontier_tol`` of itself in a step (dynamic frontier)
+            more than ``frontier_tol``, relative to what they were last told (dynamic frontier)
 "dfp"       the same, without vertices that changed by less than ``prune_tol`` (DF with pruning)
 "auto"      "dfp" after batches so small that their effect fades near by, though not after more than 32 of them; from
             scratch after batches of more than 1 % of the edges; else "nd"
@@ -28,10 +28,9 @@ of the ranks. On a CUDA device the steps of a dynamic method are one loop withou
 these go by "scan" (:func:`~suricate.operators.schemes.passes_scan`); else a whole pass is one launch or two.
 
 An approximation by design. With b = (tol + frontier_tol) * alpha / (1 - alpha), and the L1 norm, whole passes end at an
-L1 distance of at most b from the exact ranks. Dynamic methods are meant to stay within 3 b, and b more for each further
-batch since the last whole pass: measured were 0.6 b, on a path 3 b after ten batches. They never tell of changes that
-stay below ``frontier_tol`` in every step, so that this is no guarantee. With the L-infinity norm ``tol`` counts
-num_vertices times.
+L1 distance of at most b from the exact ranks, dynamic methods of 3 b, and b more for each further batch since the last
+whole pass, as ends of loops leave the last changes to be told. With the L-infinity norm ``tol`` counts num_vertices
+times.
 """
 
 from __future__ import annotations
@@ -162,7 +161,7 @@ class PageRank(Algorithm):
         self._start(graph)
         self._share = xp.full(n, 1 / max(n, 1), self.dtype)
         self._inv = xp.full(n, -1, self.dtype)
-        self._after, self._before = xp.empty_like(self._share), None
+        self._after, self._announced = xp.empty_like(self._share), None
         self._loop, self._steps, self._local_updates, self._was_local = None, 0, 0, False
         if n == 0:
             return
@@ -242,8 +241,8 @@ class PageRank(Algorithm):
         self._steps, self._loop, self._was_local = 0, None, method in LOCAL
         if grown:
             self._grow(graph)
-        if method in LOCAL and self._before is None:
-            self._before = self._share.copy()
+        if method in LOCAL and self._announced is None:
+            self._announced = self._share.copy()
             self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
         if method in LOCAL:
             self._relax(graph, method, self._refresh(graph, edges) if edges else None)
@@ -275,7 +274,7 @@ class PageRank(Algorithm):
         share[:known], inv[:known] = self._share * (known / n), self._inv
         if self.self_loops:
             inv[known:] = 1
-        self._share, self._inv, self._after, self._before = share, inv, xp.empty_like(share), None
+        self._share, self._inv, self._after, self._announced = share, inv, xp.empty_like(share), None
         self._jump, self._spread = self.jumps.on(graph, self.dtype)
 
     def _refresh(self, graph: Graph, edges: tuple[Any, ...]) -> Frontier:
@@ -308,7 +307,7 @@ class PageRank(Algorithm):
         """Run a dynamic method from the ends of changed edges, in one loop on the device."""
         functions = local(method, self.weighting.applies(graph), self.self_loops, self.closed)
         args = (
-            self._share, self._after, self._before, self._inv, self._jump, self._spread, self.alpha, self._kappa,
+            self._share, self._after, self._announced, self._inv, self._jump, self._spread, self.alpha, self._kappa,
             self.frontier_tol, self.prune_tol, self._error,
         )  # fmt: skip
         if ends is None:
