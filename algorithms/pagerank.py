@@ -79,7 +79,8 @@ METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
 SAHU = {"self_loops": True, "norm": "linf", "tol": 1e-10, "max_iter": 500}  #: the setting of Sahu's experiments
 LOCAL = ("dt", "df", "dfp")
 DECAY = 4  #: by about so much a step makes the norm of a change smaller, on graphs without long distances
-LOCAL_SHARE = 64  #: dynamic methods are faster while they reach less than one vertex in so many
+LOCAL_SHARE = 64  #: dynamic methods are faster while they reach less than one vertex in so many,
+FEW_ARCS, FEW_ARCS_SHARE = 8, 4  #: or, with fewer arcs per vertex than this, less than one in so many
 RENEWAL = 32  #: after so many local updates "auto" passes over all vertices
 EXACT_TOLERANCE, EXACT_ITERATIONS = 1e-14, 10_000  #: of the reference
 
@@ -265,7 +266,8 @@ class PageRank(Algorithm):
         n, arcs = graph.num_vertices, graph.most_arcs
         degree, bound = max(arcs / n, 1.0), self.tol * (n if self.norm == "linf" else 1)
         steps = max(1, math.ceil(math.log(max(size, 1) / max(arcs, 1) / bound) / math.log(DECAY)))
-        return 2 * size * degree ** min(steps + 1, 64) * LOCAL_SHARE < n
+        share = FEW_ARCS_SHARE if degree < FEW_ARCS else LOCAL_SHARE
+        return 2 * size * degree ** min(steps + 1, 64) * share < n
 
     def _grow(self, graph: Graph) -> None:
         """Give new vertices the mean rank."""
