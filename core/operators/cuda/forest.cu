@@ -2,9 +2,7 @@
 // weight, in one cooperative launch. HAS_WORDS and IS_FOREST are 1. HAS_BACK: `back` has the in-edges of what `g` has the out-edges
 // of; they are the same view on undirected graphs. IS_UNIFORM: a vertex
 // offers the same along all its edges; HAS_PULL: besides, steps from scratch may pull.
-#include "forest.cuh"
-
-#define FEW_SUSPECTS (PROPAGATE_BLOCK / 32)  // up to so many, one per warp, are looked at by block 0 alone
+#include "suspects.cuh"
 
 // Queue the children across arcs that were deleted, or whose weight rose; a thread per arc.
 __device__ __forceinline__ void suspect_children(const Arcs& arcs, bool exists, uint32_t num_vertices,
@@ -27,13 +25,7 @@ __device__ __forceinline__ void adopt(const View& back, const Steps& steps, uint
                                       uint32_t blocks, word_t* tree, Serve& shared_serve, Shared& shared FORMALS) {
     serve(
         back, steps.near, 0, count, block, blocks, shared_serve, shared,
-        [&](uint32_t v, uint32_t x, weight_t w, word_t& best) {
-            if (PAYLOAD_BITS == 32 && x >= word_parent(best)) return;  // no better parent, by its id alone
-            word_t value;
-            if (offer(tree, x, v, w, steps.violated, value ARGS) &&
-                words::same_keys<PAYLOAD_BITS>(value, stored(tree + v)) && words::less(value, best))
-                best = value;
-        },
+        [&](uint32_t v, uint32_t x, weight_t w, word_t& best) { explain(steps, tree, v, x, w, best ARGS); },
         [&](uint32_t v, const word_t& best) {
             if (word_parent(best) != EMPTY) {
                 words::store(tree + v, best);
@@ -56,60 +48,25 @@ __device__ __forceinline__ void suspect_below(const View& g, const Steps& steps,
         [](uint32_t, const word_t&) {});
 }
 
-#if HAS_BACK
-// Block 0: rounds of few suspects without grid-wide barriers. The counters of the turn get how many suspects are left (count), how
-// many vertices are invalid by now (altered), and the number of rounds (level).
-__device__ __forceinline__ void invalidate_alone(const View& g, const View& back, Steps& steps, uint32_t count,
-                                                 uint32_t invalid, word_t* tree, Serve& shared_serve,
-                                                 Shared& shared FORMALS) {
-    __shared__ uint32_t suspects;
-    uint32_t rounds = 0;
-    for (; count > 0 && count <= FEW_SUSPECTS; ++rounds) {
-        if (threadIdx.x == 0) suspects = 0;
-        adopt(back, steps, count, 0, 1, tree, shared_serve, shared ARGS);
-        __syncthreads();
-        const uint32_t begin = invalid;
-        invalid = fresh(steps.state->invalid);
-        ++steps.epoch;
-        const Changed changed = changes_to(steps, steps.spare, &suspects, &steps.state->nearest[steps.turn]);
-        suspect_below(g, steps, begin, invalid, 0, 1, tree, changed, shared_serve, shared);
-        flush(changed, shared);
-        swap_queues(steps);
-        count = suspects;
-        __syncthreads();  // everybody has read it
-    }
-    if (threadIdx.x == 0) {
-        steps.state->count[steps.turn] = count;
-        steps.state->altered[steps.turn] = invalid;
-        steps.state->level[steps.turn] = rounds;
-    }
-}
-#endif
-
 // Find all invalid vertices, from the suspects that the counters of the turn have. They are in steps.far at the end, and their
 // words start anew. All threads of the grid call it; returns their number.
 __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, Steps& steps, word_t* tree,
                                                Serve& shared_serve, Shared& shared FORMALS) {
     uint32_t count = counted(steps.state->count[steps.turn]), invalid = 0;
+    [[maybe_unused]] bool wide = false;  // a suspect has many neighbours
     while (count > 0) {
         next_turn(steps);
         begin_turn(steps);
 #if HAS_BACK
-        if (count <= FEW_SUSPECTS) {
-            const uint32_t turn = steps.turn;
-            if (blockIdx.x == 0) {
-                invalidate_alone(g, back, steps, count, invalid, tree, shared_serve, shared ARGS);
-            }
+        if (count <= FEW_SUSPECTS && !wide) {
+            if (blockIdx.x == 0) suspects_alone(g, back, steps, count, invalid, tree, shared_serve ARGS);
             grid_barrier(steps.state, steps.expected);
-            const uint32_t rounds = counted(steps.state->level[turn]);
-            if (blockIdx.x != 0) {
-                steps.epoch += rounds;
-                if (rounds & 1) swap_queues(steps);
-            }
-            invalid = counted(steps.state->altered[turn]);
-            count = counted(steps.state->count[turn]);
+            wide = counted(steps.state->level[steps.turn]);
+            invalid = counted(steps.state->altered[steps.turn]);
+            count = counted(steps.state->count[steps.turn]);
             continue;
         }
+        wide = false;
         adopt(back, steps, count, blockIdx.x, gridDim.x, tree, shared_serve, shared ARGS);
 #else
         for (unsigned long long i = thread_id(); i < count; i += thread_count()) {  // nobody can be asked
