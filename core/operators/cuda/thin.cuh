@@ -32,11 +32,14 @@ struct Thin {
 __device__ __forceinline__ void reach(value_t* tree, uint32_t v, const value_t& value, const Steps& steps,
                                       uint32_t* own, uint32_t* owns) {
     if (!alters(reduce_into(tree + v, value), value)) return;
-    if (steps.once) steps.stamp[v] = steps.epoch;
-    else if (!claim(steps.stamp, v, steps.epoch)) return;
+    if (!steps.once && !claim(steps.stamp, v, steps.epoch)) return;
     const uint32_t place = atomicAdd(owns, 1u);
-    if (place < OWN) own[place] = v;
-    else append(steps.spare, &steps.state->count[steps.turn], v);
+    if (place < OWN) {
+        own[place] = v;
+        return;
+    }
+    steps.stamp[v] = steps.epoch;
+    append(steps.spare, &steps.state->count[steps.turn], v);
 }
 
 // Read the edges of own[0 .. number), a tile per vertex.
@@ -70,6 +73,7 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
                                             const HeavyList& heavy FORMALS) {
     __shared__ Thin thin;
     const uint32_t me = threadIdx.x, lane = me % 32, warp = me / 32, warps = blockDim.x / 32;
+    const uint32_t leader = blockDim.x - 32;  // its warp has no edges to read while the block has few vertices
     const uint32_t begin = uint32_t((unsigned long long)count * blockIdx.x / gridDim.x),
                    end = uint32_t((unsigned long long)count * (blockIdx.x + 1) / gridDim.x);
     uint32_t number = end - begin, side = 0;
@@ -110,7 +114,7 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
         __syncthreads();  // all are reached
         const uint32_t reached = *nexts;
         number = min(reached, (uint32_t)OWN);
-        if (me == 0) {
+        if (me == leader) {
             const bool spread = reached > OWN || reached > THIN / 2 + 4 * (count / gridDim.x);
             add_release(&steps.state->reached[steps.thin_turn],
                         1ull | (spread ? WANTS_SPREAD : 0) | (thin.listed ? HAS_LISTED : 0) |
@@ -118,11 +122,13 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
             thin.owns[side] = 0;
         }
         read_edges(g, next, number, thin, &thin.edges[side ^ 1], &thin.unreads[side ^ 1]);
-        if (me == 0) {
+        if (me == leader) {
+            const unsigned long long* const counter = &steps.state->reached[steps.thin_turn];
             unsigned long long all;
-            do {
-                all = load_acquire(&steps.state->reached[steps.thin_turn]) - steps.reached_before;
+            do {  // acquiring loads would drop the lines that the others read
+                all = fresh(*counter) - steps.reached_before;
             } while ((all & (WANTS_SPREAD - 1)) != gridDim.x);
+            load_acquire(counter);
             thin.seen = all;
             const unsigned long long before = steps.reached_before + all;
             steps.reached_before = steps.other_before;
@@ -141,6 +147,10 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
     __shared__ uint32_t place;
     if (me == 0) place = number ? atomicAdd(&steps.state->count[steps.turn], number) : 0;
     __syncthreads();
-    for (uint32_t i = me; i < number; i += blockDim.x) steps.spare[place + i] = thin.own[side][i];
+    for (uint32_t i = me; i < number; i += blockDim.x) {
+        const uint32_t v = thin.own[side][i];
+        steps.spare[place + i] = v;
+        steps.stamp[v] = steps.epoch;  // where no vertex is reached twice only the last level needs stamps
+    }
     swap_queues(steps);
 }
