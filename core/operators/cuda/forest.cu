@@ -59,7 +59,7 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
         begin_turn(steps);
 #if HAS_BACK
         if (count <= FEW_SUSPECTS && !wide) {
-            if (blockIdx.x == 0) suspects_alone(g, back, steps, count, invalid, tree, shared_serve ARGS);
+            if (blockIdx.x == 0) suspects_alone(g, back, steps, count, invalid, tree, shared ARGS);
             grid_barrier(steps.state, steps.expected);
             wide = counted(steps.state->level[steps.turn]);
             invalid = counted(steps.state->altered[steps.turn]);

@@ -159,7 +159,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
             steps.level += done;
 #if IS_FOREST && IS_UNIFORM && !HAS_WINDOW
         } else if (!arcs && frontier != nullptr && steps.level > 0 && count <= policy.thin_most(THIN)) {
-            thin_levels(g, steps, frontier, count, ALONE, policy.thin_most(THIN), out, heavy ARGS);
+            thin_levels(g, steps, frontier, count, ALONE, policy.thin_most(THIN), out, heavy, shared ARGS);
             grid_barrier(state, steps.expected);
 #endif
         } else {

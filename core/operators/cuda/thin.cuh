@@ -9,8 +9,7 @@
 #include "order.cuh"
 
 #define THIN 128  // vertices per block up to which a frontier is thin
-#define OWN 512  // vertices that a block keeps
-#define OWN_EDGES 1024  // their edges that it reads while it waits
+#define OWN (GATHERED / 2)  // vertices that a block keeps, for this level and for the next
 
 // What a block adds to the counter of a level: itself, whether it wants the vertices spread anew, whether it has listed heavy vertices, and
 // how many it has reached.
@@ -19,14 +18,14 @@
 #define HAS_LISTED (1ull << 2 * ARRIVED_BITS)
 #define REACHED_SHIFT 32
 
-// Lists of even and odd levels.
+// How long the lists of even and odd levels are. The lists are those of Shared: `gathered` the vertices, `from` and `to` their edges, as far as
+// there is place, and `picked` the vertices of which not all edges are there.
 struct Thin {
-    uint32_t own[2][OWN], from[OWN_EDGES], to[OWN_EDGES];
-    uint32_t unread[OWN];  // vertices of which not all edges are there
     uint32_t owns[2], edges[2], unreads[2];
     unsigned long long seen;  // what all blocks have added
-    bool listed;
+    bool listed;  // a heavy vertex
 };
+static_assert(OWN <= MAX_THREADS && OWN >= THIN, "the lists have place for a thin frontier");
 
 // One thread: v is offered `value`; if that alters it, the block keeps it for the next level, or queues it.
 __device__ __forceinline__ void reach(value_t* tree, uint32_t v, const value_t& value, const Steps& steps,
@@ -43,7 +42,7 @@ __device__ __forceinline__ void reach(value_t* tree, uint32_t v, const value_t& 
 }
 
 // Read the edges of own[0 .. number), a tile per vertex.
-__device__ __forceinline__ void read_edges(const View& g, const uint32_t* own, uint32_t number, Thin& thin,
+__device__ __forceinline__ void read_edges(const View& g, const uint32_t* own, uint32_t number, Shared& shared,
                                            uint32_t* edges, uint32_t* unreads) {
     const uint32_t lane = threadIdx.x % TILE;
     for (uint32_t i = threadIdx.x / TILE; i < number; i += blockDim.x / TILE) {
@@ -52,16 +51,16 @@ __device__ __forceinline__ void read_edges(const View& g, const uint32_t* own, u
         if (!unread) {
             for_neighbors<TILE>(g, u, lane, [&](uint32_t v, long long) {
                 const uint32_t place = atomicAdd(edges, 1u);
-                if (place < OWN_EDGES) {
-                    thin.from[place] = u;
-                    thin.to[place] = v;
+                if (place < LISTED) {
+                    shared.from[place] = u;
+                    shared.to[place] = v;
                 } else {
                     unread = true;
                 }
             });
         }
         unread = __any_sync(tile_mask<TILE>(), unread);
-        if (unread && lane == 0) thin.unread[atomicAdd(unreads, 1u)] = u;
+        if (unread && lane == 0) shared.picked[atomicAdd(unreads, 1u)] = u;
     }
 }
 
@@ -69,8 +68,8 @@ __device__ __forceinline__ void read_edges(const View& g, const uint32_t* own, u
 // All threads of the grid call it, behind a barrier that lies after the launch began. What is reached last is queued behind the
 // next grid-wide barrier: state->count[turn] vertices in steps.near; heavy ones of the last level are listed, and have not pushed.
 __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const uint32_t* frontier, uint32_t count,
-                                            uint32_t alone, uint32_t most, value_t* tree,
-                                            const HeavyList& heavy FORMALS) {
+                                            uint32_t alone, uint32_t most, value_t* tree, const HeavyList& heavy,
+                                            Shared& shared FORMALS) {
     __shared__ Thin thin;
     const uint32_t me = threadIdx.x, lane = me % 32, warp = me / 32, warps = blockDim.x / 32;
     const uint32_t leader = blockDim.x - 32;  // its warp has no edges to read while the block has few vertices
@@ -80,19 +79,19 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
     __syncthreads();
     if (me < 2) thin.owns[me] = thin.edges[me] = thin.unreads[me] = 0;
     if (me == 0) thin.listed = false;
-    for (uint32_t i = me; i < number; i += blockDim.x) thin.own[0][i] = frontier[begin + i];
+    for (uint32_t i = me; i < number; i += blockDim.x) shared.gathered[i] = frontier[begin + i];
     __syncthreads();
-    read_edges(g, thin.own[0], number, thin, &thin.edges[0], &thin.unreads[0]);
+    read_edges(g, shared.gathered, number, shared, &thin.edges[0], &thin.unreads[0]);
     for (;;) {
         __syncthreads();  // the edges are there
         ++steps.epoch;
         ++steps.level;
         steps.pushed += count;
-        uint32_t *const next = thin.own[side ^ 1], *const nexts = &thin.owns[side ^ 1];
+        uint32_t *const next = shared.gathered + (side ^ 1) * OWN, *const nexts = &thin.owns[side ^ 1];
         if (me == 0) thin.edges[side ^ 1] = thin.unreads[side ^ 1] = 0;
-        const uint32_t edges = min(thin.edges[side], (uint32_t)OWN_EDGES), unreads = thin.unreads[side];
+        const uint32_t edges = min(thin.edges[side], (uint32_t)LISTED), unreads = thin.unreads[side];
         for (uint32_t i = me; i < edges; i += blockDim.x) {
-            const uint32_t u = thin.from[i], v = thin.to[i];
+            const uint32_t u = shared.from[i], v = shared.to[i];
             const value_t there = stored(tree + v);
             value_t value;
             if (offer(tree, u, u, weight_t(1), steps.violated, value ARGS) && improves(there, value)) {
@@ -100,7 +99,7 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
             }
         }
         for (uint32_t i = warp; i < unreads; i += warps) {
-            const uint32_t u = thin.unread[i];
+            const uint32_t u = shared.picked[i];
             uint32_t is_listed = lane == 0 && degree(g, u) > WIDE && add_heavy(heavy, u, buckets(g, u));
             is_listed = __shfl_sync(ALL_LANES, is_listed, 0);
             if (is_listed) thin.listed = true;
@@ -121,7 +120,7 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
                             (unsigned long long)reached << REACHED_SHIFT);
             thin.owns[side] = 0;
         }
-        read_edges(g, next, number, thin, &thin.edges[side ^ 1], &thin.unreads[side ^ 1]);
+        read_edges(g, next, number, shared, &thin.edges[side ^ 1], &thin.unreads[side ^ 1]);
         if (me == leader) {
             const unsigned long long* const counter = &steps.state->reached[steps.thin_turn];
             unsigned long long all;
@@ -148,7 +147,7 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
     if (me == 0) place = number ? atomicAdd(&steps.state->count[steps.turn], number) : 0;
     __syncthreads();
     for (uint32_t i = me; i < number; i += blockDim.x) {
-        const uint32_t v = thin.own[side][i];
+        const uint32_t v = shared.gathered[side * OWN + i];
         steps.spare[place + i] = v;
         steps.stamp[v] = steps.epoch;  // where no vertex is reached twice only the last level needs stamps
     }
