@@ -70,7 +70,8 @@ struct Steps {
     uint32_t expected, epoch, turn, level, base;
     unsigned long long pushed, mine;  // mine: see Changed
     uint32_t thin_turn;  // which of state->reached the next thin level counts in
-    unsigned long long reached_before, other_before;  // what was in it, and in the other one; in one thread of each block
+    unsigned long long reached_before,
+        other_before;  // what was in it, and in the other one; in one thread of each block
 };
 
 __device__ __forceinline__ void next_turn(Steps& steps) { steps.turn = steps.turn == 2 ? 0 : steps.turn + 1; }

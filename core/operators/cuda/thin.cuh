@@ -114,7 +114,7 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
         const uint32_t reached = *nexts;
         number = min(reached, (uint32_t)OWN);
         if (me == leader) {
-            const bool spread = reached > OWN || reached > THIN / 2 + 4 * (count / gridDim.x);
+            const bool spread = reached > OWN || reached > THIN / 4 + 2 * (count / gridDim.x);
             add_release(&steps.state->reached[steps.thin_turn],
                         1ull | (spread ? WANTS_SPREAD : 0) | (thin.listed ? HAS_LISTED : 0) |
                             (unsigned long long)reached << REACHED_SHIFT);
@@ -124,10 +124,9 @@ __device__ __forceinline__ void thin_levels(const View& g, Steps& steps, const u
         if (me == leader) {
             const unsigned long long* const counter = &steps.state->reached[steps.thin_turn];
             unsigned long long all;
-            do {  // acquiring loads would drop the lines that the others read
-                all = fresh(*counter) - steps.reached_before;
+            do {
+                all = load_acquire(counter) - steps.reached_before;
             } while ((all & (WANTS_SPREAD - 1)) != gridDim.x);
-            load_acquire(counter);
             thin.seen = all;
             const unsigned long long before = steps.reached_before + all;
             steps.reached_before = steps.other_before;
