@@ -129,8 +129,8 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
 #endif
 #if HAS_WINDOW
     policy.window.width = width;
-    policy.window.few =
-        anew ? ALONE : thread_count() / 16;  // a repair takes few vertices in any order, as rounds cost more
+    // A repair takes few vertices in any order, as rounds cost more. Block 0 alone takes them so in any case.
+    policy.window.few = anew ? ALONE : max((uint32_t)ALONE, thread_count() / 16);
 #endif
 
     uint32_t invalid = 0, count = number_of(roots);

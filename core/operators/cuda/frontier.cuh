@@ -19,21 +19,23 @@ __device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertic
     constexpr uint32_t PER_WARP = 32 / TILE, BUCKETS_PER_WARP = 32 / BUCKET_LANES;
     const uint32_t me = threadIdx.x, warp = me / 32, lane = me % 32, warps = blockDim.x / 32;
     const unsigned long long fair = ((unsigned long long)count + blocks - 1) / blocks;
-    const uint32_t round = min((unsigned long long)blockDim.x, (fair + PER_WARP - 1) / PER_WARP * PER_WARP);
+    const unsigned long long rounds = (fair + blockDim.x - 1) / blockDim.x;  // of a block, equally large ones
+    const uint32_t round = rounds ? ((fair + rounds - 1) / rounds + PER_WARP - 1) / PER_WARP * PER_WARP : 0;
     uint32_t parity = 0;
     for (unsigned long long base = (unsigned long long)block * round; base < count;
          base += (unsigned long long)blocks * round, parity ^= 1) {
+        uint32_t u = EMPTY, neighbors = 0;
         if (me < round && base + me < count) {
-            const uint32_t u = frontier ? frontier[base + me] : uint32_t(base + me);
+            u = frontier ? frontier[base + me] : uint32_t(base + me);
             const uint32_t all = u < num_vertices ? degree(g, u) : 0;  // loaded while admit() loads
-            const uint32_t neighbors = u < num_vertices && admit(u) ? all : 0;
-            if (neighbors > TILED && neighbors > wide && add_heavy(heavy, u, buckets(g, u))) {
-                shared.has_heavy = 1;
-            } else if (neighbors > TILED) {
-                shared.picked[blockDim.x - 1 - next_place(&shared.wides[parity])] = u;
-            } else if (neighbors > 0) {
-                shared.picked[next_place(&shared.narrows[parity])] = u;
-            }
+            if (u < num_vertices && admit(u)) neighbors = all;
+        }
+        if (add_heavy_of_warp(heavy, u, neighbors > wide ? buckets(g, u) : 0)) {
+            shared.has_heavy = 1;
+        } else if (neighbors > TILED) {
+            shared.picked[blockDim.x - 1 - next_place(&shared.wides[parity])] = u;
+        } else if (neighbors > 0) {
+            shared.picked[next_place(&shared.narrows[parity])] = u;
         }
         __syncthreads();  // this round's vertices are listed
         const uint32_t narrows = shared.narrows[parity], wides = shared.wides[parity];
@@ -62,19 +64,25 @@ __device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertic
     flush(changed, shared);
 }
 
+#define FLUSHED 2  // after so many buckets of each tile a block looks whether it has gathered much
+
 // Second phase: the buckets of all heavy vertices, in equal runs, by all tiles of the grid. `packed` is the final *heavy.total, not 0. All
 // threads of the grid call it; it synchronises the block, and ends with everything queued.
 template <bool SECOND>
 __device__ __forceinline__ void push_heavy(const View& g, unsigned long long packed, value_t* out,
                                            const HeavyList& heavy, const Changed& changed, Shared& shared FORMALS) {
     HeavyRun run = heavy_run(packed, heavy);
-    while (__any_sync(ALL_LANES, run.item < run.stop)) {
+    for (long long k = 0; k < run.share; ++k) {
         if (run.item < run.stop) {
             const uint32_t entry = entry_of(run, heavy), u = heavy.entry[entry];
             list_bucket<SECOND>(g, u, uint32_t(run.item - heavy.base[entry]), out, changed, shared ARGS);
             ++run.item;
         }
         push_listed(g, out, changed, shared ARGS);
+        if (k % FLUSHED == FLUSHED - 1) {
+            const bool full = threadIdx.x == 0 && shared.filled > GATHERED / 2;
+            if (__syncthreads_or(full)) flush(changed, shared);
+        }
     }
     flush(changed, shared);
 }

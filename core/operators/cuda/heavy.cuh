@@ -33,6 +33,22 @@ __device__ __forceinline__ bool add_heavy(const HeavyList& heavy, uint32_t entry
     return keep_heavy(heavy, atomicAdd(heavy.total, packed_entry(heavy, parts)), entry);
 }
 
+// The same for a warp, all lanes of which call it together: with one atomic for those whose `parts` are not 0.
+__device__ __forceinline__ bool add_heavy_of_warp(const HeavyList& heavy, uint32_t entry, uint32_t parts) {
+    if (!__any_sync(ALL_LANES, parts > 0)) return false;
+    const unsigned long long mine = parts > 0 ? packed_entry(heavy, parts) : 0;
+    unsigned long long sum = mine;  // of the lanes up to this one
+#pragma unroll
+    for (int step = 1; step < 32; step <<= 1) {
+        const unsigned long long other = __shfl_up_sync(ALL_LANES, sum, step);
+        if (threadIdx.x % 32 >= step) sum += other;
+    }
+    unsigned long long before = 0;
+    if (threadIdx.x % 32 == 31) before = atomicAdd(heavy.total, sum);
+    before = __shfl_sync(ALL_LANES, before, 31);
+    return parts > 0 && keep_heavy(heavy, before + sum - mine, entry);
+}
+
 // Whether an entry would fit, as far as this thread knows. Asked first where there may be too many, so that *total stays small.
 __device__ __forceinline__ bool has_space(const HeavyList& heavy) {
     return *(const volatile unsigned long long*)heavy.total >> heavy.shift < heavy.capacity;
@@ -40,7 +56,7 @@ __device__ __forceinline__ bool has_space(const HeavyList& heavy) {
 
 // A run of buckets of heavy vertices: buckets item .. stop of all of them; `entry` is the last whose buckets begin at or before `item`.
 struct HeavyRun {
-    long long item, stop;
+    long long item, stop, share;  // share: the most buckets of a run, the same in all tiles
     uint32_t entry, number;
 };
 
@@ -51,9 +67,9 @@ __device__ __forceinline__ HeavyRun heavy_run(unsigned long long packed, const H
     run.number = min(packed >> heavy.shift, (unsigned long long)heavy.capacity);
     const long long all_buckets = (long long)(packed & ((1ull << heavy.shift) - 1)),
                     tiles = thread_count() / BUCKET_LANES;
-    const long long share = (all_buckets + tiles - 1) / tiles;
-    run.item = thread_id() / BUCKET_LANES * share;
-    run.stop = min(all_buckets, run.item + share);
+    run.share = (all_buckets + tiles - 1) / tiles;
+    run.item = thread_id() / BUCKET_LANES * run.share;
+    run.stop = min(all_buckets, run.item + run.share);
     run.entry = 0;
     if (run.item < run.stop) {
         for (uint32_t high = run.number - 1; run.entry < high;) {

@@ -40,11 +40,9 @@ typedef int order_t;
 #include "loop.cuh"
 
 #define TILE 4
-#define SMALL 64
-#define WIDE 1024  // a vertex with more neighbours is heavy
+#define SMALL 64  // in a propagation a vertex with more neighbours is heavy
+#define WIDE 1024  // in a single step of many vertices
 #define MAX_THREADS 1024  // of a block
-#define FEW \
-    4096  // of so many vertices at most those with more than SMALL neighbours are heavy: else some warps work alone
 #define TILED 16  // up to this many neighbours are served by a tile
 #define NONE_NEAR ~0ull
 #define LOCAL_TURNS 8  // in which a block goes on by itself

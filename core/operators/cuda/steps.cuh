@@ -54,8 +54,8 @@ __device__ __forceinline__ void push_both(const View& g, const View& other, cons
                                           const uint32_t* frontier, uint32_t count, uint32_t block, uint32_t blocks,
                                           value_t* out, const HeavyList& heavy, const Changed& changed,
                                           const Policy& policy, Shared& shared FORMALS) {
-    push_frontier<false>(g, steps.num_vertices, frontier, count, count <= FEW ? SMALL : WIDE, block, blocks, out, heavy,
-                         changed, shared, [&](uint32_t u) { return policy.admits(steps, u, changed, shared); } ARGS);
+    push_frontier<false>(g, steps.num_vertices, frontier, count, SMALL, block, blocks, out, heavy, changed, shared,
+                         [&](uint32_t u) { return policy.admits(steps, u, changed, shared); } ARGS);
 #if OVER_BOTH_VIEWS
     push_frontier<true>(other, steps.num_vertices, frontier, count, EMPTY, block, blocks, out, heavy, changed, shared,
                         [&](uint32_t u) { return policy.admits_again(u); } ARGS);
