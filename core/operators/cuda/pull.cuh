@@ -140,7 +140,7 @@ __device__ __forceinline__ void reduce_huge(WALK, const Wakers& wakers, PullShar
         if (me == 0) finish(shared.place[j], x, total);
         __syncthreads();  // partial, or the table, is free again
     }
-    if (me == 0) shared.huges = 0;
+    if (me == 0 && number > 0) shared.huges = 0;  // a barrier ago all have read it
     __syncthreads();
 }
 
