@@ -72,19 +72,27 @@ def test_the_tour_for_the_sanitizers_is_right() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("script", "arguments"), [("large.py", ["8"]), ("dfp.py", ["rmat:8"])])
-def test_scripts_that_measure_verify_their_answers(script: str, arguments: list[str]) -> None:
+def lines_of(script: str, *arguments: str) -> list[str]:
+    """What a script of the folder .ci prints on the CPU."""
     command = [sys.executable, str(CHECKOUT / ".ci" / script), *arguments]
     done = subprocess.run(command, env={**os.environ, "DEVICE": "cpu"}, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert len(lines) == (4 if script == "large.py" else 3)
+    return done.stdout.splitlines()
+
+
+def test_the_script_of_large_graphs_verifies_its_answers() -> None:
+    lines = lines_of("large.py", "8")
+    assert len(lines) == 4
+    assert all(line.endswith("verified") for line in lines)
+
+
+def test_the_script_of_sahus_setting_measures_errors() -> None:
+    lines = lines_of("sahu.py", "rmat:8", "static", "dfp")
+    assert len(lines) == 10  # two methods, five sizes
     for line in lines:
-        if script == "large.py":
-            assert line.endswith("verified")
-        else:
-            ours, plain = (float(error) for error in re.findall(r"\d\.\d+e-\d+", line)[-2:])
-            assert max(ours, plain) < 1e-5
+        errors = [float(error) for error in re.findall(r"\d\.\d+e-\d+", line)]
+        assert len(errors) == (2 if line.startswith("dfp") else 1)
+        assert max(errors) < 1e-5
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------

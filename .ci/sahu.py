@@ -1,11 +1,13 @@
-"""DF-P PageRank in the setting of Sahu's experiments: time, store and answer together, and error beside plain NumPy's.
+"""PageRank in the setting of Sahu's experiments: time, store and answer together, beside the error, of every method.
 
-Usage: ``python .ci/dfp.py GRAPH ...``, with graphs as for ``suricate bench``, such as rmat:20. float64, L-infinity norm
-1e-10, frontier and prune tolerance 1e-6, one self-loop at every vertex; batches of 1e-5 to 1e-3 of the edges, of which
-80 % are insertions of uniform pairs and 20 % deletions. Eager, milliseconds, the median of five batches after one.
+Usage: ``python .ci/sahu.py GRAPH [METHOD ...]``, with graphs as for ``suricate bench``, such as rmat:20; all five
+methods without METHOD. float64, L-infinity norm 1e-10, frontier and prune tolerance 1e-6, one self-loop at every
+vertex; batches of 1e-7 to 1e-3 of the edges, of which 80 % are insertions of uniform pairs and 20 % deletions. Eager,
+milliseconds, the median of five batches after one.
 
 The errors are L1 distances after the first batch to ranks whose last step changes less than 1e-14: ours, from scratch,
-continued by SciPy. Plain NumPy starts from the same ranks and takes a product of the whole matrix in every step.
+continued by SciPy. DF-P is also written in plain NumPy, which starts from the same ranks and takes a product of the
+whole matrix in every step.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +31,8 @@ ALPHA, TOL, FRONTIER, PRUNE, MAX_ITER = 0.85, 1e-10, 1e-6, 1e-6, 500
 SETTING: dict[str, Any] = {
     "self_loops": True, "norm": "linf", "tol": TOL, "max_iter": MAX_ITER, "frontier_tol": FRONTIER, "prune_tol": PRUNE,
 }  # fmt: skip
-SHARES = (1e-5, 1e-4, 1e-3)
+METHODS = ("static", "nd", "dt", "df", "dfp")
+SHARES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 BATCHES = 6
 EXACT = 1e-14
 
@@ -112,24 +116,32 @@ def timed(graph: su.Graph, batch: su.Batch) -> float:
     return 1e3 * (time.perf_counter() - start)
 
 
-def errors(data: Any, change: Change, before: np.ndarray, after: np.ndarray) -> str:
-    """Compare the ranks after a batch, and those of plain NumPy, with exact ones."""
+def matrix_after(data: Any, change: Change) -> Matrix:
+    """Return the graph after the batch."""
     n, edges, (src, dst) = data.num_vertices, data.model, change.pairs.astype(np.int64)
-    keys, deleted = edges.src.astype(np.int64) * n + edges.dst, change.places
-    matrix = Matrix(np.union1d(np.delete(keys, deleted), src * n + dst), n)
-    affected = matrix.told_by(np.union1d(edges.src[deleted], src))
-    affected[edges.dst[deleted]] = True
-    ranks, steps = plain(matrix, before, affected)
+    keys = edges.src.astype(np.int64) * n + edges.dst
+    return Matrix(np.union1d(np.delete(keys, change.places), src * n + dst), n)
+
+
+def right_ranks(data: Any, change: Change, matrix: Matrix) -> np.ndarray:
+    """Return the exact ranks after the batch."""
     graph = graph_of(data)
     graph.apply(batch_of(data, change))
     nearly = graph.compute("pagerank", method="static", **(SETTING | {"tol": 1e-19}))
-    right = exact(matrix, DEVICE.to_numpy(nearly))
-    ours, theirs = (np.abs(each - right).sum() for each in (after, ranks))
-    return f"L1 error {ours:.2e}, of plain NumPy {theirs:.2e} in {steps} steps"
+    return exact(matrix, DEVICE.to_numpy(nearly))
 
 
-def report(spec: str) -> None:
-    """Print a line per size of batches."""
+def plain_error(data: Any, change: Change, matrix: Matrix, before: np.ndarray, right: np.ndarray) -> str:
+    """Run DF-P in plain NumPy from the ranks before the batch; compare its ranks with the exact ones."""
+    src, deleted = change.pairs[0], change.places
+    affected = matrix.told_by(np.union1d(data.model.src[deleted], src))
+    affected[data.model.dst[deleted]] = True
+    ranks, steps = plain(matrix, before, affected)
+    return f", of plain NumPy {np.abs(ranks - right).sum():.2e} in {steps} steps"
+
+
+def report(spec: str, methods: Sequence[str]) -> None:
+    """Print a line per size of batches and method."""
     data = inputs.load(spec)
     n, m = data.num_vertices, len(data.model)
     for share in SHARES:
@@ -139,18 +151,23 @@ def report(spec: str) -> None:
             Change(rng.integers(0, n, (2, insertions)).astype(np.uint32), rng.choice(m, deletions, replace=False))
             for _ in range(BATCHES)
         ]
-        graph = graph_of(data)
-        tracker = graph.track("pagerank", method="dfp", **SETTING)
-        ranks, times, steps = [DEVICE.to_numpy(tracker.result)], [], []
-        for change in changes:
-            times.append(timed(graph, batch_of(data, change)))
-            steps.append(tracker.algorithm.iterations)
-            ranks += [DEVICE.to_numpy(tracker.result)] if len(ranks) == 1 else []
-        median = statistics.median(times[1:])
-        told = errors(data, changes[0], ranks[0], ranks[1])
-        print(f"DF-P {spec}, {share:g} of the edges ({size:,}): {median:.3f} ms, steps {steps}; {told}", flush=True)
+        matrix = matrix_after(data, changes[0])
+        right = right_ranks(data, changes[0], matrix)
+        for method in methods:
+            graph = graph_of(data)
+            tracker = graph.track("pagerank", method=method, **SETTING)
+            ranks, times, steps = [DEVICE.to_numpy(tracker.result)], [], []
+            for change in changes:
+                times.append(timed(graph, batch_of(data, change)))
+                steps.append(tracker.algorithm.iterations)
+                ranks += [DEVICE.to_numpy(tracker.result)] if len(ranks) == 1 else []
+            plainly = plain_error(data, changes[0], matrix, ranks[0], right) if method == "dfp" else ""
+            print(
+                f"{method} {spec}, {share:g} of the edges ({size:,}): {statistics.median(times[1:]):.3f} ms, "
+                f"steps {steps}; L1 error {np.abs(ranks[1] - right).sum():.2e}{plainly}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:]:
-        report(wanted)
+    report(sys.argv[1], sys.argv[2:] or METHODS)
