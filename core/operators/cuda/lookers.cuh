@@ -107,7 +107,8 @@ __device__ __forceinline__ void serve_lookers(const View& back, Lookers<T>& look
         }
         __syncthreads();  // `part` is free again
     }
-    if (me == 0) lookers.few = lookers.many = lookers.huges = lookers.taken = 0;
+    if (me == 0) lookers.few = lookers.many = lookers.taken = 0;
+    if (me == 0 && huges > 0) lookers.huges = 0;  // a barrier ago all have read it
     const bool full = me == 0 && shared.filled > GATHERED / 2;
     if (__syncthreads_or(full)) flush(changed, shared);
 }
