@@ -111,11 +111,13 @@ class AlgorithmConformance:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrise over backends, devices, kinds of graphs and parameter sets."""
         if "backend" in metafunc.fixturenames:
-            metafunc.parametrize("backend", self.backend_classes(), ids=lambda cls: cls.name)
+            metafunc.parametrize(
+                ("backend", "variant"), self.pairs(), ids=lambda each: getattr(each, "name", None) or str(each)
+            )
+        elif "variant" in metafunc.fixturenames:
+            metafunc.parametrize("variant", self.variants(), ids=str)
         if "device_kind" in metafunc.fixturenames:
             metafunc.parametrize("device_kind", device_params(self.devices, self.cuda_marks))
-        if "variant" in metafunc.fixturenames:
-            metafunc.parametrize("variant", self.variants(), ids=str)
         if "refused" in metafunc.fixturenames:
             metafunc.parametrize("refused", [v for v in VARIANTS if self.lacks(v) is not None], ids=str)
         if "params" in metafunc.fixturenames:
@@ -125,6 +127,17 @@ class AlgorithmConformance:
         """Return the backends to test on."""
         installed = backends()
         return [installed[which] if isinstance(which, str) else which for which in self.backends or installed]
+
+    def pairs(self) -> list[tuple[type[Store], Variant]]:
+        """Return each backend with the kinds of graphs to test it on: that of highest priority with all of them.
+
+        The others have two each, in turn: kinds differ in what the algorithm does, and the kit of stores tests weights.
+        """
+        kinds, pairs = self.variants(), []
+        for number, backend in enumerate(sorted(self.backend_classes(), key=lambda cls: -cls.priority)):
+            some = [kinds[(2 * number + k) % len(kinds)] for k in range(min(2, len(kinds)))] if number else kinds
+            pairs += [(backend, kind) for kind in some]
+        return pairs
 
     def variants(self) -> list[Variant]:
         """Return the kinds of graphs to test on."""

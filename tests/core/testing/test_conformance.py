@@ -20,7 +20,7 @@ from suricate import plugins
 from suricate.algorithm import Algorithm
 from suricate.errors import CapacityError
 from suricate.store import Store
-from suricate.testing import VARIANTS, AlgorithmConformance, StoreConformance
+from suricate.testing import VARIANTS, AlgorithmConformance, StoreConformance, Variant
 
 PROFILE = os.environ.get("SURICATE_TEST_PROFILE", "ci")  # as in conftest.py
 CRASHES = (CapacityError, IndexError, TypeError, ValueError)  # it broke before anything was compared
@@ -130,6 +130,16 @@ def test_where_weights_are_not_read_one_type_of_them_will_do() -> None:
     assert [str(variant) for variant in kit.variants()] == [
         "directed", "directed-in_edges", "undirected", "directed-in_edges-int32",
     ]  # fmt: skip
+
+
+def test_one_backend_is_tested_on_all_kinds_of_graphs_and_the_others_on_two() -> None:
+    kit = type("Kit", (AlgorithmConformance,), {"algorithm": plugins.algorithm("bfs")})()
+    tested: dict[str, list[Variant]] = {}
+    for backend, variant in kit.pairs():
+        tested.setdefault(backend.name, []).append(variant)
+    default, *others = sorted(plugins.backends().values(), key=lambda cls: -cls.priority)
+    assert tested.pop(default.name) == list(VARIANTS)
+    assert [len(set(kinds)) for kinds in tested.values()] == [2] * len(others)
 
 
 def test_an_algorithm_without_any_oracle_is_an_error() -> None:
