@@ -43,7 +43,7 @@ gpu-test: $(VENV)/.dev
 # CuPy's own kernels are left out: racecheck warns about the warp-synchronous code of its nonzero().
 sanitize: $(VENV)/.dev
 	for tool in memcheck racecheck; do \
-	    compute-sanitizer --tool $$tool --kernel-name-exclude kernel_substring=cupy_ --error-exitcode 9 \
+	    SURICATE_LINE_INFO=1 compute-sanitizer --tool $$tool --kernel-name-exclude kernel_substring=cupy_ --error-exitcode 9 \
 	        $(BIN)/python .ci/sanitize.py || exit 1; done
 
 bench: $(VENV)/.dev

@@ -8,6 +8,7 @@ source can be compiled anywhere (see ``.ci/compile_cuda.py``).
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ HERE = Path(__file__).parent
 STRUCTURES = HERE.parent / "structures"
 DIRECTIVE = re.compile(r'\s*#\s*(?P<word>if\w*|endif|include)\b(\s*"(?P<name>[^"]+)")?')
 SENTINELS, STATUSES = ("EMPTY", "TOMBSTONE"), ("UNCHANGED", "NEW", "REPLACED", "REMOVED")  #: of ``suricate.types``
+LINE_INFO = ("-lineinfo",) if os.environ.get("SURICATE_LINE_INFO") == "1" else ()  #: for sanitizers and profilers
 
 C_TYPES = {
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short",
@@ -66,22 +68,23 @@ class Program:
         empty program for every new tuple of options.
         """
         macros = (f"#define {name} {value}" for name, value in self.defines)
-        text = "\n".join(
+        before = "\n".join(
             [
                 *macros,
                 '#include "suricate.cuh"',
                 *(f"[[maybe_unused]] constexpr uint32_t {name} = {getattr(types, name)}u;" for name in SENTINELS),
                 *(f"[[maybe_unused]] constexpr uint8_t {name} = {getattr(types, name)};" for name in STATUSES),
                 self.prelude,
-                self.source.read_text(),
             ]
         )
-        return _with_headers(text, (self.source.parent, HERE, STRUCTURES, *self.include), set())
+        folders, included = (self.source.parent, HERE, STRUCTURES, *self.include), set[str]()
+        parts = (("prelude", before), (self.source.name, self.source.read_text()))
+        return "\n".join(_with_headers(text, name, folders, included) for name, text in parts)
 
     @property
     def options(self) -> tuple[str, ...]:
         """Options for NVRTC, without the architecture."""
-        return ("-std=c++17",)
+        return ("-std=c++17", *LINE_INFO)
 
     def kernel(self, name: str) -> Any:
         """Return the compiled kernel ``name``, to be called as ``kernel(grid, block, arguments)``."""
@@ -137,27 +140,29 @@ class NotedKernel:
         return getattr(self._kernel, name)
 
 
-def _with_headers(text: str, folders: tuple[Path, ...], included: set[str]) -> str:
-    """Return ``text`` with headers in place of ``#include "..."``; ``included`` are those that are there already.
+def _with_headers(text: str, name: str, folders: tuple[Path, ...], included: set[str]) -> str:
+    """Return ``text``, of a file ``name``, with headers in place of ``#include "..."``.
 
-    A header that is included under a condition may be needed again outside it, so each has a guard of its own.
+    Those ``included`` are there already. A header that is included under a condition may be needed again outside it, so
+    each has a guard of its own. Messages of the compiler, and line numbers in the binary, go by ``#line``.
     """
-    lines, depth = [], 0
-    for line in text.splitlines():
+    lines, depth = [f'#line 1 "{name}"'], 0
+    for number, line in enumerate(text.splitlines(), 1):
         directive = DIRECTIVE.match(line)
         word = directive["word"] if directive else ""
         depth += word.startswith("if") - (word == "endif")
         if word == "include":
             assert directive is not None
-            name = directive["name"]
-            if name not in included:
+            header = directive["name"]
+            if header not in included:
                 known = {*included} if depth else included
-                known.add(name)
-                guard = f"INCLUDED_{re.sub(r'[^a-z0-9]', '_', name)}"
-                lines += [f"#ifndef {guard}", f"#define {guard}", _with_headers(_header(name, folders), folders, known)]
-                lines.append("#endif")
-        elif line.strip() != "#pragma once":
-            lines.append(line)
+                known.add(header)
+                guard = f"INCLUDED_{re.sub(r'[^a-z0-9]', '_', header)}"
+                lines += [f"#ifndef {guard}", f"#define {guard}"]
+                lines += [_with_headers(_header(header, folders), header, folders, known), "#endif"]
+            lines.append(f'#line {number + 1} "{name}"')
+        else:
+            lines.append("" if line.strip() == "#pragma once" else line)
     return "\n".join(lines)
 
 

@@ -42,6 +42,21 @@ def test_a_changed_header_changes_the_text(tmp_path: Path) -> None:
     assert program(tmp_path, main='#include "a.cuh"', a="int b;").text != before
 
 
+def test_lines_are_those_of_the_files(tmp_path: Path) -> None:
+    text = program(tmp_path, main='int first;\n#include "a.cuh"\nint wanted;', a="#pragma once\nint a;").text
+    number, place = 0, ""
+    for line in text.splitlines():
+        if line.startswith("#line"):
+            number, place = int(line.split()[1]) - 1, line.split()[2]
+            continue
+        number += 1
+        if line == "int a;":
+            assert (number, place) == (2, '"a.cuh"')
+        if line == "int wanted;":
+            assert (number, place) == (3, '"main.cu"')
+    assert "int a;" in text
+
+
 def test_options_are_the_same_for_all(tmp_path: Path) -> None:
     assert program(tmp_path, main="").options == ("-std=c++17",)
 
