@@ -45,10 +45,9 @@ class Graph:
             waits until the device has checked them, or is through; or ``"deferred"``, at the next call that waits
             anyway (:meth:`synchronize`, at the latest). A bad batch changes nothing either way. Host arrays are always
             checked at once, and so is every batch for a backend whose kernels cannot be held back (``Store.guarded``).
-        degree_hints: expected out-degree per vertex, ``int[num_vertices]``, or None; only a hint.
-        in_degree_hints: the same for in-degrees, where they are kept in a second store.
-        memory_limit: upper bound on what each store may allocate, or None: bytes, or text such as ``"1.5GB"`` (of 1000)
-            or ``"512MiB"`` (of 1024).
+        degree_hints, in_degree_hints: expected degrees, ``int[num_vertices]``; only hints, the second for in-edges.
+        memory_limit: the most bytes that each store may allocate, also as text (``"1.5GB"``, ``"512MiB"``), or None.
+        threads: how many threads its loops on the CPU may use, 1 to 1024; None: ``SURICATE_THREADS``, else all cores.
         backend_options: passed to the backend.
 
     Ids are given as NumPy or CuPy arrays, lists, or anything with DLPack or the CUDA array interface, of any integer
@@ -81,12 +80,13 @@ class Graph:
         degree_hints: Any = None,
         in_degree_hints: Any = None,
         memory_limit: int | str | None = None,
+        threads: int | None = None,
         **backend_options: Any,
     ) -> None:
         chosen, place = choose_backend(backend, device)
         options = GraphOptions(
             chosen, directed, weight_dtype, in_edges, self_loops, checks,
-            memory_limit, backend_options,  # type: ignore[arg-type]
+            memory_limit, backend_options, threads,  # type: ignore[arg-type]
         )  # fmt: skip
         self._assemble(options, options.make_stores(num_vertices, place, degree_hints, in_degree_hints))
 
@@ -95,7 +95,7 @@ class Graph:
         self._options, self._stores = options, stores
         self.device = stores[0].device
         self.workspace = Workspace(self.device)  #: scratch arrays that operators keep between calls
-        self._lock: Lock = graph_lock(self.device)
+        self._lock: Lock = graph_lock(self.device, options.threads)
         with self._lock:
             self.ingest = Ingest(self.device, options) if self.device.is_cuda else None  #: checks arrays on the device
         self._updater = Updater(stores, options, self.ingest, self._lock)

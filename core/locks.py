@@ -17,14 +17,17 @@ from suricate.cuda.launch import wait_for
 from suricate.devices import Device, cuda_device_count
 from suricate.edgefn import bounds
 from suricate.errors import CapacityError, ParameterError, SuricateError
+from suricate.threads import Limited
 
 Lock = AbstractContextManager[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def graph_lock(device: Device) -> Lock:
-    """Return a new reentrant lock for a graph on ``device``."""
-    return CudaLock(device) if device.is_cuda else threading.RLock()
+def graph_lock(device: Device, threads: int | None = None) -> Lock:
+    """Return a new reentrant lock for a graph on ``device``, whose loops on the CPU use ``threads`` threads at most."""
+    if device.is_cuda:
+        return CudaLock(device)
+    return threading.RLock() if threads is None else Limited(threads)
 
 
 def on_graph_device(function: Function) -> Function:

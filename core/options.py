@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate import plugins
+from suricate import plugins, threads
 from suricate.arrays import LOOPS, as_ids, on_host
 from suricate.devices import Array, Device, resolve_device
 from suricate.errors import (
@@ -56,6 +56,7 @@ class GraphOptions:
     checks: str = "eager"
     memory_limit: int | None = None
     backend_options: Mapping[str, Any] = field(default_factory=dict)
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         _one_of("self_loops", self.self_loops, tuple(LOOPS))
@@ -67,6 +68,7 @@ class GraphOptions:
             "weight_dtype": _weight_dtype(self.weight_dtype),
             "in_edges": flag("in_edges", self.in_edges) and directed,
             "memory_limit": _size("memory_limit", self.memory_limit),
+            "threads": threads.checked(self.threads),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)

@@ -147,7 +147,7 @@ def from_bytes(cls: type[Graph], options: GraphOptions, device: str, data: bytes
         raise DeviceError(f"the graph was pickled on {device}: {error}; use save() and load() instead") from None
     return _build(
         cls, PICKLED, header, arrays, device=place, backend=options.backend, checks=options.checks,
-        memory_limit=options.memory_limit, **header.options,
+        memory_limit=options.memory_limit, threads=options.threads, **header.options,
     )  # fmt: skip
 
 

@@ -1,0 +1,192 @@
+"""How many threads loops on the CPU use, and how they are run."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate import threads
+from suricate.errors import ParameterError
+
+
+@pytest.fixture
+def fresh_default(monkeypatch):
+    threads.default.cache_clear()
+    yield
+    monkeypatch.undo()
+    threads.default.cache_clear()
+
+
+@pytest.fixture
+def two():
+    with threads.Limited(2):
+        yield
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "1025", "²", "9" * 5000, " "])
+def test_bad_variable(monkeypatch, fresh_default, text):
+    monkeypatch.setenv("SURICATE_THREADS", text)
+    with pytest.raises(ParameterError, match="SURICATE_THREADS"):
+        su.Graph(3, device="cpu")
+
+
+@pytest.mark.parametrize("text", ["1", "2", "1024"])
+def test_variable(monkeypatch, fresh_default, text):
+    monkeypatch.setenv("SURICATE_THREADS", text)
+    su.Graph(3, device="cpu")
+    assert threads.limit() == int(text)
+
+
+def test_default_is_the_cores(monkeypatch, fresh_default):
+    monkeypatch.delenv("SURICATE_THREADS", raising=False)
+    assert threads.default() == threads.cores() >= 1
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.0, "2", True, 1025, 1 << 70])
+def test_bad_threads(count):
+    with pytest.raises(ParameterError, match="threads"):
+        su.Graph(3, device="cpu", threads=count)
+
+
+def test_threads_stay_with_copies(tmp_path):
+    graph = su.Graph(3, device="cpu", threads=3)
+    for made in (copy.copy(graph), pickle.loads(pickle.dumps(graph)), graph.to("cpu")):
+        assert made.options.threads == 3
+    graph.save(tmp_path / "graph")
+    assert su.Graph.load(tmp_path / "graph", device="cpu", threads=2).options.threads == 2
+
+
+def test_limit_holds_inside_the_lock_only():
+    one, three = (su.Graph(3, device="cpu", threads=count) for count in (1, 3))
+    before = threads.limit()
+    with three.exclusive():
+        assert threads.limit() == 3
+        with one.exclusive(), one.exclusive():
+            assert threads.limit() == 1
+        assert threads.limit() == 3
+    assert threads.limit() == before
+
+
+def test_parts(two):
+    assert threads.parts(2 * threads.GRAIN - 1) == 1
+    assert threads.parts(2 * threads.GRAIN) == 2
+    assert threads.parts(100 * threads.GRAIN) == 2 * threads.EACH
+    with threads.Limited(1):
+        assert threads.parts(100 * threads.GRAIN) == 1
+
+
+def test_ranges():
+    assert threads.ranges(10, 3) == [(0, 3), (3, 6), (6, 10)]
+    assert threads.ranges(0, 2) == [(0, 0), (0, 0)]
+
+
+def test_results_are_in_order(two):
+    def slow(i):
+        time.sleep(0.001)
+        return i, threading.get_ident()
+
+    results = threads.run(slow, [(i,) for i in range(20)])
+    assert [i for i, _ in results] == list(range(20))
+    assert len({thread for _, thread in results}) == 2
+
+
+def test_one_call_stays_here(two):
+    before = threads.started
+    assert threads.run(threading.get_ident, [()]) == [threading.get_ident()]
+    with threads.Limited(1):
+        assert set(threads.run(threading.get_ident, [(), ()])) == {threading.get_ident()}
+    assert threads.started == before
+
+
+def test_error_of_a_part(two):
+    def fail(i):
+        time.sleep(0.001)
+        if i == 5:
+            raise KeyError(i)
+
+    for _ in range(3):
+        with pytest.raises(KeyError, match="5"):
+            threads.run(fail, [(i,) for i in range(10)])
+    assert threads.run(abs, [(-1,), (-2,)]) == [1, 2]
+
+
+def test_parts_in_parts(two):
+    def outer(i):
+        return sum(threads.run(inner, [(i, k) for k in range(5)]))
+
+    def inner(i, k):
+        time.sleep(0.0005)
+        return 10 * i + k
+
+    assert threads.run(outer, [(i,) for i in range(5)]) == [50 * i + 10 for i in range(5)]
+
+
+def test_many_callers():
+    errors = []
+
+    def work(seed):
+        try:
+            for round_ in range(200):
+                with threads.Limited(3):
+                    found = threads.run(pow, [(seed + i, 2) for i in range(4)])
+                assert found == [(seed + i) ** 2 for i in range(4)], round_
+        except BaseException as error:
+            errors.append(error)
+
+    crew = [threading.Thread(target=work, args=(seed,)) for seed in range(5)]
+    for thread in crew:
+        thread.start()
+    for thread in crew:
+        thread.join(60)
+    assert not errors
+    assert not any(thread.is_alive() for thread in crew)
+
+
+INTERRUPT = """
+import _thread, threading, time
+from suricate import threads
+done = []
+def part(i):
+    time.sleep(0.05)
+    done.append(i)
+with threads.Limited(3):
+    threads.run(time.sleep, [(0.01,)] * 3)
+    threading.Timer(0.08, _thread.interrupt_main).start()
+    try:
+        threads.run(part, [(i,) for i in range(300)])
+    except KeyboardInterrupt:
+        begun = len(done)
+        time.sleep(0.2)
+        assert len(done) == begun < 300, (begun, len(done))
+        assert threads.run(abs, [(-1,), (-2,), (-3,)]) == [1, 2, 3]
+        print("interrupted")
+"""
+
+
+def test_interrupt():
+    found = subprocess.run([sys.executable, "-c", INTERRUPT], capture_output=True, text=True, timeout=60, check=False)
+    assert found.stdout == "interrupted\n", found.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_fork(two):
+    assert threads.run(abs, [(-1,), (-2,)]) == [1, 2]
+    child = os.fork()
+    if child == 0:
+        right = threads.run(abs, [(-i,) for i in range(9)]) == list(range(9))
+        os._exit(0 if right else 1)
+    end = time.monotonic() + 30
+    while (status := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
+        time.sleep(0.01)
+    assert status == (child, 0)
+    assert np.all(np.array(threads.run(abs, [(-1,), (-2,)])) == [1, 2])
