@@ -22,7 +22,8 @@ BINDINGS_IMPORT = re.compile(
     r"^from suricate\.operators\.cpu\.templates\.bindings import (\((?P<lines>[^)]+)\)|(?P<names>.+))$", re.MULTILINE
 )
 RIGHT = "right_"  #: prefix of the functions of the second cursor
-SEARCH = {"hash": 8, "sorted": 20}  #: neighbours that are marked in the time that one is looked up
+NEVER = 1 << 40
+SEARCH = {"hash": 8, "sorted": 100, "linear": NEVER}  #: how many times what a mark costs a look-up costs
 NO_STATUS = np.empty(0, np.uint8)
 
 
@@ -38,28 +39,31 @@ def intersect(
     if pairs is None:
         _, edges = fallbacks.edges_of(left, graph.device)
         pairs = ArcList(edges.src, edges.dst, None, None, 0, len(edges.src))
-    out = np.empty(1, call.dtype) if out is None else out
+    out = np.zeros(1, call.dtype) if out is None else out
+    out[...] = 0
     module = _instance("intersect", graph, left, right, call)
     u, v = pairs.src[: pairs.size], pairs.dst[: pairs.size]
     status = NO_STATUS if pairs.status is None else pairs.status
-    values = _values(call)
-    once = oriented is not None
-    given = (left.data, right.data, u, v, status, pairs.wanted, once)
-    if method == "hash":
-        module.probe_pairs(*given, total, out, *values)
-        return
-    same, side, length = left is right, np.empty(len(u), np.uint64), np.empty(len(u), np.int64)
-    smaller = module.larger_sides(*given, same, side, length)
-    order = np.argsort(side, kind="stable")
-    if method == "auto" and "linear" not in (left.find, right.find):
-        firsts = order[np.flatnonzero(np.diff(side[order], prepend=~side[order[:1]]))]
-        if length[firsts].sum() > SEARCH["sorted" if "sorted" in (left.find, right.find) else "hash"] * smaller:
-            module.probe_pairs(*given, total, out, *values)
-            return
+    same, bits = left is right, len(u).bit_length()
+    keys, smaller = np.empty(len(u), np.uint64), np.zeros(len(u), np.int64)
+    listed = module.larger_sides(
+        left.data, right.data, u, v, status, pairs.wanted, oriented is not None, same, bits, keys, smaller
+    )
+    keys = keys[:listed]
+    keys.sort()
     marks = graph.workspace.state(Marks)
     marks.array = graph.workspace.array("intersect.marks", graph.num_vertices, np.uint32)
-    step = marks.steps(len(u) + 1)
-    module.mark_pairs(left.data, right.data, same, u, v, side, order, marks.array, step, total, out, *values)
+    module.intersect_pairs(
+        left.data, right.data, same, u, v, bits, keys, smaller, _search(left, right, method), marks.array,
+        marks.steps(listed + 1), np.empty(smaller.max(initial=0) + 1, np.uint32), total, out, *_values(call),
+    )  # fmt: skip
+
+
+def _search(left: StoreView, right: StoreView, method: str) -> int:
+    """Return how many neighbours are marked in the time in which one is looked up, or what makes ``method`` so."""
+    if method != "auto":
+        return 0 if method == "hash" else NEVER
+    return max(SEARCH[left.find], SEARCH[right.find])
 
 
 class Marks(Stamps):

@@ -31,129 +31,140 @@ from suricate.operators.cpu.templates.bindings import (
 )
 from suricate.types import TOMBSTONE
 
-NOTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  #: the side of a pair that has no common neighbours
-
-
-@inner
-def counts(i, u, v, status, wanted, once):
-    """Return whether pair ``i`` counts."""
-    return (len(status) == 0 or status[i] == wanted) and not (once and u[i] >= v[i])
+ONE = np.uint64(1)
 
 
 @kernel
-def probe_pairs(g, h, u, v, status, wanted, once, total, out, *args):
-    """Walk the smaller adjacency of each pair, look its members up in the other one.
+def larger_sides(g, h, u, v, status, wanted, once, same, bits, keys, smaller):
+    """List the pairs that may have common neighbours by their larger adjacency; return how many there are.
 
-    ``out[i]`` becomes the sum of pair ``i``, or with ``total`` ``out[0]`` the sum of all.
+    An entry of ``keys`` is ``side << bits | pair``, where ``side`` is ``2 * vertex``, plus 1 for the adjacency of
+    ``h``; ``same``: ``g`` and ``h`` are one view, so that a vertex has one adjacency. ``smaller[i]`` becomes the length
+    of the other adjacency of pair ``i``, and remains zero if the pair is not listed.
     """
-    grand = cast(0)
+    listed = 0
     for i in range(len(u)):
-        found = cast(0)
-        if counts(i, u, v, status, wanted, once):
-            a, b = u[i], v[i]
-            if degree(g, a) <= right_degree(h, b):
-                for k in range(buckets(g, a)):
-                    c = first(g, a, k)
-                    while c >= 0:
-                        for slot in range(begin(g, c), end(g, c)):
-                            x = key(g, slot)
-                            if x < TOMBSTONE and right_find(h, b, x) >= 0:
-                                found += cast(value(i, a, b, x, *args))
-                        c = following(g, c)
-            else:
-                for k in range(right_buckets(h, b)):
-                    c = right_first(h, b, k)
-                    while c >= 0:
-                        for slot in range(right_begin(h, c), right_end(h, c)):
-                            x = right_key(h, slot)
-                            if x < TOMBSTONE and find(g, a, x) >= 0:
-                                found += cast(value(i, a, b, x, *args))
-                        c = right_following(h, c)
-        grand += found
-        if not total:
-            out[i] = found
-    if total:
-        out[0] = grand
-
-
-@kernel
-def larger_sides(g, h, u, v, status, wanted, once, same, side, length):
-    """Write to ``side[i]`` which adjacency of pair ``i`` is the larger one: ``2 * vertex``, plus 1 for that of ``h``.
-
-    ``same``: ``g`` and ``h`` are one view, so that a vertex has one adjacency. ``length[i]`` becomes the length of the
-    larger one. Returns the sum of the lengths of the smaller ones.
-    """
-    smaller = np.int64(0)
-    for i in range(len(u)):
-        side[i], length[i] = NOTHING, 0
-        if counts(i, u, v, status, wanted, once):
+        if (len(status) == 0 or status[i] == wanted) and not (once and u[i] >= v[i]):
             left, right = degree(g, u[i]), right_degree(h, v[i])
             if left > 0 and right > 0:
                 is_left = left > right
-                vertex = np.uint64(u[i] if is_left else v[i])
-                side[i] = vertex * np.uint64(2) + np.uint64(0 if is_left or same else 1)
-                length[i] = max(left, right)
-                smaller += min(left, right)
-    return smaller
+                side = np.uint64(u[i] if is_left else v[i]) << ONE | np.uint64(not (is_left or same))
+                keys[listed] = side << np.uint64(bits) | np.uint64(i)
+                smaller[i] = min(left, right)
+                listed += 1
+    return listed
+
+
+@inner
+def looked_up(g, h, at_right, large, small, i, a, b, *args):
+    """Return the sum of pair ``i``: the members of the smaller adjacency are looked up in the larger one."""
+    found = cast(0)
+    if at_right:
+        for k in range(buckets(g, small)):
+            c = first(g, small, k)
+            while c >= 0:
+                for slot in range(begin(g, c), end(g, c)):
+                    x = key(g, slot)
+                    if x < TOMBSTONE and right_find(h, large, x) >= 0:
+                        found += cast(value(i, a, b, x, *args))
+                c = following(g, c)
+    else:
+        for k in range(right_buckets(h, small)):
+            c = right_first(h, small, k)
+            while c >= 0:
+                for slot in range(right_begin(h, c), right_end(h, c)):
+                    x = right_key(h, slot)
+                    if x < TOMBSTONE and find(g, large, x) >= 0:
+                        found += cast(value(i, a, b, x, *args))
+                c = right_following(h, c)
+    return found
+
+
+@inner
+def members_marked(g, h, at_right, small, marks, step, shared):
+    """List the members of the smaller adjacency that are marked; return their number. No branch depends on marks."""
+    found = np.uint64(0)
+    if at_right:
+        for k in range(buckets(g, small)):
+            c = first(g, small, k)
+            while c >= 0:
+                for slot in range(begin(g, c), end(g, c)):
+                    x = key(g, slot)
+                    if x < TOMBSTONE:
+                        shared[found] = x
+                        found += np.uint64(marks[x] == step)
+                c = following(g, c)
+    else:
+        for k in range(right_buckets(h, small)):
+            c = right_first(h, small, k)
+            while c >= 0:
+                for slot in range(right_begin(h, c), right_end(h, c)):
+                    x = right_key(h, slot)
+                    if x < TOMBSTONE:
+                        shared[found] = x
+                        found += np.uint64(marks[x] == step)
+                c = right_following(h, c)
+    return found
+
+
+@inner
+def mark(g, h, at_right, large, marks, step):
+    """Mark the members of an adjacency."""
+    if at_right:
+        for k in range(right_buckets(h, large)):
+            c = right_first(h, large, k)
+            while c >= 0:
+                for slot in range(right_begin(h, c), right_end(h, c)):
+                    x = right_key(h, slot)
+                    if x < TOMBSTONE:
+                        marks[x] = step
+                c = right_following(h, c)
+    else:
+        for k in range(buckets(g, large)):
+            c = first(g, large, k)
+            while c >= 0:
+                for slot in range(begin(g, c), end(g, c)):
+                    x = key(g, slot)
+                    if x < TOMBSTONE:
+                        marks[x] = step
+                c = following(g, c)
 
 
 @kernel
-def mark_pairs(g, h, same, u, v, side, order, marks, step, total, out, *args):
-    """Mark the larger adjacency of a pair, walk the smaller one; ``order`` has pairs with the same ``side`` in a row.
+def intersect_pairs(g, h, same, u, v, bits, keys, smaller, search, marks, step, shared, total, out, *args):
+    """Walk the smaller adjacency of the pairs in ``keys``, sorted: those with the same larger one come in a row.
 
-    An adjacency is marked once for all pairs in which it is the larger one: ``marks[x]`` is a number of its own, from
-    ``step`` on. ``out`` as in :func:`probe_pairs`.
+    These share marks, a number of their own from ``step`` on, unless it takes less to look everything up: a look-up
+    costs as much as ``search`` marks. ``out[i]`` becomes the sum of pair ``i`` if that is listed, or with ``total``
+    ``out[0]`` the sum of all. ``shared`` has more places than any smaller adjacency.
     """
-    grand, marked = cast(0), NOTHING
-    for j in range(len(order)):
-        i = order[j]
-        found = cast(0)
-        if side[i] != NOTHING:
+    grand, shift = cast(0), np.uint64(bits)
+    start = 0
+    while start < len(keys):
+        side = keys[start] >> shift
+        stop, lookups = start, np.int64(0)
+        while stop < len(keys) and keys[stop] >> shift == side:
+            lookups += smaller[keys[stop] ^ side << shift]
+            stop += 1
+        large, at_right = np.uint32(side >> ONE), side & ONE == ONE
+        length = right_degree(h, large) if at_right else degree(g, large)
+        marking = length <= search * lookups
+        if marking:
+            step += 1
+            mark(g, h, at_right, large, marks, step)
+        for j in range(start, stop):
+            i = keys[j] ^ side << shift
             a, b = u[i], v[i]
-            if side[i] != marked:
-                marked = side[i]
-                step += 1
-                large = np.uint32(marked >> np.uint64(1))
-                if marked & np.uint64(1):
-                    for k in range(right_buckets(h, large)):
-                        c = right_first(h, large, k)
-                        while c >= 0:
-                            for slot in range(right_begin(h, c), right_end(h, c)):
-                                x = right_key(h, slot)
-                                if x < TOMBSTONE:
-                                    marks[x] = step
-                            c = right_following(h, c)
-                else:
-                    for k in range(buckets(g, large)):
-                        c = first(g, large, k)
-                        while c >= 0:
-                            for slot in range(begin(g, c), end(g, c)):
-                                x = key(g, slot)
-                                if x < TOMBSTONE:
-                                    marks[x] = step
-                            c = following(g, c)
-            small_is_left = not same and marked & np.uint64(1)
-            if same or small_is_left:
-                small = b if same and np.uint64(a) == marked >> np.uint64(1) else a
-                for k in range(buckets(g, small)):
-                    c = first(g, small, k)
-                    while c >= 0:
-                        for slot in range(begin(g, c), end(g, c)):
-                            x = key(g, slot)
-                            if x < TOMBSTONE and marks[x] == step:
-                                found += cast(value(i, a, b, x, *args))
-                        c = following(g, c)
+            small = a if at_right or (same and b == large) else b
+            if marking:
+                found = cast(0)
+                for k in range(members_marked(g, h, at_right, small, marks, step, shared)):
+                    found += cast(value(np.int64(i), a, b, shared[k], *args))
             else:
-                for k in range(right_buckets(h, b)):
-                    c = right_first(h, b, k)
-                    while c >= 0:
-                        for slot in range(right_begin(h, c), right_end(h, c)):
-                            x = right_key(h, slot)
-                            if x < TOMBSTONE and marks[x] == step:
-                                found += cast(value(i, a, b, x, *args))
-                        c = right_following(h, c)
-        grand += found
-        if not total:
-            out[i] = found
+                found = looked_up(g, h, at_right, large, small, np.int64(i), a, b, *args)
+            grand += found
+            if not total:
+                out[i] = found
+        start = stop
     if total:
         out[0] = grand
