@@ -102,12 +102,12 @@ class Limited:
         self._lock.release()
 
 
-def parts(work: int, grain: int = GRAIN) -> int:
+def parts(work: int) -> int:
     """Return into how many parts ``work`` is to be cut, 1 if it is small or only one thread may be used."""
     threads = limit()
-    if threads == 1 or work < 2 * grain:
+    if threads == 1 or work < 2 * GRAIN:
         return 1
-    return min(threads * EACH, work // grain)
+    return min(threads * EACH, work // GRAIN)
 
 
 def ranges(size: int, number: int) -> list[Range]:

@@ -1,7 +1,8 @@
 """Fixtures of the whole suite: devices, backends, the folder of real graphs, and the hypothesis profiles.
 
 ``SURICATE_DATA`` names the folder of real graphs; ``SURICATE_TEST_PROFILE`` picks ``ci`` (the default), ``gpu`` or
-``thorough``.
+``thorough``. ``SURICATE_TEST_GRAIN`` is the least work of a part of a CPU loop: with 1 and, say,
+``SURICATE_THREADS=3`` nearly every operator and batch runs on several threads.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from suricate import threads
 from suricate.devices import Device, cuda_device_count, resolve_device
 from suricate.plugins import backends
 from suricate.store import Store
@@ -21,6 +23,8 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SURICATE_DATA") or CHECKOUT.parent / "shared" / "data")
 os.environ.setdefault("SURICATE_QUIET", "1")  # tests look at stderr, whether kernels are compiled already or not
 BUILT_IN_BACKENDS = ("slabhash", "hornet_like", "csr_baseline")
+
+threads.GRAIN = int(os.environ.get("SURICATE_TEST_GRAIN", threads.GRAIN))
 
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("ci", max_examples=25, derandomize=True, **COMMON)

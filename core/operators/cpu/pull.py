@@ -10,9 +10,11 @@ import numpy as np
 from suricate.operators import schemes
 from suricate.operators.call import Call, Start, Until, stamps_of
 from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.parallel import Shares, compacted, cut
 from suricate.operators.cpu.sources import NO_VERTICES, Listed, frontier_of, numba_values, union_of, walk_over
 from suricate.operators.results import Layers, Propagated
 from suricate.structures.frontier import Frontier
+from suricate.threads import Range, run
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -60,7 +62,7 @@ class _Pull:
         walk, g, h = walk_over(graph, over, swapped=over != "out")
         if view is not None:
             walk, g, h = walk._replace(view=view), view.data, view.data
-        self._graph, self._call = graph, call
+        self._graph, self._call, self._walk, self._over = graph, call, walk, over
         self._module = instance("neighbor_reduce", walk, call)
         self._views = (g, h, graph.num_vertices)
         self._target = (_data(call, out), place, queue)
@@ -69,7 +71,24 @@ class _Pull:
     def run(self, vertices: Listed) -> int:
         """Pull for ``vertices``; return the length of the queue of those that join."""
         tables = mode_tables(self._graph, self._call, self._module, self._views, vertices)
-        return self._module.neighbor_reduce(*self._views, *vertices, *self._target, 0, *tables, *self._values)
+        if self._call.reduce != "mode":
+            ranges = cut(self._graph, self._walk, self._over, self._module, self._views, vertices)
+            if len(ranges) > 1:
+                return self._run_parts(vertices, ranges, tables)
+        whole = (vertices.ids, vertices.everything, 0, vertices.size)
+        return self._module.neighbor_reduce(*self._views, *whole, *self._target, 0, *tables, *self._values)
+
+    def _run_parts(self, vertices: Listed, ranges: list[Range], tables: tuple[np.ndarray, np.ndarray]) -> int:
+        shares, (ids, everything, _) = Shares(self._call, self._values, len(ranges)), vertices
+        lasts = run(
+            self._module.neighbor_reduce,
+            [
+                (*self._views, ids, everything, begin, end, *self._target, begin, *tables, *values)
+                for (begin, end), values in zip(ranges, shares.of, strict=True)
+            ],
+        )
+        shares.fold()
+        return 0 if self._call.then is None else compacted(self._target[-1], ranges, lasts)
 
     def run_layers(self, layers: Layers) -> int:
         """Pull for the vertices of all layers, one layer after the other."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from suricate.jit import inner, kernel
 from suricate.operators.cpu.templates.bindings import has_then, put, then
+from suricate.operators.cpu.templates.measuring import measure_blocks
 from suricate.operators.cpu.templates.pulling import most_edges, reduce_vertex
 
 
@@ -13,6 +14,12 @@ from suricate.operators.cpu.templates.pulling import most_edges, reduce_vertex
 def largest_degree(g, h, num_vertices, vertices, everything, count):
     """Return the largest number of edges of ``count`` vertices: what the tables of modes must hold."""
     return most_edges(g, h, num_vertices, vertices, everything, count)
+
+
+@kernel
+def measure(g, h, num_vertices, vertices, everything, count, block, work):
+    """Write the work of each block of vertices: see ``measuring.py``."""
+    measure_blocks(g, h, num_vertices, vertices, everything, count, block, work)
 
 
 @inner
@@ -32,13 +39,15 @@ def reduce_list(g, h, num_vertices, vertices, everything, begin, end, out, place
 
 
 @kernel
-def neighbor_reduce(g, h, num_vertices, vertices, everything, count, out, place, kept, queued, values, counts, *args):
-    """Reduce over the edges of ``count`` vertices; return the length of the queue ``kept`` of those that join.
+def neighbor_reduce(
+    g, h, num_vertices, vertices, everything, begin, end, out, place, kept, queued, values, counts, *args
+):
+    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue ``kept`` of those that join.
 
     The values go to ``out`` by position (``place`` 1), by vertex (2), or nowhere (0).
     """
     return reduce_list(
-        g, h, num_vertices, vertices, everything, 0, count, out, place, kept, queued, values, counts, *args
+        g, h, num_vertices, vertices, everything, begin, end, out, place, kept, queued, values, counts, *args
     )
 
 

@@ -1,0 +1,116 @@
+"""Operators on several threads: into which parts the work of a call is cut, and what each part is passed.
+
+Parts are ranges of the vertices of a call, with about equally many edges. Their results are put together in the order
+of the ranges, so that they do not depend on who computed what, or when.
+"""
+
+from __future__ import annotations
+
+import weakref
+from itertools import pairwise
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate import threads
+from suricate.devices import Device
+from suricate.edgefn import bounds
+from suricate.operators.call import Call
+from suricate.operators.cpu.instances import Walk
+from suricate.operators.cpu.sources import NO_VERTICES, Listed
+from suricate.types import StoreView
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+DEGREE = 128  #: edges that a vertex of a list is credited with before it is worth while to ask how many it has
+BLOCKS = 64  #: per part: what the vertices are cut into to find ranges of equal work
+FOLDS = {"sum": np.add, "min": np.minimum, "max": np.maximum, "or": np.bitwise_or}
+
+Views = tuple[Any, Any, int]  #: the data of both views, the number of vertices
+Values = tuple[Any, ...]
+
+
+def may_be_large(graph: Graph, vertices: Listed) -> bool:
+    """Return whether it is worth while to ask how much work ``vertices`` are."""
+    if vertices.size * DEGREE < threads.GRAIN or threads.limit() == 1 or bounds.CHECKED:
+        return False
+    return threads.parts(graph.most_arcs + vertices.size) > 1
+
+
+class Cuts:
+    """Per graph: the ranges of all vertices that parts were last made of, by the view that is walked."""
+
+    def __init__(self, device: Device) -> None:
+        self._of: dict[str, tuple[weakref.ref[StoreView], tuple[int, int], list[threads.Range]]] = {}
+
+    def ranges(self, over: str, walk: Walk, module: ModuleType, views: Views, each: int) -> list[threads.Range]:
+        """Return the ranges of all vertices; they are made anew when the graph has changed."""
+        assert walk.view is not None
+        made, key = self._of.get(over), (threads.limit(), each)
+        if made is None or made[0]() is not walk.view or made[1] != key:
+            everything = Listed(NO_VERTICES, True, views[2])
+            made = self._of[over] = weakref.ref(walk.view), key, _cut(module, views, everything, each)
+        return made[2]
+
+
+def cut(
+    graph: Graph, walk: Walk, over: str, module: ModuleType, views: Views, vertices: Listed, *, each: int = threads.EACH
+) -> list[threads.Range]:
+    """Return the ranges of ``vertices`` that are to be parts: one if they are little work.
+
+    ``module`` is an instance that has the loop ``measure``; ``each``: how many parts there are per thread at most.
+    """
+    if not may_be_large(graph, vertices):
+        return [(0, vertices.size)]
+    if vertices.everything and vertices.size == views[2]:
+        return graph.workspace.state(Cuts).ranges(over, walk, module, views, each)
+    return _cut(module, views, vertices, each)
+
+
+def _cut(module: ModuleType, views: Views, vertices: Listed, each: int) -> list[threads.Range]:
+    size, most = vertices.size, threads.limit() * each
+    block = max(1, size // (BLOCKS * most))
+    work = np.empty(-(-size // block), np.int64)
+    module.measure(*views, *vertices, block, work)
+    ends = np.cumsum(work)
+    number = min(threads.parts(int(ends[-1])), most)
+    if number == 1:
+        return [(0, size)]
+    marks = np.searchsorted(ends, ends[-1] * np.arange(1, number) // number) + 1
+    edges = [0, *np.minimum(marks * block, size).tolist(), size]
+    return [(begin, end) for begin, end in pairwise(edges) if begin < end]
+
+
+def compacted(queue: np.ndarray, ranges: list[threads.Range], lasts: list[int]) -> int:
+    """Move what each part has written from the start of its range to ``last`` to the front; return how much it is."""
+    count = 0
+    for (begin, _), last in zip(ranges, lasts, strict=True):
+        queue[count : count + last - begin] = queue[begin:last]
+        count += last - begin
+    return count
+
+
+class Shares:
+    """What the parts of a call are passed as its arguments: each has totals of its own for accumulators."""
+
+    def __init__(self, call: Call, values: Values, number: int) -> None:
+        self._places = [i for i, one in enumerate(call.function.arguments) if one.kind == "accumulator"]
+        self._folds = [FOLDS[str(call.function.arguments[i].op)] for i in self._places]
+        self._values = values
+        self.of = [self._own() for _ in range(number)] if self._places else [values] * number
+
+    def _own(self) -> Values:
+        own = list(self._values)
+        for i in self._places:
+            total, given = self._values[i]
+            own[i] = total, given.copy()
+        return tuple(own)
+
+    def fold(self) -> None:
+        """Reduce the totals of all parts into those of the call."""
+        for place, fold in zip(self._places, self._folds, strict=True):
+            total = self._values[place][1]
+            for share in self.of:
+                total[0] = fold(total[0], share[place][1][0])
