@@ -120,11 +120,12 @@ def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[
 
     ``function`` releases the GIL. If calls raise, one of their exceptions is raised when all threads are through.
     """
-    helpers = _pool.take(min(limit(), len(calls)) - 1) if len(calls) > 1 else []
-    if not helpers:
+    wanted = min(limit(), len(calls)) - 1
+    if wanted <= 0:
         return [function(*call) for call in calls]
-    global started
-    started += 1
+    global shared
+    shared += 1
+    helpers = _pool.take(wanted)
     job, tickets = _Job(function, calls), []
     try:
         while helpers:
@@ -156,7 +157,7 @@ def _wait(tickets: list[_Ticket]) -> None:
         raise interrupt
 
 
-started = 0  #: how many calls of :func:`run` have used several threads, for tests
+shared = 0  #: how many calls of :func:`run` were for several threads
 
 
 class _Job:

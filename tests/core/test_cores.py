@@ -100,11 +100,11 @@ def test_results_are_in_order(two):
 
 
 def test_one_call_stays_here(two):
-    before = threads.started
+    before = threads.shared
     assert threads.run(threading.get_ident, [()]) == [threading.get_ident()]
     with threads.Limited(1):
         assert set(threads.run(threading.get_ident, [(), ()])) == {threading.get_ident()}
-    assert threads.started == before
+    assert threads.shared == before
 
 
 def test_error_of_a_part(two):

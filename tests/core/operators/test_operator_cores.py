@@ -30,10 +30,10 @@ def name(request) -> str:
 def counted(make) -> Iterator:
     """Yield ``make()`` with each number of threads; with several, they must have been used."""
     for count in COUNTS:
-        before = threads.started
+        before = threads.shared
         with threads.Limited(count):
             yield make()
-        assert (threads.started > before) == (count > 1)
+        assert (threads.shared > before) == (count > 1)
 
 
 def same(make) -> None:
@@ -87,7 +87,7 @@ def test_second_phase_of_a_pull(name):
 def test_few_vertices_stay_on_one_thread(monkeypatch):
     monkeypatch.setattr(threads, "GRAIN", 1 << 15)
     graph = make_case("csr_baseline", CPU).graph
-    before = threads.started
+    before = threads.shared
     with threads.Limited(3):
         su.neighbor_reduce(graph, product, args=(np.ones(graph.num_vertices),), reduce="sum")
-    assert threads.started == before
+    assert threads.shared == before
