@@ -147,6 +147,43 @@ def test_levels_of_all_widths(
         assert BFS.mismatch(type(expected)(*map(device.to_numpy, tracker.result)), expected) is None
 
 
+def always_repaired(graph: su.Graph) -> su.Tracker:
+    """Return a tracker that never starts over."""
+    tracker = graph.track("bfs")
+    tracker.algorithm.recompute_share, tracker.algorithm.pace = 10.0, None
+    return tracker
+
+
+@pytest.mark.parametrize("cut", [1, 5, 12, 60, 80])
+def test_chains_of_suspects(device: su.devices.Device, backend: str, cut: int) -> None:
+    """Ropes that lose their first arc, as many at once as one block serves alone, or more; at the end of each a fan."""
+    ropes, length = 80, 40
+    src, dst = brush(ropes, length, ropes, 30)
+    graph = su.Graph(int(dst.max()) + 1, backend=backend, device=str(device), in_edges=True)
+    graph.insert_edges(src, dst)
+    graph.insert_edges(np.full(ropes, length), np.arange(ropes) * length + 5)  # from the end of the first rope: far
+    tracker = always_repaired(graph)
+    some = np.arange(cut) * length
+    for second in (some[:1] + 1, some + 1):
+        graph.delete_edges(np.zeros_like(second), second)
+        current = [device.to_numpy(a) for a in su.edges(graph)[:2]]
+        expected = BFS.reference(*current, None, graph.num_vertices, True)
+        assert BFS.mismatch(type(expected)(*map(device.to_numpy, tracker.result)), expected) is None
+
+
+@pytest.mark.parametrize("copies", [1, 4, 30])
+def test_who_adopts_one_that_falls_in_the_same_round(device: su.devices.Device, backend: str, copies: int) -> None:
+    arcs = np.array([(1, 3), (2, 4), (3, 5), (4, 5), (5, 6), (6, 7)])
+    each = (arcs[None] + 7 * np.arange(copies)[:, None, None]).reshape(-1, 2)
+    first = (np.array([1, 2]) + 7 * np.arange(copies)[:, None]).ravel()
+    graph = su.Graph(7 * copies + 1, backend=backend, device=str(device), in_edges=True)
+    graph.insert_edges(*np.concatenate((each, np.stack((np.zeros_like(first), first), 1))).T)
+    tracker = always_repaired(graph)
+    lost = np.array([(3, 5), (2, 4)])[None] + 7 * np.arange(copies)[:, None, None]
+    graph.delete_edges(*lost.reshape(-1, 2).T)
+    assert (device.to_numpy(tracker.result.level).reshape(-1)[1:].reshape(copies, 7)[:, 3:] == -1).all()
+
+
 def test_traffic_counts_what_is_reached() -> None:
     graph = su.Graph(5, device="cpu")
     graph.insert_edges([0, 0, 1, 4], [1, 2, 2, 0])

@@ -53,20 +53,22 @@ __device__ __forceinline__ void suspect_below(const View& g, const Steps& steps,
 __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, Steps& steps, word_t* tree,
                                                Serve& shared_serve, Shared& shared FORMALS) {
     uint32_t count = counted(steps.state->count[steps.turn]), invalid = 0;
-    [[maybe_unused]] bool wide = false;  // a suspect has many neighbours
+#if HAS_BACK
+    uint32_t few = PAYLOAD_BITS == 32 ? FEW_AT_FIRST : 0;
+#endif
     while (count > 0) {
         next_turn(steps);
         begin_turn(steps);
 #if HAS_BACK
-        if (count <= FEW_SUSPECTS && !wide) {
+        if (count <= few) {
             if (blockIdx.x == 0) suspects_alone(g, back, steps, count, invalid, tree, shared ARGS);
             grid_barrier(steps.state, steps.expected);
-            wide = counted(steps.state->level[steps.turn]);
+            if (counted(steps.state->level[steps.turn])) few = 0;  // they have many neighbours
             invalid = counted(steps.state->altered[steps.turn]);
             count = counted(steps.state->count[steps.turn]);
             continue;
         }
-        wide = false;
+        few = PAYLOAD_BITS == 32 ? FEW_SUSPECTS : 0;
         adopt(back, steps, count, blockIdx.x, gridDim.x, tree, shared_serve, shared ARGS);
 #else
         for (unsigned long long i = thread_id(); i < count; i += thread_count()) {  // nobody can be asked

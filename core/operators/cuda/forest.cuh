@@ -25,26 +25,51 @@ __device__ __forceinline__ word_t least_of_warp(word_t word) {
     return word;
 }
 
+#define SERVED 128  // vertices of more neighbours are served by the whole block
+
 struct Serve {
     word_t least[32];  // of each warp
-    uint32_t wide[32];  // vertices with more than WIDE neighbours
+    uint32_t wide[32];  // vertices with more than SERVED neighbours
     uint32_t wides;  // zero between passes
 };
 
-// visit(v, x, w) for all neighbours x of v in g; a warp calls it. They are listed first, so that each lane visits one: a lane that reads several
-// at once would visit one after another, and each visit waits for memory.
+// visit(u, x, w) for all edges from u to x that the warp has listed, which calls it; then none are listed. They were listed first, so that each lane visits
+// one: a lane that reads several at once would visit one after another, and each visit waits for memory.
 template <class Visit>
-__device__ __forceinline__ void visit_neighbors(const View& g, uint32_t v, Shared& shared, Visit&& visit) {
+__device__ __forceinline__ void visit_listed(const View& g, Shared& shared, Visit&& visit) {
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = warp * warp_capacity();
-    for_neighbors<32>(g, v, lane, [&](uint32_t x, long long slot) {
-        if (!list_edge(v, x, slot, shared)) visit(x, WEIGHT(g, slot));
-    });
     __syncwarp();
     const uint32_t listed = min(shared.listed[warp], warp_capacity());
-    for (uint32_t i = lane; i < listed; i += 32) visit(shared.to[first + i], LISTED_WEIGHT(g, shared, first + i));
+    for (uint32_t i = lane; i < listed; i += 32)
+        visit(shared.from[first + i], shared.to[first + i], LISTED_WEIGHT(g, shared, first + i));
     __syncwarp();
     if (lane == 0) shared.listed[warp] = 0;
     __syncwarp();
+}
+
+// visit(v, x, w) for all neighbours x of v in g; a warp calls it.
+template <class Visit>
+__device__ __forceinline__ void visit_neighbors(const View& g, uint32_t v, Shared& shared, Visit&& visit) {
+    for_neighbors<32>(g, v, threadIdx.x % 32, [&](uint32_t x, long long slot) {
+        if (!list_edge(v, x, slot, shared)) visit(v, x, WEIGHT(g, slot));
+    });
+    visit_listed(g, shared, visit);
+}
+
+#define PARTS_LISTED 4  // buckets that a warp lists before it visits what is there
+
+// The same for the buckets of v that a warp serves, every so many of them; all warps of the block call it.
+template <class Visit>
+__device__ __forceinline__ void visit_parts(const View& g, uint32_t v, Shared& shared, Visit&& visit) {
+    const uint32_t parts = buckets(g, v), warps = blockDim.x / 32;
+    for (uint32_t part = threadIdx.x / 32; part < parts;) {
+        for (uint32_t k = 0; k < PARTS_LISTED && part < parts; ++k, part += warps) {
+            for_bucket<32>(g, v, part, threadIdx.x % 32, [&](uint32_t x, long long slot) {
+                if (!list_edge(v, x, slot, shared)) visit(v, x, WEIGHT(g, slot));
+            });
+        }
+        visit_listed(g, shared, visit);
+    }
 }
 
 // For each of list[begin .. end): visit(v, x, w, best) for all its neighbours x in g, by 32 lanes or by the whole block, each with a `best`
@@ -59,12 +84,12 @@ __device__ __forceinline__ void serve(const View& g, const uint32_t* list, uint3
         bool is_wide = false;
         if (i < end) {
             const uint32_t v = list[i];
-            is_wide = degree(g, v) > WIDE;
+            is_wide = degree(g, v) > SERVED;
             if (is_wide) {
                 if (lane == 0) serve.wide[atomicAdd(&serve.wides, 1u)] = v;
             } else {
                 word_t best = identity_word();
-                visit_neighbors(g, v, shared, [&](uint32_t x, weight_t w) { visit(v, x, w, best); });
+                visit_neighbors(g, v, shared, [&](uint32_t, uint32_t x, weight_t w) { visit(v, x, w, best); });
                 best = least_of_warp(best);
                 if (lane == 0) done(v, best);
             }
@@ -72,13 +97,9 @@ __device__ __forceinline__ void serve(const View& g, const uint32_t* list, uint3
         if (!__syncthreads_or(is_wide)) continue;
         const uint32_t wides = serve.wides;
         for (uint32_t k = 0; k < wides; ++k) {
-            const uint32_t v = serve.wide[k], parts = buckets(g, v);
+            const uint32_t v = serve.wide[k];
             word_t best = identity_word();
-            for (uint32_t part = warp; part < parts; part += warps) {
-                for_bucket<32>(g, v, part, lane,
-                               [&](uint32_t x, long long slot) { visit(v, x, WEIGHT(g, slot), best); });
-            }
-            __syncwarp();
+            visit_parts(g, v, shared, [&](uint32_t, uint32_t x, weight_t w) { visit(v, x, w, best); });
             best = least_of_warp(best);
             if (lane == 0) serve.least[warp] = best;
             __syncthreads();
