@@ -62,8 +62,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
             rank = rank / (1 - alpha * scale)
         error.add(abs(rank - share[v] / scale))
         after[v] = rank * scale
-        if inv[v] < 0:
-            dangling.add(rank)
+        dangling.add(rank if inv[v] < 0 else 0.0)
 
     def finish_and_stay(v, value, share, after, inv, jumps, spread, alpha, error, dangling):
         scale = abs(inv[v])
@@ -73,8 +72,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
             rank = rank / (1 - alpha * scale)
         error.add(abs(rank - share[v] / scale))
         after[v] = rank * scale
-        if inv[v] < 0:
-            dangling.add(rank)
+        dangling.add(rank if inv[v] < 0 else 0.0)
         return 1
 
     def publish(v, share, after, inv, jumps, spread, alpha, error, dangling):
@@ -93,8 +91,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
             rank = rank / (1 - alpha * scale)
         error.add(abs(rank - share[v] / scale))
         after[v] = rank * scale
-        if inv[v] < 0:
-            dangling.add(rank)
+        dangling.add(rank if inv[v] < 0 else 0.0)
         gathered[v] = 0
 
     return Passes(weight, weigh, pull, finish, finish_and_stay, publish, push, finish_pushed)
@@ -116,8 +113,7 @@ def by_degree_of_all(v, graph, share, inv, dangling):
     if new != inv[v]:
         share[v] = share[v] / abs(inv[v]) * abs(new)
         inv[v] = new
-    if new < 0:
-        dangling.add(share[v])
+    dangling.add(share[v] if new < 0 else 0.0)
 
 
 def by_degree_with_loop(v, graph, share, inv):
@@ -141,14 +137,12 @@ def measure(v, share, inv, mass):
 def normalise(v, share, inv, mass, dangling):
     """Divide a rank by the sum of all."""
     share[v] = share[v] / mass.value
-    if inv[v] < 0:
-        dangling.add(share[v])
+    dangling.add(share[v] if inv[v] < 0 else 0.0)
 
 
 def dangle(v, share, inv, dangling):
     """Add up the ranks of dangling vertices."""
-    if inv[v] < 0:
-        dangling.add(share[v])
+    dangling.add(share[v] if inv[v] < 0 else 0.0)
 
 
 class Local(NamedTuple):

@@ -52,8 +52,8 @@ def load_module(template: str, text: str, cursor: str | None) -> ModuleType:
 def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) -> str:
     """Return the source by which a module takes ``names`` from the cursor of ``view``; it uses ``inner``.
 
-    ``weight`` is ``absent_weight`` where the view has none; ``ahead`` does nothing where the cursor lacks it;
-    ``owner(g, c, slot)`` is that of the segment or the slot.
+    ``weight`` is ``absent_weight`` where the view has none; ``ahead`` does nothing where the cursor lacks it and
+    ``copied`` is not called there; ``owner(g, c, slot)`` is that of the segment or the slot.
     """
     names, functions = set(names), []
     if "weight" in names and view.weight_dtype is None:
@@ -62,12 +62,20 @@ def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) ->
     if "ahead" in names and not hasattr(importlib.import_module(view.cursor), "ahead"):
         names.remove("ahead")
         functions.append("@inner\ndef ahead(g, u):\n    pass")
+    if "copied" in names and not copies(view):
+        names.remove("copied")
+        functions.append("@inner\ndef copied(g, c, into, at):\n    return at")
     if "owner" in names:
         names.remove("owner")
         names.add(OWNER[view.owner_per])
         place = "slot" if view.owner_per == "slot" else "c"
         functions.append(f"@inner\ndef owner(g, c, slot):\n    return {OWNER[view.owner_per]}(g, {place})")
     return "\n\n".join([f"from {view.cursor} import {', '.join(sorted(names))}", *functions])
+
+
+def copies(view: StoreView) -> bool:
+    """Return whether the cursor of ``view`` copies keys."""
+    return hasattr(importlib.import_module(view.cursor), "copied")
 
 
 def _imported(name: str, path: Path) -> ModuleType:

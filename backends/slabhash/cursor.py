@@ -13,7 +13,7 @@ from suricate.backends.slabhash.layout import (
     SEVERAL,
     TOUCHED,
 )
-from suricate.backends.slabhash.vector import match8, trailing_zeros
+from suricate.backends.slabhash.vector import copy8, match8, trailing_zeros
 from suricate.jit import inner
 from suricate.prefetch import prefetch
 from suricate.types import EMPTY
@@ -127,6 +127,19 @@ def end(g, c):
     """Return one past the last used key slot of slab ``c``: EMPTY is at the tail only."""
     base = c * g.words
     return base + trailing_zeros(match_words(g, base, KEY_EMPTY) | (1 << g.keys))
+
+
+@inner
+def copied(g, c, into, at):
+    """Copy the keys of slab ``c`` to ``into[at:]`` and perhaps more words; return the place behind the keys."""
+    base = c * g.words
+    second = (g.words >> 1 | g.words >> 2) & 8
+    copy8(into, at, g.pool, base)
+    copy8(into, at + second, g.pool, base + second)
+    if g.words > 16:
+        copy8(into, at + 16, g.pool, base + 16)
+        copy8(into, at + 24, g.pool, base + 24)
+    return at + end(g, c) - base
 
 
 @inner

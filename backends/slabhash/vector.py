@@ -40,6 +40,21 @@ def reach8(typing_context, array, index, value):
 
 
 @intrinsic
+def copy8(typing_context, into, at, array, index):
+    """``copy8(into, at, array, index)``: copy the eight uint32 of ``array`` from ``index`` on to ``into[at:]``."""
+
+    def codegen(context, builder, signature, arguments):
+        target, place, source, first = arguments
+        pointer = ir.VectorType(ir.IntType(32), 8).as_pointer()
+        words = builder.load(builder.bitcast(address_of(context, builder, array, source, first), pointer))
+        words.align = 32  # slabs are aligned to their size
+        builder.store(words, builder.bitcast(address_of(context, builder, into, target, place), pointer)).align = 4
+        return context.get_dummy_value()
+
+    return types.void(into, types.int64, array, types.int64), codegen
+
+
+@intrinsic
 def trailing_zeros(typing_context, value):
     """``trailing_zeros(value)``: number of zero bits below the lowest one bit of an int64 that is not zero."""
 

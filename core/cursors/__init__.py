@@ -18,6 +18,8 @@ Numba module (all functions ``@njit``, integers in and out):
 ``weight(g, i)``      weight in slot ``i`` (only called on weighted stores)
 ``find(g, u, v)``     slot of edge ``(u, v)``, or -1
 ``ahead(g, u)``       optional: asks the processor for the first edges of ``u``, which is walked soon
+``copied(g, c, a, i)``  optional, where spans are short: copies ``key`` of the slots under cursor ``c`` to ``a[i:]`` and
+                      returns the place behind the last; of the 31 places behind it the content may change
 ====================  =============================================================================================
 
 A *segment* is a run of slots that is read as a whole, whoever's edges they hold: a slab, a block, a leaf of a packed

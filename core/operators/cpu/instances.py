@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from suricate.edgefn import TypedFunction
-from suricate.generated import cursor_functions, load_module
+from suricate.generated import copies, cursor_functions, load_module
 from suricate.operators.call import Call, identity_of
 from suricate.types import StoreView
 
@@ -73,8 +73,8 @@ _HEADER = re.compile(r'^""".*?"""\n\nfrom __future__ import annotations\n', re.D
 #: bindings that no cursor gives
 _OWN = frozenset(
     {
-        "arc_weight", "both", "cast", "combine", "commit", "edge", "final", "has_commit", "has_then", "identity",
-        "order_of", "put", "store", "then", "visit", "visit_vertex",
+        "arc_weight", "both", "cast", "combine", "commit", "copies", "edge", "final", "has_commit", "has_then",
+        "identity", "order_of", "put", "store", "then", "visit", "visit_vertex",
     }
 )  # fmt: skip
 
@@ -128,7 +128,10 @@ def _imports(call: Call) -> list[str]:
 def _functions(walk: Walk, call: Call, wanted: set[str]) -> Iterator[str]:
     """Yield the functions of the call, under the names that the templates give them."""
     weighted = walk.view is not None and walk.view.weight_dtype is not None
-    constants = {"both": walk.both, "has_then": call.then is not None, "has_commit": call.commit is not None}
+    constants = {
+        "both": walk.both, "has_then": call.then is not None, "has_commit": call.commit is not None,
+        "copies": walk.view is not None and not weighted and not _ends_early(call) and copies(walk.view),
+    }  # fmt: skip
     yield from (f"{name} = {value}" for name, value in constants.items() if name in wanted)
     if "arc_weight" in wanted:
         yield f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}"

@@ -44,6 +44,8 @@ __all__ = [
     "cast",
     "combine",
     "commit",
+    "copied",
+    "copies",
     "degree",
     "edge",
     "end",
@@ -79,6 +81,7 @@ __all__ = [
 identity = 0.0  #: what a reduction starts from
 cast = np.float64  #: makes a value of an edge function one that is reduced
 both = False  #: whether the second view is walked too
+copies = False  #: whether the keys of a row are copied before they are used
 has_then = False  #: whether there is a second phase
 has_commit = False  #: whether there is a third one
 
@@ -148,6 +151,12 @@ def put(out, i, value):
 def order_of(order, v):
     """Return the number by which ``v`` waits in an ordered propagation."""
     return order[v]
+
+
+@inner
+def copied(g, c, into, at):
+    """Copy the keys under cursor ``c``; a contiguous view does not."""
+    return at
 
 
 @inner

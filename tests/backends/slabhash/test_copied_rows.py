@@ -1,0 +1,35 @@
+"""Pulls over copied rows: long ones, with deleted edges, in slabs of every size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import suricate as su
+
+
+def number(u, v, w):
+    """Return a number that tells which vertices it was made of."""
+    return u * 7 + v
+
+
+@pytest.mark.parametrize("slab_bytes", [32, 64, 128])
+@pytest.mark.parametrize("hashing", [True, False])
+def test_sums_over_rows_of_all_lengths(slab_bytes: int, hashing: bool) -> None:
+    n, rng = 6_000, np.random.default_rng(1)
+    hubs = np.repeat(np.arange(4), [5_000, 1_100, 1_024, 900])
+    src = np.concatenate((hubs, rng.integers(4, n, 20_000)))
+    dst = np.concatenate(
+        (*(rng.permutation(n)[:count] for count in (5_000, 1_100, 1_024, 900)), rng.integers(0, n, 20_000))
+    )
+    graph = su.Graph(n, backend="slabhash", device="cpu", slab_bytes=slab_bytes, hashing=hashing)
+    graph.insert_edges(src, dst)
+    gone = rng.random(len(src)) < 0.4
+    graph.delete_edges(src[gone], dst[gone])
+    left = np.unique(np.stack(graph.edges()[:2]).astype(np.int64), axis=1)
+    expected = np.zeros(n, np.int64)
+    np.add.at(expected, left[0], left[0] * 7 + left[1])
+    np.testing.assert_array_equal(su.neighbor_reduce(graph, number, dtype="int64"), expected)
+    least = np.full(n, np.iinfo(np.int64).max)
+    np.minimum.at(least, left[0], left[0] * 7 + left[1])
+    np.testing.assert_array_equal(su.neighbor_reduce(graph, number, reduce="min", dtype="int64"), least)
