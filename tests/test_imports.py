@@ -20,7 +20,18 @@ LAYERS = {
     "bench": "suricate.bench",
 }
 HEAVY = ("numba", "cupy", "scipy", "networkx", "pandas", "matplotlib")
-BUILT_IN_NAMES = {"slabhash", "hornet_like", "csr_baseline", "bfs", "pagerank", "spmv", "hits", "katz", "betweenness"}
+BUILT_IN_NAMES = {
+    "slabhash",
+    "hornet_like",
+    "csr_baseline",
+    "blocked",
+    "bfs",
+    "pagerank",
+    "spmv",
+    "hits",
+    "katz",
+    "betweenness",
+}
 
 
 def files(layer: str) -> list[Path]:
@@ -168,7 +179,7 @@ def test_names_no_backend_and_no_algorithm(layer: str) -> None:
 
 def test_algorithms_name_no_backend() -> None:
     for file in files("algorithms"):
-        for name in ("slabhash", "hornet_like", "csr_baseline"):
+        for name in ("slabhash", "hornet_like", "csr_baseline", "blocked"):
             assert name not in file.read_text(), f"{file} names {name}"
 
 

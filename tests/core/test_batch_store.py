@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sorted_backend import SortedStore
 
+from suricate.backends.blocked.store import BlockedStore
 from suricate.backends.csr_baseline.store import CsrStore
 from suricate.backends.hornet_like.store import HornetStore
 from suricate.batch_store import BatchStore
@@ -19,7 +20,7 @@ from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, edge_keys
 SUBNORMAL = {"float32": np.float32(1e-45), "float64": np.float64(5e-324)}
 
 
-@pytest.fixture(params=[CsrStore, HornetStore, SortedStore], ids=lambda cls: cls.name)
+@pytest.fixture(params=[CsrStore, HornetStore, BlockedStore, SortedStore], ids=lambda cls: cls.name)
 def backend(request: pytest.FixtureRequest) -> type[BatchStore]:
     return request.param
 

@@ -19,7 +19,7 @@ from suricate.operators.cuda.launches import Counters
 from suricate.structures.workspace import Workspace
 from suricate.types import ArcList
 
-BACKENDS = ("csr_baseline", "hornet_like", "slabhash")
+BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked")
 
 
 def fake_view(view: Any) -> Any:
@@ -76,7 +76,7 @@ def test_pairs(backend: str, method: str, splits: bool, launched: list[str], mon
     for right in (fake.view(), batch):
         launched.clear()
         intersect.intersect(fake, call_of(graph), fake.view(), right, pairs, array(5, np.int64), None, method)
-        name = "stream" if method == "bitmap" or backend == "hornet_like" else "probe"
+        name = "stream" if method == "bitmap" or backend in ("hornet_like", "blocked") else "probe"
         assert launched == [f"{name}_pairs", *([f"{name}_parts"] if splits or name == "stream" else [])]
 
 

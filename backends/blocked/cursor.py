@@ -1,0 +1,89 @@
+"""Cursor of ``blocked`` for Numba: spans and segments are blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.jit import inner
+from suricate.prefetch import prefetch
+from suricate.types import EMPTY
+
+NO_BLOCK = np.uint32(EMPTY)
+
+
+@inner
+def degree(g, u):
+    """Return the number of out-edges of ``u``."""
+    return np.int64(g.degree[u])
+
+
+@inner
+def ahead(g, u):
+    """Ask for the first block of ``u``."""
+    prefetch(g.dst, min(np.int64(g.head[u]) << g.shift, len(g.dst) - 1))
+
+
+@inner
+def buckets(g, u):
+    """Return 1: the whole chain is one bucket; 0 without edges."""
+    return 0 if g.head[u] == NO_BLOCK else 1
+
+
+@inner
+def first(g, u, k):
+    """Return the cursor at the first block; -1 without edges."""
+    c = g.head[u]
+    return np.int64(-1) if c == NO_BLOCK else np.int64(c)
+
+
+@inner
+def begin(g, c):
+    """Return the first slot of block ``c``."""
+    return c << g.shift
+
+
+@inner
+def end(g, c):
+    """Return one past the last slot of block ``c`` that holds an edge; all blocks of a chain but the last are full."""
+    if g.link[np.uint64(c)] != NO_BLOCK:
+        return (c + 1) << g.shift
+    rest = np.int64(g.degree[g.owner[np.uint64(c)]]) - 1
+    return (c << g.shift) + (rest & ((np.int64(1) << g.shift) - 1)) + 1
+
+
+@inner
+def following(g, c):
+    """Return the next block of the chain, or -1."""
+    after = g.link[np.uint64(c)]
+    return np.int64(-1) if after == NO_BLOCK else np.int64(after)
+
+
+@inner
+def key(g, i):
+    """Return the destination in slot ``i``."""
+    return g.dst[np.uint64(i)]
+
+
+@inner
+def weight(g, i):
+    """Return the weight in slot ``i``."""
+    return g.weight[np.uint64(i)]
+
+
+@inner
+def segment_owner(g, c):
+    """Return the vertex whose edges block ``c`` holds; EMPTY if it is free."""
+    return g.owner[np.uint64(c)]
+
+
+@inner
+def find(g, u, v):
+    """Return the slot of edge ``(u, v)``, or -1; unused slots match no id."""
+    c, size = g.head[u], np.int64(1) << g.shift
+    while c != NO_BLOCK:
+        at = np.int64(c) << g.shift
+        for i in range(at, at + size):
+            if g.dst[np.uint64(i)] == v:
+                return i
+        c = g.link[c]
+    return np.int64(-1)

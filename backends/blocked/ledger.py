@@ -1,0 +1,58 @@
+"""The arithmetic of ``blocked``: the capacity of blocks, and how many blocks a batch may take.
+
+A vertex of degree d has ceil(d / capacity) blocks, whatever led to it. So the blocks in use after any insertions and
+deletions are at most those after the insertions alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+SMALLEST, DEFAULT, LARGEST = 4, 8, 32  #: capacities that are chosen automatically; what is chosen without any hint
+
+
+def capacity_for(mean_degree: float) -> int:
+    """Return the number of edges per block that suits an expected degree: the power of two next to it, within limits.
+
+    A block costs 16 bytes besides its slots, and half of the last block of each vertex is unused.
+    """
+    if not mean_degree > 0:
+        return DEFAULT
+    return 1 << round(float(np.log2(min(LARGEST, max(SMALLEST, mean_degree)))))
+
+
+def expected_degree(hints: np.ndarray) -> float:
+    """Return the mean of the expected degrees that are not zero; 0 if there are none."""
+    positive = hints[hints > 0]
+    return float(positive.mean()) if len(positive) else 0.0
+
+
+def blocks_of(degree: int, shift: int) -> int:
+    """Return the number of blocks that hold ``degree`` edges."""
+    return (degree + (1 << shift) - 1) >> shift
+
+
+def slack(degrees: np.ndarray, shift: int) -> np.ndarray:
+    """Return how many vertices have how many unused slots in their last block (int64[capacity]); none without edges."""
+    capacity = 1 << shift
+    return np.bincount(-degrees.astype(np.int64) & (capacity - 1), minlength=capacity)
+
+
+def most_taken(unused: np.ndarray, num_edges: int) -> int:
+    """Return the most blocks that ``num_edges`` insertions take, given :func:`slack`: the cheapest first.
+
+    The first block of a vertex with s unused slots costs s + 1 insertions; every further one as many as it has slots.
+    """
+    taken, left = 0, num_edges
+    for cost, vertices in enumerate(unused.tolist(), start=1):
+        first = min(vertices, left // cost)
+        taken, left = taken + first, left - first * cost
+        if first < vertices:
+            return taken
+    return taken + left // len(unused)
+
+
+def take_bound(num_edges: int, num_vertices: int, shift: int) -> int:
+    """Return the most blocks that ``num_edges`` insertions take whatever the degrees: every last block may be full."""
+    first = min(num_edges, num_vertices)
+    return first + ((num_edges - first) >> shift)

@@ -1,0 +1,256 @@
+"""Loops of ``blocked`` on the CPU: locate, count, apply; the specification of the kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from suricate.backends.blocked.layout import EDGES, FREE, USED
+from suricate.jit import inner, kernel
+from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
+from suricate.types import EMPTY, TOMBSTONE
+
+NO_BLOCK = np.uint32(EMPTY)
+DELETED = np.uint32(TOMBSTONE)
+TABLE_FROM = 12  #: batch edges of one vertex from which a hash table of them beats a walk for each
+
+
+@inner
+def scan(g, u, v):
+    """Return the slot of edge ``(u, v)``, or -1; unused slots match no id."""
+    c, size = g.head[u], np.int64(1) << g.shift
+    while c != NO_BLOCK:
+        at = np.uint64(np.int64(c) << g.shift)
+        hits = np.uint32(0)
+        for i in range(size):
+            hits |= np.uint32(g.dst[at + np.uint64(i)] == v)
+        if hits:
+            for i in range(size):
+                if g.dst[at + np.uint64(i)] == v:
+                    return np.int64(at) + i
+        c = g.link[c]
+    return np.int64(-1)
+
+
+@inner
+def source(key):
+    """Return the source of a key as a signed integer."""
+    return np.int64(key >> np.uint64(32))
+
+
+@inner
+def run_end(keys, i):
+    """Return one past the last key with the source of key ``i``."""
+    j = i + 1
+    while j < len(keys) and (keys[j] >> np.uint64(32)) == (keys[i] >> np.uint64(32)):
+        j += 1
+    return j
+
+
+@inner
+def hashed(v, shift):
+    """Return the first place of a destination in the table."""
+    return np.int64(((np.uint64(v) * np.uint64(0x9E3779B1)) & np.uint64(0xFFFFFFFF)) >> shift)
+
+
+@inner
+def match_table(g, u, keys, first, last, kind, slot, table):
+    """Locate entries ``first`` to ``last`` by a hash table of them and one walk of the chain."""
+    bits = 1
+    while (1 << bits) < 2 * (last - first):
+        bits += 1
+    mask, shift = (1 << bits) - 1, np.uint64(32 - bits)
+    table[: mask + 1] = -1
+    for i in range(first, last):
+        if kind[i] == ABSENT:
+            h = hashed(np.uint32(keys[i]), shift)
+            while table[h] >= 0:
+                h = (h + 1) & mask
+            table[h] = i
+    left, c = np.int64(g.degree[u]), g.head[u]
+    while left > 0:
+        at = np.int64(c) << g.shift
+        for slot_of in range(at, at + min(left, np.int64(1) << g.shift)):
+            h = hashed(g.dst[slot_of], shift)
+            while table[h] >= 0:
+                i = table[h]
+                if np.uint32(keys[i]) == g.dst[slot_of]:
+                    kind[i], slot[i] = PRESENT, slot_of
+                    break
+                h = (h + 1) & mask
+        left -= np.int64(1) << g.shift
+        c = g.link[c]
+
+
+@njit(cache=True, nogil=True)
+def locate(g, keys, kind, slot):
+    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch."""
+    kind[:] = ABSENT
+    slot[:] = -1
+    table = np.empty(0, np.int64)
+    first = 0
+    while first < len(keys):
+        last, u = run_end(keys, first), source(keys[first])
+        for i in range(first, last - 1):
+            if keys[i] == keys[i + 1]:
+                kind[i] = DUPLICATE
+        if last - first < TABLE_FROM:
+            for i in range(first, last):
+                if kind[i] == ABSENT:
+                    slot[i] = scan(g, u, np.uint32(keys[i]))
+                    if slot[i] >= 0:
+                        kind[i] = PRESENT
+        elif g.degree[u]:
+            if len(table) < 4 * (last - first):
+                table = np.empty(4 * (last - first), np.int64)
+            match_table(g, u, keys, first, last, kind, slot, table)
+        first = last
+
+
+@kernel
+def need(g, keys, kind):
+    """Return how many blocks the absent entries of a located batch take."""
+    total, first, rest = 0, 0, (np.int64(1) << g.shift) - 1
+    while first < len(keys):
+        last, degree, fresh = run_end(keys, first), np.int64(g.degree[source(keys[first])]), 0
+        for i in range(first, last):
+            fresh += kind[i] == ABSENT
+        total += ((degree + fresh + rest) >> g.shift) - ((degree + rest) >> g.shift)
+        first = last
+    return total
+
+
+@inner
+def add_block(g, u):
+    """Put an empty block at the end of the chain of ``u``: a free one, else one carved from the pool; return it."""
+    if g.counters[FREE]:
+        g.counters[FREE] -= 1
+        c = g.free[g.counters[FREE]]
+    else:
+        c = np.uint32(g.counters[USED])
+        g.counters[USED] += 1
+        at = np.int64(c) << g.shift
+        for i in range(at, at + (np.int64(1) << g.shift)):
+            g.dst[i] = NO_BLOCK
+    g.owner[c], g.link[c] = np.uint32(u), NO_BLOCK
+    head = g.head[u]
+    if head == NO_BLOCK:
+        g.head[u] = c
+        g.back[c] = c
+    else:
+        tail = g.back[head]
+        g.link[tail], g.back[c], g.back[head] = c, tail, c
+    return c
+
+
+@inner
+def free_block(g, c):
+    """Put a block, whose slots are empty, on the stack of free ones."""
+    g.owner[c] = NO_BLOCK
+    g.free[g.counters[FREE]] = c
+    g.counters[FREE] += 1
+
+
+@inner
+def last_slot(g, u):
+    """Return the slot of the last edge of ``u``, which has edges."""
+    tail = np.int64(g.back[g.head[u]])
+    return (tail << g.shift) + ((np.int64(g.degree[u]) - 1) & ((np.int64(1) << g.shift) - 1))
+
+
+@inner
+def append(g, u, v):
+    """Add an edge at the end of the chain of ``u``; return its slot."""
+    fill = np.int64(g.degree[u]) & ((np.int64(1) << g.shift) - 1)
+    block = add_block(g, u) if fill == 0 else g.back[g.head[u]]
+    at = (np.int64(block) << g.shift) + fill
+    g.dst[at] = v
+    g.degree[u] += 1
+    return at
+
+
+@inner
+def drop_last(g, u):
+    """Remove the last edge of ``u``, and the block that held it alone."""
+    at = last_slot(g, u)
+    g.dst[at] = NO_BLOCK
+    g.degree[u] -= 1
+    if at & ((np.int64(1) << g.shift) - 1):
+        return
+    head, tail = g.head[u], np.uint32(at >> g.shift)
+    if head == tail:
+        g.head[u] = NO_BLOCK
+    else:
+        before = g.back[tail]
+        g.link[before], g.back[head] = NO_BLOCK, before
+    free_block(g, tail)
+
+
+@kernel
+def apply_insert(g, keys, order, kind, batch_weight):
+    """Append the absent entries in order of source and destination."""
+    for i in range(len(keys)):
+        if kind[i] == ABSENT:
+            at = append(g, source(keys[i]), np.uint32(keys[i]))
+            if len(g.weight):
+                g.weight[at] = batch_weight[order[i]]
+            g.counters[EDGES] += 1
+
+
+@kernel
+def apply_delete(g, keys, kind, slot):
+    """Delete the present entries; the last edges of a vertex that stay take their slots."""
+    first = 0
+    while first < len(keys):
+        last, u = run_end(keys, first), source(keys[first])
+        for i in range(first, last):
+            if kind[i] == PRESENT:
+                g.dst[slot[i]] = DELETED
+                g.counters[EDGES] -= 1
+        for i in range(first, last):
+            if kind[i] == PRESENT and g.dst[slot[i]] == DELETED:
+                while g.dst[last_slot(g, u)] == DELETED and last_slot(g, u) != slot[i]:
+                    drop_last(g, u)
+                end = last_slot(g, u)
+                if end != slot[i]:
+                    g.dst[slot[i]] = g.dst[end]
+                    if len(g.weight):
+                        g.weight[slot[i]] = g.weight[end]
+                drop_last(g, u)
+        first = last
+
+
+@kernel
+def free_vertices(g, vertices):
+    """Free the chains of ``vertices``."""
+    for u in vertices:
+        c = g.head[u]
+        while c != NO_BLOCK:
+            at = np.int64(c) << g.shift
+            for i in range(at, at + (np.int64(1) << g.shift)):
+                g.dst[i] = NO_BLOCK
+            free_block(g, c)
+            c = g.link[c]
+        g.counters[EDGES] -= np.int64(g.degree[u])
+        g.head[u], g.degree[u] = NO_BLOCK, 0
+
+
+@kernel
+def repack(g, fresh, first):
+    """Copy the chain of each vertex into consecutive blocks of ``fresh``, from ``first`` on."""
+    for u in range(len(first)):
+        c, to = g.head[u], np.int64(first[u])
+        while c != NO_BLOCK:
+            at, target = np.int64(c) << g.shift, to << g.shift
+            for i in range(np.int64(1) << g.shift):
+                fresh.dst[target + i] = g.dst[at + i]
+            if len(g.weight):
+                for i in range(np.int64(1) << g.shift):
+                    fresh.weight[target + i] = g.weight[at + i]
+            c = g.link[c]
+            fresh.owner[to] = np.uint32(u)
+            fresh.back[to] = np.uint32(to - 1)
+            fresh.link[to] = NO_BLOCK if c == NO_BLOCK else np.uint32(to + 1)
+            to += 1
+        if g.head[u] != NO_BLOCK:
+            fresh.back[first[u]] = np.uint32(to - 1)
