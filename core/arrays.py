@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate import threads
 from suricate.devices import Array, Device
 from suricate.errors import (
     DeviceError,
@@ -40,6 +41,7 @@ PARTS = (
 )  #: put in front of an argument in messages: the batch is all of a call, or a part of it
 ARGUMENTS = tuple((f"{part}src", f"{part}dst", f"{part}weight") for part in PARTS)
 
+STREAM = 1 / 16  #: work per entry, in units of ``suricate.threads``, of what NumPy does while it reads or copies
 _DLPACK_CUDA = (2, 13)  # device types of DLPack: CUDA memory, CUDA managed memory
 
 
@@ -174,7 +176,8 @@ def first_bad_id(ids: np.ndarray, num_vertices: int) -> int | None:
     # Seen as unsigned, a negative id is at least 2**31, so one maximum checks both ends wherever that many
     # vertices are out of the question; uint32 and 64-bit ids have no such limit.
     unsigned = ids.view(f"u{ids.dtype.itemsize}")
-    if int(unsigned.max()) < (num_vertices if ids.dtype != np.int32 else min(num_vertices, 1 << 31)):
+    largest = max(threads.over(len(ids), lambda begin, end: int(unsigned[begin:end].max()), unit=STREAM))
+    if largest < (num_vertices if ids.dtype != np.int32 else min(num_vertices, 1 << 31)):
         return None
     return int(np.argmax((ids < 0) | (unsigned >= num_vertices)))
 
@@ -188,7 +191,7 @@ def checked_ids(ids: np.ndarray, num_vertices: int, argument: str) -> np.ndarray
     at = first_bad_id(ids, num_vertices)
     if at is not None:
         raise VertexRangeError(range_message(argument, at, int(ids[at]), num_vertices))
-    return ids.astype(np.uint32, order="C")
+    return _ids_of(ids)
 
 
 def checked_edges(
@@ -227,7 +230,18 @@ def checked_edges(
             weight = np.full(len(src), weight)
     if faults:
         raise min(faults, key=lambda fault: fault[:2])[2]
-    return EdgeList(src.astype(np.uint32, order="C"), dst.astype(np.uint32, order="C"), weight)
+    return EdgeList(_ids_of(src), _ids_of(dst), weight)
+
+
+def _ids_of(ids: np.ndarray) -> np.ndarray:
+    """Return a contiguous copy of valid ids as ``uint32``."""
+    copy = np.empty(len(ids), np.uint32)
+
+    def fill(begin: int, end: int) -> None:
+        np.copyto(copy[begin:end], ids[begin:end], casting="unsafe")
+
+    threads.over(len(ids), fill, unit=STREAM)
+    return copy
 
 
 def as_weights(values: Any, dtype: np.dtype | None, argument: str = "weight") -> Array | Scalar | None:

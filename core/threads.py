@@ -115,6 +115,14 @@ def ranges(size: int, number: int) -> list[Range]:
     return [(size * i // number, size * (i + 1) // number) for i in range(number)]
 
 
+def over(size: int, function: Callable[..., Any], *arguments: Any, unit: float = 1) -> list[Any]:
+    """Return ``function(*arguments, begin, end)`` of ranges that make up ``[0, size)``, one if that is little work.
+
+    ``unit`` is the work per entry: less than 1 for what vector instructions do, or NumPy.
+    """
+    return run(function, [(*arguments, *part) for part in ranges(size, parts(int(size * unit)))])
+
+
 def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Return ``[function(*call) for call in calls]``, computed by as many threads as are allowed and free.
 

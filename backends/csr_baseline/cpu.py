@@ -2,34 +2,77 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from suricate import threads
 from suricate.backends.csr_baseline import loops
 from suricate.backends.csr_baseline.layout import Graph, Rebuild
-from suricate.devices import Array
-from suricate.primitives.cpu import report_deletion, report_insertion
-from suricate.primitives.located import LocatedBatch, Report
+from suricate.devices import CPU, Array
+from suricate.primitives import sort_batch
+from suricate.primitives.cpu import answer, report_deletion, report_insertion
+from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
+from suricate.primitives.sorting import can_sort
 
 DELETES_IN_PLACE = True
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
     """See :meth:`CsrKernels.locate`."""
-    batch.most = loops.locate(graph.offsets, graph.dst, batch.keys, batch.kind, batch.slot, kind)
+    given = (graph.offsets, graph.dst, batch.keys, batch.kind, batch.slot, kind)
+    batch.most = sum(threads.over(len(batch), loops.locate, *given))
 
 
 def insert(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
     """See :meth:`CsrKernels.insert`."""
     report_insertion(batch, graph.weight, weight, report)
     if rebuild is not None:
-        loops.merge(*graph, *rebuild.target, batch.keys, batch.order, batch.kind, batch.slot, weight)
+        given = (*graph, *rebuild.target, batch.keys, batch.order, batch.kind, batch.slot, weight)
+        threads.run(loops.merge, [(*given, *part) for part in _parts(graph, batch, ABSENT)])
 
 
 def delete(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
     """See :meth:`CsrKernels.delete`."""
     report_deletion(batch, graph.weight, report)
-    if batch.most:
-        loops.remove(*graph, batch.keys, batch.kind, batch.slot)
+    if not batch.most:
+        return
+    parts = _parts(graph, batch, PRESENT)
+    left = threads.run(loops.remove, [(*graph, batch.keys, batch.kind, batch.slot, *part) for part in parts])
+    for (_, _, begin, _, removed, *_), count in zip(parts, left, strict=True):
+        for array in (graph.dst, graph.weight) if removed else ():
+            array[begin - removed : begin - removed + count] = array[begin : begin + count]
 
 
 def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-    """See :meth:`CsrKernels.find`."""
-    loops.find_edges(*graph, src, dst, found, weight)
+    """See :meth:`CsrKernels.find`; many edges are sorted, so that the graph is read in order."""
+    if not can_sort(len(src), (len(graph.offsets) - 1).bit_length()):
+        threads.over(len(src), loops.find_edges, *graph, src, dst, found, weight)
+        return
+    size = len(src)
+    keys, order = sort_batch(CPU, src, dst, len(graph.offsets) - 1)
+    batch = LocatedBatch(keys, order, np.empty(size, np.uint8), np.empty(size, np.int64), size)
+    locate(graph, batch, LOOKUP)
+    answer(batch, graph.weight, found, weight)
+
+
+def _parts(graph: Graph, batch: LocatedBatch, kind: int) -> list[tuple[int, ...]]:
+    """Return the last parameters of :func:`loops.merge` and :func:`loops.remove` for parts that pass equally much.
+
+    ``kind`` is that of the entries that change the graph.
+    """
+    count, edges = len(batch), int(graph.offsets[-1])
+    parts = threads.parts(count + edges)
+    if parts == 1:
+        return [(0, count, 0, edges, 0, 0, len(graph.offsets))]
+    places = (count + edges) * np.arange(1, parts) // parts
+    cuts = np.empty(parts - 1, np.int64)
+    loops.cut_merge(batch.slot, places, cuts)
+    ends = places - cuts
+    last = np.maximum(cuts - 1, 0)  # of a part; the slot that it deletes may be one further
+    ends += (cuts > 0) & (batch.kind[last] == PRESENT) & (batch.slot[last] == ends)
+    entries, slots = [0, *cuts.tolist(), count], [0, *ends.tolist(), edges]
+    changes = threads.run(loops.count_kind, [(batch.kind, kind, *part) for part in pairwise(entries)])
+    vertices = [0, *(int(batch.keys[cut - 1] >> 32) + 1 if cut else 0 for cut in entries[1:-1]), len(graph.offsets)]
+    ranges = zip(pairwise(entries), pairwise(slots), [0, *accumulate(changes[:-1])], pairwise(vertices), strict=True)
+    return [(*entry, *slot, before, *vertex) for entry, slot, before, vertex in ranges]

@@ -10,19 +10,44 @@ from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 
 
 @kernel
-def locate(offsets, dst, keys, kind, slot, wanted):
-    """Fill in kind and slot (the first not below it) of each sorted edge; return the number of kind ``wanted``."""
-    m = len(keys)
+def locate(offsets, dst, keys, kind, slot, wanted, first, last):
+    """Fill in kind and slot (the first not below it) of the sorted edges ``first`` to ``last``.
+
+    Returns the number of kind ``wanted``.
+    """
     count, at = 0, np.int64(0)
-    for i in range(m):
+    for i in range(first, last):
         u, v = np.int64(keys[i] >> np.uint64(32)), np.uint32(keys[i])
         end = offsets[u + 1]
         at = lower_bound(dst, max(at, offsets[u]), end, v)  # keys ascend, so the slots do
         slot[i] = at
         kind[i] = DUPLICATE
-        if i + 1 == m or keys[i + 1] != keys[i]:
+        if i + 1 == len(keys) or keys[i + 1] != keys[i]:
             kind[i] = PRESENT if at < end and dst[at] == v else ABSENT
             count += kind[i] == wanted
+    return count
+
+
+@kernel
+def cut_merge(slot, places, cuts):
+    """Write how many entries of a batch are among the first ``places[i]`` of what a merge with the old edges passes."""
+    for i in range(len(places)):
+        low, high = 0, len(slot)
+        while low < high:
+            middle = (low + high) >> 1
+            if slot[middle] + middle < places[i]:
+                low = middle + 1
+            else:
+                high = middle
+        cuts[i] = low
+
+
+@kernel
+def count_kind(kind, wanted, first, last):
+    """Return how many of the entries ``first`` to ``last`` are of a kind."""
+    count = 0
+    for i in range(first, last):
+        count += kind[i] == wanted
     return count
 
 
@@ -37,10 +62,15 @@ def copy_slots(old, old_weight, new, new_weight, begin, end, shift):
 
 
 @kernel
-def merge(offsets, old, old_weight, new_offsets, new, new_weight, keys, order, kind, slot, batch_weight):
-    """Merge the absent edges of a sorted batch with the old arrays into the new ones."""
-    copied, shift, vertex = np.int64(0), np.int64(0), 0
-    for i in range(len(keys)):
+def merge(
+    offsets, old, old_weight, new_offsets, new, new_weight, keys, order, kind, slot, batch_weight, first, last, copied,
+    end, shift, vertex, last_vertex,
+):  # fmt: skip
+    """Merge the absent ones of the entries ``first`` to ``last`` with the old slots from ``copied`` to ``end``.
+
+    The offsets from ``vertex`` to ``last_vertex`` are written too. Before come ``shift`` absent entries.
+    """
+    for i in range(first, last):
         if kind[i] != ABSENT:
             continue
         u = np.int64(keys[i] >> np.uint64(32))
@@ -53,39 +83,43 @@ def merge(offsets, old, old_weight, new_offsets, new, new_weight, keys, order, k
         if len(new_weight):
             new_weight[copied + shift] = batch_weight[order[i]]
         shift += 1
-    while vertex < len(offsets):
+    while vertex < last_vertex:
         new_offsets[vertex] = offsets[vertex] + shift
         vertex += 1
-    copy_slots(old, old_weight, new, new_weight, copied, offsets[-1], shift)
+    copy_slots(old, old_weight, new, new_weight, copied, end, shift)
 
 
 @kernel
-def remove(offsets, dst, weight, keys, kind, slot):
-    """Delete the edges that are there, in place: what lies between two of them moves down."""
-    kept, removed, vertex = np.int64(-1), np.int64(0), 0
-    count = offsets[-1]
-    for i in range(len(keys)):
+def remove(offsets, dst, weight, keys, kind, slot, first, last, begin, end, removed, vertex, last_vertex):
+    """Delete what is there of the entries ``first`` to ``last`` from slots ``begin`` to ``end``: the rest moves down.
+
+    Before these slots ``removed`` edges are deleted, and the offsets from ``vertex`` to ``last_vertex`` are made to
+    take that into account. Returns how many slots are left.
+    """
+    kept, gap = begin, np.int64(0)
+    for i in range(first, last):
         if kind[i] != PRESENT:
             continue
         u = np.int64(keys[i] >> np.uint64(32))
         while vertex <= u:
-            offsets[vertex] -= removed
+            offsets[vertex] -= removed + gap
             vertex += 1
-        if removed:
-            copy_slots(dst, weight, dst, weight, kept, slot[i], -removed)
+        if gap:
+            copy_slots(dst, weight, dst, weight, kept, slot[i], -gap)
         kept = slot[i] + 1
-        removed += 1
-    while vertex < len(offsets):
-        offsets[vertex] -= removed
+        gap += 1
+    while vertex < last_vertex:
+        offsets[vertex] -= removed + gap
         vertex += 1
-    if removed:
-        copy_slots(dst, weight, dst, weight, kept, count, -removed)
+    if gap:
+        copy_slots(dst, weight, dst, weight, kept, end, -gap)
+    return end - begin - gap
 
 
 @kernel
-def find_edges(offsets, dst, weight, query_src, query_dst, found, result):
-    """Look every edge up; copy the weight of those that are there."""
-    for i in range(len(query_src)):
+def find_edges(offsets, dst, weight, query_src, query_dst, found, result, first, last):
+    """Look the edges ``first`` to ``last`` up; copy the weight of those that are there."""
+    for i in range(first, last):
         u, v = query_src[i], query_dst[i]
         end = offsets[u + 1]
         at = lower_bound(dst, offsets[u], end, v)

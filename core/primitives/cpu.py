@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numba import njit
 
+from suricate import threads
 from suricate.devices import Array
 from suricate.jit import inner, kernel
+from suricate.primitives import sorting
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch, Report
-from suricate.types import NEW, REMOVED, REPLACED, EdgeList
+from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList
 
 DIGIT = 11  #: bits per pass of the radix sort: the counters of one pass fit the first-level cache
 
@@ -48,9 +52,14 @@ def radix_sort(words, low, high):
     return words
 
 
+def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
+    """See :func:`suricate.primitives.sort_batch`; ids have ``bits`` bits."""
+    return sorting.sort_batch(src, dst, bits) if sorting.can_sort(len(src), bits) else _sort_batch(src, dst, bits)
+
+
 @njit(cache=True, nogil=True)
-def sort_batch(src, dst, bits):
-    """Return ``(keys, order)`` of the edges; ids have ``bits`` bits. One sort where ids and index fit one word."""
+def _sort_batch(src, dst, bits):
+    """Return ``(keys, order)`` of the edges. One radix sort where ids and index fit one word, else two."""
     n = len(src)
     keys, order = np.empty(n, np.uint64), np.empty(n, np.uint32)
     low = bit_length(n)
@@ -83,9 +92,9 @@ def sort_batch(src, dst, bits):
 
 
 @kernel
-def copy_ids(offsets, begin, target, old, new, owner):
-    """Copy the ranges of ``old`` to ``new``; write the number of the range to ``owner`` unless that is empty."""
-    for i in range(len(begin)):
+def copy_ids(offsets, begin, target, old, new, owner, first, last):
+    """Copy the ranges ``first`` to ``last``; write the number of the range to ``owner`` unless that is empty."""
+    for i in range(first, last):
         length = offsets[i + 1] - offsets[i]
         read, write = begin[i], target[i]
         for k in range(length):
@@ -97,29 +106,35 @@ def copy_ids(offsets, begin, target, old, new, owner):
 
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
     """See :func:`suricate.primitives.copy_segments`."""
-    copy_ids(offsets, begin, target, old.dst, new.dst, new.src)
+    size = int(offsets[-1] - offsets[0])
+    parts = threads.parts(size)
+    cuts = np.searchsorted(offsets[1:-1], offsets[0] + size * np.arange(1, parts) // parts).tolist()
+    ranges = list(pairwise([0, *cuts, len(begin)]))
+    threads.run(copy_ids, [(offsets, begin, target, old.dst, new.dst, new.src, *part) for part in ranges])
     if old.weight is not None and new.weight is not None and len(new.weight):
         unsigned = f"u{old.weight.dtype.itemsize}"
-        copy_ids(offsets, begin, target, old.weight.view(unsigned), new.weight.view(unsigned), new.src[:0])
+        weights = old.weight.view(unsigned), new.weight.view(unsigned), new.src[:0]
+        threads.run(copy_ids, [(offsets, begin, target, *weights, *part) for part in ranges])
 
 
 @kernel
-def _report_insertion(order, kind, slot, weight, batch_weight, status, before):
-    for i in range(len(order)):
-        item = order[i]
-        if kind[i] == ABSENT:
-            status[item] = NEW
-        elif kind[i] == PRESENT and len(weight):
-            at = slot[i]
+def _report_insertion(order, kind, slot, weight, batch_weight, status, before, usual, first, last):
+    """Report the entries ``first`` to ``last`` whose status is not ``usual``, which all edges have already."""
+    for i in range(first, last):
+        changed = NEW if kind[i] == ABSENT else UNCHANGED
+        if kind[i] == PRESENT and len(weight):
+            item, at = order[i], slot[i]
             before[item] = weight[at]
             if weight[at] != batch_weight[item]:
                 weight[at] = batch_weight[item]
-                status[item] = REPLACED
+                changed = REPLACED
+        if changed != usual:
+            status[order[i]] = changed
 
 
 @kernel
-def _report_deletion(order, kind, slot, weight, status, before):
-    for i in range(len(order)):
+def _report_deletion(order, kind, slot, weight, status, before, first, last):
+    for i in range(first, last):
         if kind[i] == PRESENT:
             status[order[i]] = REMOVED
             if len(weight):
@@ -127,9 +142,14 @@ def _report_deletion(order, kind, slot, weight, status, before):
 
 
 @kernel
-def _answer(order, kind, slot, weight, found, result):
-    at = -1
-    for i in range(len(order) - 1, -1, -1):
+def _answer(order, kind, slot, weight, found, result, first, last):
+    following, at = last, -1
+    while following < len(order) and kind[last - 1] == DUPLICATE:  # the last entry of its run comes later
+        if kind[following] != DUPLICATE:
+            at = slot[following] if kind[following] == PRESENT else -1
+            break
+        following += 1
+    for i in range(last - 1, first - 1, -1):
         if kind[i] != DUPLICATE:
             at = slot[i] if kind[i] == PRESENT else -1
         found[order[i]] = at >= 0
@@ -142,17 +162,21 @@ def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, re
 
     ``weight`` (per slot) and ``batch_weight`` (per edge of the batch) are bit patterns; the statuses are zero before.
     """
-    _report_insertion(batch.order, batch.kind, batch.slot, weight, batch_weight, *report)
+    usual = NEW if 2 * batch.most > len(batch) else UNCHANGED
+    if usual:
+        report.status.fill(usual)
+    entries = (batch.order, batch.kind, batch.slot)
+    threads.over(len(batch), _report_insertion, *entries, weight, batch_weight, *report, usual)
 
 
 def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
     """Report the edges of a deletion in the caller's order; see :func:`report_insertion`."""
-    _report_deletion(batch.order, batch.kind, batch.slot, weight, *report)
+    threads.over(len(batch), _report_deletion, batch.order, batch.kind, batch.slot, weight, *report)
 
 
 def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
     """Answer located queries in the caller's order; all duplicates of an edge get the answer of the last."""
-    _answer(batch.order, batch.kind, batch.slot, weight, found, result)
+    threads.over(len(batch), _answer, batch.order, batch.kind, batch.slot, weight, found, result)
 
 
 def rank(batch: LocatedBatch, kind: int) -> None:

@@ -1,0 +1,142 @@
+"""Sorting a large batch on the CPU: one distribution by the first bits of the source, then sorts within the cache.
+
+A word holds the rest of the source, the destination, and the place in the batch. The first pass distributes the words
+over buckets that a core's cache holds; a radix sort of each bucket then stays there. Threads share the passes by ranges
+of the batch, then of the buckets.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from suricate import threads
+from suricate.jit import inner, kernel
+
+LARGE = 1 << 15  #: edges from which this is faster than a radix sort of the whole batch
+TOP = 11  #: bits by which words are distributed at most: so many places are written to at a time
+BUCKET = 13  #: about as many words go to a bucket, as a power of two
+DIGIT = 11  #: bits per pass of the sort of a bucket at most
+FEW = 24  #: so few words are sorted by insertion
+
+
+def top_bits(size: int, bits: int) -> int:
+    """Return the number of bits by which a batch with ids of ``bits`` bits is distributed."""
+    return min(bits, TOP, max(1, (size >> BUCKET).bit_length()))
+
+
+def can_sort(size: int, bits: int) -> bool:
+    """Return whether a batch with ids of ``bits`` bits is large, and fits words of 64 bits."""
+    return size >= LARGE and 2 * bits - top_bits(size, bits) + (size - 1).bit_length() <= 64
+
+
+def sort_batch(src: np.ndarray, dst: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``(keys, order)`` of the edges; see :func:`suricate.primitives.sort_batch` and :func:`can_sort`."""
+    size, top = len(src), top_bits(len(src), bits)
+    low, shift, buckets = (size - 1).bit_length(), bits - top, 1 << top
+    parts = threads.parts(size)
+    few = threads.ranges(size, min(parts, threads.limit()))
+    counts = np.zeros((len(few), buckets), np.int64)
+    threads.run(_count_top, [(src, *part, shift, own) for part, own in zip(few, counts, strict=True)])
+    ends = np.cumsum(counts.T).reshape(buckets, len(few))  # of each bucket, where what a part has of it ends
+    places = np.ascontiguousarray(ends.T) - counts
+    words, keys, order = np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.uint32)
+    form = shift, bits, low
+    threads.run(_distribute, [(src, dst, *part, *form, own, words) for part, own in zip(few, places, strict=True)])
+    last = np.ascontiguousarray(ends[:, -1])
+    edges = [0, *np.searchsorted(last, size * np.arange(1, parts) // parts).tolist(), buckets]
+    scratch = np.zeros((parts, 1 << DIGIT), np.int64)
+    threads.run(
+        _sort_buckets,
+        [(*ab, last, *form, words, keys, order, own) for ab, own in zip(pairwise(edges), scratch, strict=True)],
+    )
+    return keys, order
+
+
+@kernel
+def _count_top(src, begin, end, shift, counts):
+    """Count the sources by their first bits."""
+    for i in range(begin, end):
+        counts[src[i] >> shift] += 1
+
+
+@kernel
+def _distribute(src, dst, begin, end, shift, bits, low, places, words):
+    """Write the words of the edges to the places of their buckets."""
+    mask = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
+    for i in range(begin, end):
+        u = src[i]
+        bucket = u >> shift
+        word = ((np.uint64(u) & mask) << np.uint64(bits)) | np.uint64(dst[i])
+        words[places[bucket]] = (word << np.uint64(low)) | np.uint64(i)
+        places[bucket] += 1
+
+
+@kernel
+def _sort_buckets(first, last, ends, shift, bits, low, words, keys, order, counts):
+    """Sort the buckets from ``first`` to ``last``, of which bucket i ends at ``ends[i]``; write ``keys`` and ``order``.
+
+    ``counts`` is int64[2 ** DIGIT], all zero. ``keys`` is where every other pass of the sort writes to.
+    """
+    lowest = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
+    ids = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    for bucket in range(first, last):
+        begin, end = ends[bucket - 1] if bucket else np.int64(0), ends[bucket]
+        in_keys = False
+        if end - begin <= FEW:
+            _insertion_sort(words, begin, end)
+        else:
+            in_keys = _radix_sort(words, keys, begin, end, low, low + shift + bits, counts)
+        above = np.uint64(bucket) << np.uint64(32 + shift)
+        for i in range(begin, end):
+            word = keys[i] if in_keys else words[i]
+            order[i] = word & lowest
+            key = word >> np.uint64(low)
+            keys[i] = above | ((key >> np.uint64(bits)) << np.uint64(32)) | (key & ids)
+
+
+@inner
+def _insertion_sort(words, begin, end):
+    """Sort a few words."""
+    for i in range(begin + 1, end):
+        word, at = words[i], i
+        while at > begin and words[at - 1] > word:
+            words[at] = words[at - 1]
+            at -= 1
+        words[at] = word
+
+
+@inner
+def _radix_sort(words, spare, begin, end, low, high, counts):
+    """Sort ``words[begin:end]`` by bits ``[low, high)``, stable; return whether they are in ``spare`` then."""
+    width = 4
+    while width < DIGIT and (1 << width) < end - begin:
+        width += 1
+    passes = (high - low + width - 1) // width
+    width = (high - low + passes - 1) // passes
+    in_spare = False
+    for p in range(passes):
+        shift = low + p * width
+        mask = np.uint64((1 << min(width, high - shift)) - 1)  # the last digit may be narrower
+        if in_spare:
+            _radix_pass(spare, words, begin, end, np.uint64(shift), mask, counts)
+        else:
+            _radix_pass(words, spare, begin, end, np.uint64(shift), mask, counts)
+        in_spare = not in_spare
+    return in_spare
+
+
+@inner
+def _radix_pass(words, spare, begin, end, shift, mask, counts):
+    """Move the words to ``spare``, in order of a digit, stable; ``counts`` is zero before and after."""
+    for i in range(begin, end):
+        counts[(words[i] >> shift) & mask] += 1
+    total, digits = begin, np.int64(mask) + 1
+    for digit in range(digits):
+        total, counts[digit] = total + counts[digit], total
+    for i in range(begin, end):
+        digit = (words[i] >> shift) & mask
+        spare[counts[digit]] = words[i]
+        counts[digit] += 1
+    counts[:digits] = 0
