@@ -1,7 +1,7 @@
-// The dependence forest (see operators/forest.py): computing it, and repairing it after arcs were deleted, inserted or got another
-// weight, in one cooperative launch. HAS_WORDS and IS_FOREST are 1. HAS_BACK: `back` has the in-edges of what `g` has the out-edges
-// of; they are the same view on undirected graphs. IS_UNIFORM: a vertex
-// offers the same along all its edges; HAS_PULL: besides, steps from scratch may pull.
+// The dependence forest (see operators/forest.py) in one cooperative launch. ANEW 1: it is computed from scratch; 0: it is repaired after arcs were
+// deleted, inserted or got another weight. HAS_WORDS and IS_FOREST are 1. HAS_BACK: `back` has the in-edges of what `g` has the
+// out-edges of; they are the same view on undirected graphs. IS_UNIFORM: a vertex offers the same along all its edges; HAS_PULL:
+// besides, steps may pull.
 #include "suspects.cuh"
 
 // Queue the children across arcs that were deleted, or whose weight rose; a thread per arc.
@@ -107,42 +107,48 @@ __device__ __forceinline__ void pull_offers(const View& back, const Steps& steps
         [&](uint32_t v, const word_t& best) { push_value(tree, v, best, changed, shared); });
 }
 
-// tree word_t[num_vertices]; anew: all words start anew, and the steps begin with roots; deleted, replaced, inserted: to repair with; width: of the
-// window, HAS_WINDOW (a repair goes by it where frontiers are large); violated uint32[1]: becomes 1 if an offer was not above its maker; outcome: zero at launch.
+// All words start anew. All threads of the grid call it.
+__device__ __forceinline__ void restart_all(uint32_t num_vertices, word_t* tree FORMALS) {
+    for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count()) {
+        words::store(tree + v, restart_fn(uint32_t(v) ARGS));
+    }
+}
+
+// tree word_t[num_vertices]; roots: what the steps begin with, ANEW; deleted, replaced, inserted: to repair with; width: of the window,
+// HAS_WINDOW (a repair goes by it where frontiers are large); violated uint32[1]: becomes 1 if an offer was not above its maker; outcome: zero at launch.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK, 1)
-repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs deleted, Arcs replaced, Arcs inserted,
+repair(View g, View back, uint32_t num_vertices, Vertices roots, Arcs deleted, Arcs replaced, Arcs inserted,
        word_t* tree, LoopMemory memory, order_t width, uint32_t* violated, uint64_t* outcome PARAMS) {
     LOCALS
     __shared__ Shared shared;
-    __shared__ Serve shared_serve;
-    if (threadIdx.x == 0) {
-        reset(shared);
-        shared_serve.wides = 0;
-    }
+    if (threadIdx.x == 0) reset(shared);
     __syncthreads();
     Steps steps = begin_steps(memory, num_vertices, EMPTY);
     steps.violated = violated;
-    steps.once = IS_UNIFORM && anew;  // a search reaches a vertex once
+    steps.once = IS_UNIFORM && ANEW;  // a search reaches a vertex once
     Policy policy;
     policy.begin(steps);
     policy.out = tree;
 #if HAS_PULL
-    policy.pull_from = anew ? num_vertices / PULL_FROM : EMPTY;
+    policy.pull_from = num_vertices / PULL_FROM;
 #endif
 #if HAS_WINDOW
     policy.window.width = width;
     // A repair takes few vertices in any order, as rounds cost more. Block 0 alone takes them so in any case.
-    policy.window.few = anew ? ALONE : max((uint32_t)ALONE, thread_count() / 16);
+    policy.window.few = ANEW ? ALONE : max((uint32_t)ALONE, thread_count() / 16);
 #endif
 
-    uint32_t invalid = 0, count = number_of(roots);
-    const uint32_t* frontier = roots.ids;
-    if (anew) {
-        for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count()) {
-            words::store(tree + v, restart_fn(uint32_t(v) ARGS));
-        }
-        grid_barrier(steps.state, steps.expected);
-    }
+    uint32_t invalid = 0;
+#if ANEW
+    restart_all(num_vertices, tree ARGS);
+    grid_barrier(steps.state, steps.expected);
+    const uint32_t left =
+        run_steps(g, back, steps, roots.ids, number_of(roots), false, tree, policy, shared, [](const Changed&) {} ARGS);
+#else
+    uint32_t count = 0;
+    const uint32_t* frontier = steps.near;
+    __shared__ Serve shared_serve;
+    if (threadIdx.x == 0) shared_serve.wides = 0;  // a barrier follows before anybody looks
     if (deleted.size + replaced.size > 0) {
         begin_turn(steps);
         ++steps.epoch;
@@ -166,8 +172,8 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
         flush(changed, shared);
         grid_barrier(steps.state, steps.expected);
         count = counted(steps.state->count[steps.turn]);
-        frontier = steps.near;
         arcs = false;
+        frontier = steps.near;
 #if HAS_WINDOW
         policy.window.nearest = counted(steps.state->nearest[steps.turn]);
 #endif
@@ -182,6 +188,7 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, int anew, Arcs 
         push_arcs(inserted, num_vertices, tree, changed, shared ARGS);
     };
     const uint32_t left = run_steps(g, back, steps, frontier, count, arcs, tree, policy, shared, push_lists ARGS);
+#endif
     policy.finish(steps, left, nullptr, nullptr);
     if (invalid > 0 && blockIdx.x == 0 && threadIdx.x == 0) steps.state->invalid = 0;  // a barrier ago all have read it
     report(reinterpret_cast<Outcome*>(outcome), steps, policy, shared, left, invalid);

@@ -30,26 +30,34 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 # places of the arguments of ``repair``, in ``forest.cu``
-VIEW, BACK, NUM_VERTICES, ROOTS, ANEW = range(5)
-ARC_LISTS = 5, 6, 7
-TREE, MEMORY, WIDTH, VIOLATED, OUTCOME_AT, PARAMS = range(8, 14)
+VIEW, BACK, NUM_VERTICES, ROOTS = range(4)
+ARC_LISTS = 4, 5, 6
+TREE, MEMORY, WIDTH, VIOLATED, OUTCOME_AT, PARAMS = range(7, 13)
+Changes = tuple[ArcList | None, ArcList | None, ArcList | None]  # deleted, replaced, inserted
 
 
 def program(
-    walk: Walk, call: Call, *, has_back: bool, ordered: bool, uniform: bool = False, threads: int = PROPAGATE_BLOCK
+    walk: Walk,
+    call: Call,
+    *,
+    anew: bool,
+    has_back: bool,
+    ordered: bool,
+    uniform: bool = False,
+    threads: int = PROPAGATE_BLOCK,
 ) -> Program:
     """Return the program for a view; ``call.commit`` gives the word that an invalid vertex starts anew with."""
     key = call.layout.fields[0]
     return program_of(
         "forest.cu", walk, call,
-        IS_FOREST=1, PLAIN_WORD_LOADS=1, HAS_BACK=int(has_back), HAS_WINDOW=int(ordered), ORDER_T=c_type(key.dtype),
-        HAS_PULL=int(has_back and uniform and not ordered), IS_UNIFORM=int(uniform), FIRST_KEY=f"word_{key.name}",
-        restart_fn="commit_fn", PROPAGATE_BLOCK=threads,
+        IS_FOREST=1, PLAIN_WORD_LOADS=1, ANEW=int(anew), HAS_BACK=int(has_back), HAS_WINDOW=int(ordered),
+        ORDER_T=c_type(key.dtype), HAS_PULL=int(anew and has_back and uniform and not ordered),
+        IS_UNIFORM=int(uniform), FIRST_KEY=f"word_{key.name}", restart_fn="commit_fn", PROPAGATE_BLOCK=threads,
     )  # fmt: skip
 
 
 class Repairs:
-    """The launches of one forest on one graph: what stays from one to the next is packed once.
+    """The launches of one forest on one graph: those that compute it, on dense graphs by larger blocks, and repairs.
 
     Args:
         graph: the graph.
@@ -57,15 +65,41 @@ class Repairs:
         words: those of the forest.
         violated: ``uint32[1]``.
         uniform: whether an offer depends on its maker alone.
-        threads: of a block.
     """
 
+    def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool) -> None:
+        self.graph, self._given = graph, (graph, call, words, violated, uniform)
+        self._repairs = _Launches(*self._given, anew=False)
+        self._computations: dict[int, _Launches] = {}  # by threads of a block
+
+    def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
+        """Propagate from ``roots``, or repair after ``changes``, in ``order``."""
+        if roots is None:
+            return self._repairs.repair(changes, order)
+        graph = self.graph
+        threads = DENSE_BLOCK if graph.most_arcs > DENSE * graph.num_vertices else PROPAGATE_BLOCK
+        launches = self._computations.get(threads)
+        if launches is None:
+            launches = self._computations[threads] = _Launches(*self._given, anew=True, threads=threads)
+        return launches.compute(roots, order)
+
+
+class _Launches:
+    """The launches of one program: what stays from one to the next is packed once."""
+
     def __init__(
-        self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool, threads: int = PROPAGATE_BLOCK
+        self,
+        graph: Graph,
+        call: Call,
+        words: Any,
+        violated: Array,
+        uniform: bool,
+        *,
+        anew: bool,
+        threads: int = PROPAGATE_BLOCK,
     ) -> None:
-        self.graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
-        self._threads = threads
-        self._dense: Repairs | None = None  # what computes from scratch on dense graphs
+        self._graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
+        self._anew, self._threads = anew, threads
         self._outcomes, self._loop_memory = graph.workspace.state(Outcomes), graph.workspace.state(LoopMemory)
         self._key = call.layout.fields[0].dtype.type
         arguments = enumerate(zip(call.function.arguments, call.values, strict=True), start=PARAMS)
@@ -76,54 +110,44 @@ class Repairs:
         self._kind: tuple[str, bool, bool] | None = None  # what the program depends on
         self._kernel: PreparedKernel
         self._memory: np.void | None = None
-        self._roots: Frontier | None = None
         self._width: float | None = None
 
-    def run(
-        self,
-        roots: Frontier | None,
-        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
-        order: tuple[float, float] | None,
-    ) -> Propagated:
-        """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced, inserted arcs."""
-        graph = self.graph
-        if roots is None or graph.most_arcs <= DENSE * graph.num_vertices:
-            return self._launch(roots, changes, order)
-        if self._dense is None:
-            self._dense = Repairs(graph, self._call, self._words, self._violated, self._uniform, DENSE_BLOCK)
-        return self._dense._launch(roots, changes, order)
+    def compute(self, roots: Frontier, order: tuple[float, float] | None) -> Propagated:
+        """Compute from scratch."""
+        self._prepare(order)
+        self._kernel.put(ROOTS, packed_vertices(roots))
+        return self._launch()
 
-    def _launch(
-        self,
-        roots: Frontier | None,
-        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
-        order: tuple[float, float] | None,
-    ) -> Propagated:
-        graph = self.graph
+    def repair(self, changes: Changes, order: tuple[float, float] | None) -> Propagated:
+        """Repair after changes."""
+        self._prepare(order)
+        for place, arcs in zip(ARC_LISTS, changes, strict=True):
+            self._kernel.put_struct(place, ARCS.packer, arc_values(arcs))
+        return self._launch()
+
+    def _prepare(self, order: tuple[float, float] | None) -> None:
+        """Put in place what the graph and the order have changed since the last launch."""
+        graph = self._graph
         out = graph.view("out")
         back = graph.view("in") if graph.has_in_edges else out
-        memory, outcome = self._loop_memory.of(graph), self._outcomes.take()
         if out is not self._out or back is not self._back or self._ordered is (order is None):
             self._walk(out, back, order is not None)
-        kernel = self._kernel
-        if roots is not self._roots or roots is not None:
-            kernel.put(ROOTS, packed_vertices(roots))
-            kernel.put(ANEW, np.int32(roots is not None))
-            self._roots = roots
-        for place, arcs in zip(ARC_LISTS, changes, strict=True):
-            kernel.put_struct(place, ARCS.packer, arc_values(arcs))
-        kernel.put(TREE, self._words.data)
+        memory = self._loop_memory.of(graph)
         if memory is not self._memory:
-            kernel.put(MEMORY, memory)
+            self._kernel.put(MEMORY, memory)
             self._memory = memory
         if order is not None and order[1] != self._width:
-            kernel.put(WIDTH, self._as_key(order[1]))
+            self._kernel.put(WIDTH, self._as_key(order[1]))
             self._width = order[1]
+
+    def _launch(self) -> Propagated:
+        kernel, outcome = self._kernel, self._outcomes.take()
+        kernel.put(TREE, self._words.data)
         kernel.put(OUTCOME_AT, outcome.address)
         for place, argument, value in self._changing:
             kernel.put(place, argument.packed(value))
         kernel.launch()
-        return propagated(graph, outcome)
+        return propagated(self._graph, outcome)
 
     def _as_key(self, value: float) -> Any:
         """Return ``value`` in the dtype of the first key, at most its greatest."""
@@ -133,19 +157,20 @@ class Repairs:
     def _walk(self, out: StoreView, back: StoreView, ordered: bool) -> None:
         """Walk these views from now on."""
         walk, back_walk, call = walk_of(out), walk_of(back), self._call
-        kind = walk.prelude, self.graph.has_in_edges, ordered
+        kind = walk.prelude, self._graph.has_in_edges, ordered
         self._out, self._back, self._ordered = out, back, ordered
         if kind == self._kind:
             self._kernel.put(VIEW, walk.packed)
             self._kernel.put(BACK, back_walk.packed)
             self._kernel.put(NUM_VERTICES, walk.bound)
             return
-        made = program(walk, call, has_back=kind[1], ordered=ordered, uniform=self._uniform, threads=self._threads)
-        self._kind, self._memory, self._roots, self._width = kind, None, None, None
+        made = program(
+            walk, call, anew=self._anew, has_back=kind[1], ordered=ordered, uniform=self._uniform, threads=self._threads
+        )
+        self._kind, self._memory, self._width = kind, None, None
         arguments = (
-            walk.packed, back_walk.packed, walk.bound, NO_VERTICES, np.int32(0), NO_ARCS, NO_ARCS, NO_ARCS,
-            self._words.data, self._loop_memory.of(self.graph), self._key(0), self._violated, np.uint64(0),
-            *launch_values(call),
+            walk.packed, back_walk.packed, walk.bound, NO_VERTICES, NO_ARCS, NO_ARCS, NO_ARCS, self._words.data,
+            self._loop_memory.of(self._graph), self._key(0), self._violated, np.uint64(0), *launch_values(call),
         )  # fmt: skip
-        (blocks,), (threads,) = loop_grid(self.graph.device, self._threads)
+        (blocks,), (threads,) = loop_grid(self._graph.device, self._threads)
         self._kernel = PreparedKernel(made.kernel("repair"), blocks, threads, arguments)

@@ -55,6 +55,7 @@ def programs(walk: Walk, view: StoreView) -> list[Program]:
     distance = "uint32" if view.weight_dtype is None else view.weight_dtype.name
     narrow = layout_of((("distance", distance),), (("parent", "uint32"),))
     wide = layout_of((("distance", distance), ("hops", "uint32")), (("parent", "uint32"),))
+    by_distance = _words_call(view, narrow, farther, unreached)
     by_hops = _words_call(view, wide, farther_by_hops, unreached_by_hops)
     return [
         *(_push(walk, view, "advance.cu", "min", dtype) for dtype in (F32, F64, I32, U32, I64, U64)),
@@ -69,11 +70,12 @@ def programs(walk: Walk, view: StoreView) -> list[Program]:
         program_of("advance.cu", walk, by_hops, SECOND_VIEW=0),
         program_of("propagate.cu", walk, by_hops, None, **LOOP),
         program_of("propagate.cu", walk, by_hops, None, HAS_PULL=1, **LOOP),
-        forest_program(walk, by_hops, has_back=False, ordered=False),
-        forest_program(walk, _words_call(view, narrow, farther, unreached), has_back=True, ordered=True),
-        forest_program(walk, _words_call(view, narrow, farther, unreached), has_back=True, ordered=False, uniform=True),
-        forest_program(walk, by_hops, has_back=True, ordered=True, threads=DENSE_BLOCK),
-        forest_program(walk, by_hops, has_back=True, ordered=False, uniform=True, threads=DENSE_BLOCK),
+        forest_program(walk, by_hops, anew=False, has_back=False, ordered=False),
+        forest_program(walk, by_distance, anew=False, has_back=True, ordered=True),
+        forest_program(walk, by_distance, anew=False, has_back=True, ordered=False, uniform=True),
+        forest_program(walk, by_distance, anew=True, has_back=True, ordered=False, uniform=True),
+        forest_program(walk, by_hops, anew=True, has_back=True, ordered=True, threads=DENSE_BLOCK),
+        forest_program(walk, by_hops, anew=True, has_back=True, ordered=False, uniform=True, threads=DENSE_BLOCK),
     ]
 
 
