@@ -22,7 +22,7 @@ from suricate.store import Store
 CHECKOUT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SURICATE_DATA") or CHECKOUT.parent / "shared" / "data")
 os.environ.setdefault("SURICATE_QUIET", "1")  # tests look at stderr, whether kernels are compiled already or not
-BUILT_IN_BACKENDS = ("slabhash", "hornet_like", "csr_baseline", "blocked")
+BUILT_IN_BACKENDS = ("slabhash", "hornet_like", "csr_baseline", "blocked", "gpma")
 
 threads.GRAIN = int(os.environ.get("SURICATE_TEST_GRAIN", threads.GRAIN))
 

@@ -24,6 +24,7 @@ BUILT_IN_NAMES = {
     "slabhash",
     "hornet_like",
     "csr_baseline",
+    "gpma",
     "blocked",
     "bfs",
     "pagerank",
@@ -179,7 +180,7 @@ def test_names_no_backend_and_no_algorithm(layer: str) -> None:
 
 def test_algorithms_name_no_backend() -> None:
     for file in files("algorithms"):
-        for name in ("slabhash", "hornet_like", "csr_baseline", "blocked"):
+        for name in ("slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"):
             assert name not in file.read_text(), f"{file} names {name}"
 
 

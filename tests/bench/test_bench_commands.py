@@ -42,9 +42,9 @@ def test_demo_verifies_every_cell(finished_demo):
     assert header.keys() >= ENVIRONMENT
     assert header["inputs"][0]["graph"] == "tiny"
     backends = [row for row in rows if row["backend"] != "scipy"]
-    assert {row["backend"] for row in backends} == {"slabhash", "hornet_like", "csr_baseline", "blocked"}
+    assert {row["backend"] for row in backends} == {"slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"}
     shown = [name for name, kind in plugins.algorithms().items() if "demo" in kind.suites]
-    assert len(backends) == 4 * (5 + 2 * len(shown))  # build, three operations, stream; from scratch and stream
+    assert len(backends) == 5 * (5 + 2 * len(shown))  # build, three operations, stream; from scratch and stream
     for row in backends:
         assert (row["backend"], row["workload"], row["status"], row["reason"]) == (
             row["backend"],

@@ -318,7 +318,7 @@ def test_vertex_operations(make, place):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", ["slabhash", "hornet_like", "csr_baseline", "blocked"])
+@pytest.mark.parametrize("name", ["slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"])
 def test_deferred_errors_come_at_the_next_wait(name):
     import cupy
 

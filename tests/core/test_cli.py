@@ -210,7 +210,7 @@ def test_a_failed_plugin_warns_in_one_line(path_graph: Path) -> None:
 # -- run ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "blocked"])
+@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"])
 def test_run(path_graph: Path, backend: str) -> None:
     result = call("run", "bfs", path_graph, "--backend", backend, "--device", "cpu", "--top", 2)
     assert result.exit_code == 0, result.stderr

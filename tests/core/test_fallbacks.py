@@ -13,7 +13,7 @@ from suricate.testing.nvrtc import compile_program, no_nvrtc
 from suricate.types import EdgeList, StoreView
 
 needs_nvrtc = pytest.mark.skipif(no_nvrtc() is not None, reason="NVRTC is not installed")
-BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "packed", "snapshot")
+BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma", "packed", "snapshot")
 N = 60
 
 

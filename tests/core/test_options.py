@@ -68,7 +68,7 @@ def test_bad_options(options, error, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "blocked"])
+@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"])
 def test_options_that_no_backend_has(backend):
     with pytest.raises(ParameterError, match=f"neither Graph nor backend '{backend}' has an option 'foo'"):
         graph(4, backend=backend, foo=1)

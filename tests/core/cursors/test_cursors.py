@@ -37,7 +37,7 @@ def view_of(backend: str) -> StoreView:
     return su.Graph(4, backend=backend, device="cpu").view("out")
 
 
-@pytest.fixture(params=["csr_baseline", "hornet_like", "slabhash", "blocked", "packed"])
+@pytest.fixture(params=["csr_baseline", "hornet_like", "slabhash", "blocked", "gpma", "packed"])
 def view(request: pytest.FixtureRequest) -> StoreView:
     return view_of(request.param)
 

@@ -25,7 +25,7 @@ import suricate as su
 from suricate.edgefn import argument_of, compile_function
 from suricate.errors import EdgeFunctionError
 
-BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked")
+BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 SRC, DST = [0, 0, 1, 3, 3, 3, 4], [1, 2, 2, 0, 4, 3, 0]
 
 

@@ -17,7 +17,7 @@ from suricate.operators.results import Layers, empty_layers
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList
 
-BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked")
+BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 
 
 def read(u, v, w, x):

@@ -19,7 +19,7 @@ from suricate.operators.cuda.programs import walk_of
 from suricate.structures.frontier import Frontier
 from suricate.types import EMPTY, ArcList
 
-BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked")
+BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 
 
 def farther(u, v, w, x):

@@ -19,7 +19,7 @@ from suricate.operators.cuda.launches import Counters
 from suricate.structures.workspace import Workspace
 from suricate.types import ArcList
 
-BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked")
+BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 
 
 def fake_view(view: Any) -> Any:

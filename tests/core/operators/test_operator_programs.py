@@ -15,7 +15,7 @@ import suricate as su
 from suricate.devices import CPU
 from suricate.operators.cpu import instances
 
-BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked")
+BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 COOPERATIVE = ("converge.cu", "forest.cu", "layers.cu", "propagate.cu")
 TEMPLATES = {
     "advance.cu",

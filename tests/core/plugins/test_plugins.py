@@ -107,7 +107,7 @@ def test_built_ins_come_through_the_entry_points() -> None:
     for name in BUILT_IN:
         assert found[name].error is None
         assert (found[name].source, found[name].version) == ("suricate", su.__version__)
-    assert set(plugins.backends()) >= {"slabhash", "hornet_like", "csr_baseline", "blocked"}
+    assert set(plugins.backends()) >= {"slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"}
     assert set(plugins.algorithms()) >= {"bfs", "pagerank"}
     assert set(plugins.commands()) >= {"demo", "bench"}
     assert plugins.backend("slabhash") is plugins.backends()["slabhash"]
@@ -360,7 +360,7 @@ def test_failing_plugins_are_named_and_contained(site: Path) -> None:
     assert done.returncode == 0, done.stderr
     *lines, backends = done.stdout.splitlines()
     states = {line.split("|")[0]: line for line in lines}
-    assert backends == "['blocked', 'csr_baseline', 'hornet_like', 'slabhash', 'tutorial']"
+    assert backends == "['blocked', 'csr_baseline', 'gpma', 'hornet_like', 'slabhash', 'tutorial']"
     assert states["good"] == "good|2.5|outsider|suricate_backends|ok"
     reasons = {
         "raises": "ImportError: no such library",
@@ -458,7 +458,7 @@ def test_example_is_listed(example: Path) -> None:
     assert "ok" in row
 
 
-@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "blocked"])
+@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"])
 def test_example_runs_on_every_backend(example: Path, tmp_path: Path, backend: str) -> None:
     graph = tmp_path / "payments.csv"
     graph.write_text("src,dst,weight\n0,1,8\n0,2,1\n0,3,1\n1,0,5\n2,0,1\n2,1,1\n")
@@ -478,7 +478,7 @@ def test_example_has_verified_rows_in_the_benchmark(example: Path, tmp_path: Pat
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [json.loads(line) for line in results.read_text().splitlines()]
     mine = [row for row in rows if row.get("algorithm") == "concentration"]
-    assert {row["backend"] for row in mine} == {"slabhash", "hornet_like", "csr_baseline", "blocked"}
+    assert {row["backend"] for row in mine} == {"slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"}
     assert {row["workload"] for row in mine} == {"from scratch", "kept current", "update alone", "ten batches"}
     for row in mine:
         assert (row["status"], row["verified"]) == ("ok", "reference() of concentration")

@@ -152,6 +152,6 @@ def test_union_find(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> Non
     ]  # fmt: skip
 
 
-@pytest.fixture(params=["slabhash", "hornet_like", "csr_baseline", "blocked"])
+@pytest.fixture(params=["slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"])
 def backend_name(request: pytest.FixtureRequest) -> str:
     return request.param

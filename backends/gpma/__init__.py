@@ -1,0 +1,13 @@
+"""A packed memory array of edges, in order and with gaps, after GPMA+ (Sha et al., PVLDB 2017)."""
+
+from __future__ import annotations
+
+from suricate.plugins.hookspecs import hookimpl
+
+
+@hookimpl
+def suricate_backends():
+    """Return the backend."""
+    from suricate.backends.gpma.store import GpmaStore
+
+    return [GpmaStore]

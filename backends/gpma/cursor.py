@@ -1,0 +1,105 @@
+"""Cursor of ``gpma`` for Numba: a row is one span of slots with gaps; spans behind those of vertices are leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.backends.gpma.layout import LEAF, LEAF_BITS, TOUCHED, Graph
+from suricate.backends.gpma.loops import search
+from suricate.jit import inner
+from suricate.prefetch import prefetch
+
+GpmaView = Graph  #: the view is the graph, with weights of their own dtype
+
+
+@inner
+def degree(g, u):
+    """Return the number of out-edges of ``u``."""
+    return np.int64(g.degree[np.uint64(u)])
+
+
+@inner
+def buckets(g, u):
+    """Return 1: the whole row is one bucket."""
+    return 1
+
+
+@inner
+def first(g, u, k):
+    """Return the cursor of the row: the vertex itself."""
+    return np.int64(u)
+
+
+@inner
+def ahead(g, u):
+    """Ask for the first edges of ``u``."""
+    prefetch(g.dst, g.guard[np.uint64(u)] + 1)
+
+
+@inner
+def begin(g, c):
+    """Return the first slot."""
+    n = np.int64(len(g.degree))
+    return g.guard[np.uint64(c)] + 1 if c < n else (c - n) << LEAF_BITS
+
+
+@inner
+def end(g, c):
+    """Return one past the last slot."""
+    n = np.int64(len(g.degree))
+    return g.guard[np.uint64(c) + np.uint64(1)] if c < n else (c - n + 1) << LEAF_BITS
+
+
+@inner
+def following(g, c):
+    """Return -1: there is one span."""
+    return np.int64(-1)
+
+
+@inner
+def key(g, i):
+    """Return the destination in slot ``i``; that of a gap or a guard is above all others."""
+    return g.dst[np.uint64(i)]
+
+
+@inner
+def weight(g, i):
+    """Return the weight in slot ``i``."""
+    return g.weight[np.uint64(i)]
+
+
+@inner
+def find(g, u, v):
+    """Return the slot of edge ``(u, v)``, or -1."""
+    return search(g, np.int64(u), np.uint32(v))[0]
+
+
+@inner
+def updated_count(g):
+    """Return the number of leaves with edges inserted since the mark."""
+    return g.counters[TOUCHED]
+
+
+@inner
+def updated_segment(g, i):
+    """Return the cursor of the ``i``-th of them."""
+    return np.int64(g.touched[np.uint64(i)]) + len(g.degree)
+
+
+@inner
+def slot_owner(g, i):
+    """Return the source of the edge in slot ``i``: that of the leaf's first entry and the guards since."""
+    leaf = np.uint64(i) >> np.uint64(LEAF_BITS)
+    guards = g.guards[leaf] & ((np.uint32(1) << np.uint32(i & (LEAF - 1))) - np.uint32(1))
+    owner = g.owner[leaf]
+    while guards:
+        guards &= guards - np.uint32(1)
+        owner += np.uint32(1)
+    return owner
+
+
+@inner
+def is_fresh(g, i):
+    """Return whether the edge in slot ``i`` was inserted since the mark."""
+    mask = g.fresh[np.uint64(i) >> np.uint64(LEAF_BITS)]
+    return mask >> np.uint32(i & (LEAF - 1)) & np.uint32(1) == np.uint32(1)

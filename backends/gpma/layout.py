@@ -1,0 +1,79 @@
+"""Layout of ``gpma``: its arrays, and the constants and structs that Python and C++ share.
+
+All edges lie in one array of slots, ordered by (source, destination), with gaps between them. Behind the edges of each
+vertex comes its *guard*, an entry whose destination is infinite; ``guard`` knows its slot, so the edges of ``u`` are
+between the guards of ``u - 1`` and ``u``. The array is cut into *leaves* of 32 slots. Sources are not stored: a leaf
+knows the source of its first entry and which of its slots hold guards, and the source of any entry is the first one
+plus the number of guards before it in the leaf.
+
+A *segment* of level l is a run of 2^l leaves that begins at a multiple of 2^l; the last one of a level may be shorter.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate.array_manager import WEIGHT, Layout
+from suricate.devices import Array
+from suricate.types import TOMBSTONE
+
+LEAF_BITS = 5
+LEAF = 1 << LEAF_BITS  #: slots of a leaf
+GUARD = TOMBSTONE  #: the destination of a guard; EMPTY marks a gap
+GUARDS = 20  #: guards that are put into a new leaf behind all others
+
+# Densities, in parts of DENSE. A leaf may be full; the array as a whole is at most ROOT_MOST full. Between them the
+# most that a segment may hold after it was rebalanced goes down level by level, and the least (strict deletion) up.
+DENSE = 1024
+LEAF_MOST, ROOT_MOST = 1024, 900
+ROOT_LEAST, LEAF_LEAST = 320, 96
+
+# The counters: one int64 array, the same on both devices.
+EDGES = 0  #: edges stored
+MOVED = 1  #: entries that were written to another place, guards included, since the store was made
+TOUCHED = 2  #: leaves with edges that were inserted since the mark, as listed
+COUNTERS = 3
+
+LAYOUT: Layout = {
+    "slots": {"dst": np.uint32, "weight": WEIGHT},
+    "leaves": {"owner": np.uint32, "guards": np.uint32, "head": np.uint32, "count": np.uint8},
+    "rows": {"guard": np.int64},
+    "vertices": {"degree": np.uint32},
+    "counters": {"counters": np.int64},
+    "fresh": {"fresh": np.uint32, "touched": np.uint32},
+}
+
+
+class Graph(NamedTuple):
+    """The arrays that kernels work on.
+
+    Attributes:
+        dst: per slot, the destination; ``GUARD`` or ``EMPTY``.
+        weight: per slot, bit patterns; length 0 if there are none.
+        owner: per leaf, the source of its first entry, or of the next one if it is empty: the number of guards before.
+        guards: per leaf, a bit for each slot that holds a guard.
+        head: per leaf, a destination that divides the row of its owner: smaller ones lie in leaves before.
+        count: per leaf, the number of its entries.
+        guard: the slots of the guards, int64[n + 1]: the row of ``u`` is ``guard[u] + 1`` to ``guard[u + 1]``; the
+            first is -1.
+        degree: per vertex.
+        counters: see above.
+        fresh: per leaf, a bit for each edge that was inserted since the mark; length 0 without a mark.
+        touched: the leaves that have such edges, as last listed; length 0 without a mark.
+        leaves: number of leaves in use; the arrays may be longer.
+    """
+
+    dst: Array
+    weight: Array
+    owner: Array
+    guards: Array
+    head: Array
+    count: Array
+    guard: Array
+    degree: Array
+    counters: Array
+    fresh: Array
+    touched: Array
+    leaves: int

@@ -1,0 +1,31 @@
+"""The arithmetic of ``gpma``: how many leaves the array needs, and when it is too empty. Plain integers only."""
+
+from __future__ import annotations
+
+from suricate.array_manager import GROWTH
+from suricate.backends.gpma.layout import DENSE, GUARDS, LEAF, ROOT_LEAST, ROOT_MOST
+
+
+def holds(leaves: int, entries: int) -> bool:
+    """Return whether an array of so many leaves may hold so many entries."""
+    return entries * DENSE <= ROOT_MOST * LEAF * leaves
+
+
+def leaves_for(entries: int, growth: float = 1.0) -> int:
+    """Return the fewest leaves that may hold ``growth`` times so many entries; at least 1."""
+    return max(1, -(-int(growth * entries) * DENSE // (ROOT_MOST * LEAF)))
+
+
+def grown(entries: int) -> list[int]:
+    """Return the numbers of leaves to try for an array that must grow: ample, and just enough."""
+    return [leaves_for(entries, GROWTH), leaves_for(entries)]
+
+
+def too_empty(leaves: int, entries: int) -> bool:
+    """Return whether strict deletion shrinks an array of so many leaves that holds at most so many entries."""
+    return leaves > leaves_for(entries, GROWTH) and entries * DENSE < ROOT_LEAST * LEAF * leaves
+
+
+def leaves_of_guards(count: int) -> int:
+    """Return the leaves that take the guards of ``count`` new vertices behind all others."""
+    return -(-count // GUARDS)

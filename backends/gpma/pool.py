@@ -1,0 +1,103 @@
+"""The arrays of ``gpma``: slots, what is kept of each leaf and vertex, counters, and marks of inserted edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Self
+
+import numpy as np
+
+from suricate.array_manager import GROWTH, ArrayManager
+from suricate.backends.gpma.layout import COUNTERS, LAYOUT, LEAF, Graph
+from suricate.devices import Array, Device
+from suricate.errors import CapacityError
+from suricate.types import EMPTY
+
+BY_LEAF = {"slots": LEAF, "leaves": 1, "fresh": 1}  #: entries of a leaf in each group of arrays
+
+
+class GpmaPool(ArrayManager):
+    """The arrays of a store.
+
+    Attributes:
+        leaves: number of leaves in use; the arrays may be longer, after vertices were added.
+        marked: whether inserted edges are marked.
+    """
+
+    def __init__(self, backend: str, device: Device, weight_dtype: np.dtype | None, limit: int | None) -> None:
+        super().__init__(backend, device, weight_dtype, limit, LAYOUT)
+        self.leaves, self.marked = 0, False
+        self.attach(self.new("counters", COUNTERS, 0))
+
+    @property
+    def graph(self) -> Graph:
+        """The arrays that kernels work on."""
+        return self._graph(self._arrays, self.leaves)
+
+    def _graph(self, arrays: Mapping[str, Array], leaves: int) -> Graph:
+        return Graph._make([*(arrays.get(name, self._arrays[name]) for name in Graph._fields[:-1]), leaves])
+
+    def target(self, leaves: Iterable[int]) -> Graph:
+        """Return the graph in new arrays of the first number of ``leaves`` that memory allows, slots being gaps."""
+        error: CapacityError | None = None
+        for number in leaves:
+            try:
+                return self._graph(self._new_leaves(number), number)
+            except CapacityError as raised:
+                error = raised
+        assert error is not None
+        raise error
+
+    def replace(self, graph: Graph) -> None:
+        """Let a rebuilt graph take the place of the present one."""
+        self.attach(dict(zip(Graph._fields[:-1], graph, strict=False)))
+        self.leaves = graph.leaves
+
+    def mark(self) -> None:
+        """Start to mark inserted edges, or forget those marked; raises ``CapacityError``."""
+        if not self.marked:
+            self.admit(self.capacity * self.entry_bytes("fresh"))
+            self.attach(self.allocate("fresh", self.capacity, 0))
+            self.marked = True
+        self["fresh"][:] = 0
+
+    @property
+    def capacity(self) -> int:
+        """Number of leaves that the arrays hold."""
+        return len(self["count"])
+
+    def ensure_leaves(self, leaves: int) -> None:
+        """Make the arrays long enough for ``leaves`` leaves; raises ``CapacityError``."""
+        held = self.capacity
+        if leaves > held:
+            try:
+                arrays = self._new_leaves(max(leaves, int(GROWTH * held)))
+            except CapacityError:
+                arrays = self._new_leaves(leaves)
+            for name, array in arrays.items():
+                array[: len(self[name])] = self[name]
+            self.attach(arrays)
+
+    def resized_vertices(self, num_vertices: int) -> dict[str, Array]:
+        """Return the arrays of vertices in another length; raises ``CapacityError``."""
+        self.admit(num_vertices * (self.entry_bytes("rows") + self.entry_bytes("vertices")) + 8)
+        arrays = {**self.allocate("rows", num_vertices + 1, -1), **self.allocate("vertices", num_vertices, 0)}
+        for name, array in arrays.items():
+            kept = min(len(array), len(self[name]))
+            array[:kept] = self[name][:kept]
+        return arrays
+
+    def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
+        """See :meth:`ArrayManager.copy_from`."""
+        super().copy_from(other, lengths)
+        self.leaves, self.marked = other.leaves, other.marked
+
+    def _new_leaves(self, leaves: int) -> dict[str, Array]:
+        """Return arrays for so many leaves, all slots being gaps; raises ``CapacityError``."""
+        lengths = {group: leaves * entries for group, entries in BY_LEAF.items() if group != "fresh" or self.marked}
+        self.admit(sum(length * self.entry_bytes(group) for group, length in lengths.items()))
+        arrays: dict[str, Array] = {}
+        for group, length in lengths.items():
+            arrays |= self.allocate(group, length, 0 if group == "fresh" else None)
+        arrays["dst"][:] = np.uint32(EMPTY)
+        return arrays

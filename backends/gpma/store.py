@@ -1,0 +1,292 @@
+"""The backend ``gpma``: all edges in one ordered array with gaps, after GPMA+ (see ``layout.py``).
+
+Sha, Li, He, Tan, "Accelerating Dynamic Graph Analytics on GPUs", PVLDB 11(1), 2017. A batch is sorted and finds its
+leaves; leaves that it overfills are rebalanced together with their neighbours, level by level, in the smallest segment
+that is not too full. The array as a whole moves only when it grows or shrinks.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from suricate import fallbacks
+from suricate.backends.gpma import check, ledger
+from suricate.backends.gpma.kernels import GpmaKernels
+from suricate.backends.gpma.layout import COUNTERS, EDGES, GUARDS, LEAF, TOUCHED, Graph
+from suricate.backends.gpma.pool import GpmaPool
+from suricate.batch_store import BatchStore
+from suricate.devices import CPU, Array, Device
+from suricate.errors import CapacityError, ParameterError
+from suricate.primitives import out_of_memory
+from suricate.primitives.located import LocatedBatch, Report
+from suricate.types import EdgeList, StoreView
+
+DELETION = ("lazy", "strict")
+
+
+class Change(NamedTuple):
+    """What is reserved for a batch: the graph in new arrays, or None where they stay, and the kernels' own plan."""
+
+    new: Graph | None
+    plan: Any
+
+
+class Appended(NamedTuple):
+    """Vertices whose guards were put behind all others, and nothing has moved since: the first, and its leaf."""
+
+    first: int
+    leaf: int
+
+
+class GpmaStore(BatchStore[Change | None, Change | None]):
+    """A packed memory array. See :class:`suricate.store.Store` for the arguments; ``degree_hints`` are of no use here.
+
+    Args:
+        num_vertices: see :class:`suricate.store.Store`, as all others but this one.
+        deletion: ``"lazy"`` turns deleted edges into gaps, which later insertions fill, and moves nothing.
+            ``"strict"`` also rebalances segments that became too empty, and shrinks the array.
+    """
+
+    name: ClassVar[str] = "gpma"
+    devices: ClassVar[tuple[str, ...]] = ("cpu",)
+    num_counters: ClassVar[int] = COUNTERS
+    knobs: ClassVar[dict[str, tuple]] = {"deletion": DELETION}
+
+    pool: GpmaPool
+    kernels: GpmaKernels
+
+    def __init__(
+        self,
+        num_vertices: int,
+        *,
+        device: Device = CPU,
+        weight_dtype: np.dtype | None = None,
+        degree_hints: Array | None = None,
+        memory_limit: int | None = None,
+        deletion: str = "lazy",
+    ) -> None:
+        if not isinstance(deletion, str) or deletion not in DELETION:
+            raise ParameterError(f"gpma: deletion must be 'lazy' or 'strict', got {deletion!r}")
+        super().__init__(
+            num_vertices,
+            device=device,
+            weight_dtype=weight_dtype,
+            degree_hints=degree_hints,
+            memory_limit=memory_limit,
+        )
+        self._strict = deletion == "strict"
+        self._appended: Appended | None = None
+        self._append_vertices(0, self.num_vertices)
+
+    def options(self) -> dict[str, Any]:
+        """Return the backend options."""
+        return {"deletion": DELETION[self._strict]}
+
+    def make_pool(self) -> GpmaPool:
+        """See :meth:`BatchStore.make_pool`."""
+        return GpmaPool(self.name, self.device, self.weight_dtype, self.memory_limit)
+
+    def make_kernels(self) -> GpmaKernels:
+        """See :meth:`BatchStore.make_kernels`."""
+        from suricate.backends.gpma import cpu
+
+        return cpu
+
+    # -- what BatchStore asks ------------------------------------------------------------------------------------------
+
+    def counters_array(self) -> Array:
+        """Return the counters (see ``layout.py``)."""
+        return self.pool["counters"]
+
+    def used(self) -> dict[str, int]:
+        """See :meth:`BatchStore.used`."""
+        return {**self.extents(), "slots": self.num_vertices + self.num_edges}
+
+    def extents(self) -> dict[str, int]:
+        """See :meth:`BatchStore.extents`: the leaves in use."""
+        leaves = self.pool.leaves
+        return {"slots": LEAF * leaves, "leaves": leaves, "fresh": leaves if self.pool.marked else 0}
+
+    def locate(self, keys: Array, order: Array, guard: Array | None, kind: int) -> LocatedBatch:
+        """See :meth:`BatchStore.locate`; the slot of an absent edge is the place behind the last one below it."""
+        batch = self.new_batch(keys, order, guard)
+        self.kernels.locate(self.pool.graph, batch, kind)
+        return batch
+
+    def reserve_edges(self, num_edges: int) -> None:
+        """See :meth:`BatchStore.reserve_edges`; the array grows to hold them."""
+        self.poll()
+        if not self._holds(num_edges):
+            self.known()
+            if not self._holds(num_edges):
+                self._rebuild([ledger.leaves_for(self._most_entries() + num_edges)])
+
+    def reserve_insertion(self, batch: LocatedBatch) -> Change | None:
+        """See :meth:`BatchStore.reserve_insertion`; on CUDA waits if by the host's bounds the array must grow."""
+        if not batch.most:
+            return None
+        graph = self.pool.graph
+        if not self._holds(batch.most):
+            self.known()
+            batch.most = batch.count()
+            if not self._holds(batch.most):
+                new = self.pool.target(ledger.grown(self._most_entries() + batch.most))
+                return Change(new, self.kernels.plan_insertion(graph, batch, in_place=False))
+        return Change(None, self.kernels.plan_insertion(graph, batch, in_place=True))
+
+    def apply_insertion(self, batch: LocatedBatch, reservation: Change | None, weight: Array, report: Report) -> None:
+        """See :meth:`BatchStore.apply_insertion`."""
+        if reservation is None:
+            self.report_insertion(batch, weight, report)
+            return
+        self._appended = None
+        self.kernels.insert(self.pool.graph, *reservation, batch, weight, report)
+        if reservation.new is not None:
+            self.pool.replace(reservation.new)
+
+    def reserve_deletion(self, batch: LocatedBatch) -> Change | None:
+        """See :meth:`BatchStore.reserve_deletion`; with strict deletion the array shrinks where memory allows it."""
+        if not batch.most:
+            return None
+        entries = self._most_entries() - (0 if self.device.is_cuda else batch.most)
+        new = None
+        if self._strict and ledger.too_empty(self.pool.leaves, entries):
+            with suppress(CapacityError):
+                new = self.pool.target(ledger.grown(entries))
+        return Change(new, self.kernels.plan_deletion(self.pool.graph, batch, strict=self._strict and new is None))
+
+    def apply_deletion(self, batch: LocatedBatch, reservation: Change | None, report: Report) -> None:
+        """See :meth:`BatchStore.apply_deletion`."""
+        if reservation is None:
+            self.report_deletion(batch, report)
+            return
+        self._appended = None
+        self.kernels.delete(self.pool.graph, reservation.plan, batch, report)
+        if reservation.new is not None:
+            self._replace(reservation.new)
+
+    # -- the array -----------------------------------------------------------------------------------------------------
+
+    def _most_entries(self) -> int:
+        """Return an upper bound of the edges and guards, from the counters as last polled; exact on the CPU."""
+        return self.num_vertices + int(self.counters.values[EDGES] + self.counters.unseen[0])
+
+    def _holds(self, more: int) -> bool:
+        return ledger.holds(self.pool.leaves, self._most_entries() + more)
+
+    def _rebuild(self, leaves: list[int]) -> None:
+        """Spread all entries over one of these numbers of leaves; raises ``CapacityError``."""
+        self._replace(self.pool.target(leaves))
+
+    def _replace(self, new: Graph) -> None:
+        self._appended = None
+        self.kernels.rebuild(self.pool.graph, new)
+        self.pool.replace(new)
+
+    def _append_vertices(self, first: int, num_vertices: int) -> None:
+        """Put the guards of vertices ``first`` to ``num_vertices`` behind all others; raises ``CapacityError``.
+
+        If nothing has moved since vertices were last added, the guards in the leaf last begun are put there again.
+        """
+        leaf = self.pool.leaves
+        if self._appended is not None:
+            whole = (first - self._appended.first) // GUARDS
+            first, leaf = self._appended.first + whole * GUARDS, self._appended.leaf + whole
+        leaves = leaf + max(1, ledger.leaves_of_guards(num_vertices - first))
+        self.pool.ensure_leaves(leaves)
+        self.pool.attach(self.pool.resized_vertices(num_vertices))
+        self.pool.leaves, self.num_vertices, self._appended = leaves, num_vertices, Appended(first, leaf)
+        self.kernels.append_guards(self.pool.graph, first, leaf)
+
+    # -- the rest ------------------------------------------------------------------------------------------------------
+
+    def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
+        """See :meth:`suricate.store.Store.find`; a search among the leaves of the row, then in one of them."""
+        found, weight = self.new_answer(len(src))
+        self.kernels.find(self.pool.graph, src, dst, found, self.bits(weight))
+        return found, weight
+
+    def degrees(self) -> Array:
+        """See :meth:`suricate.store.Store.degrees`."""
+        return self.pool["degree"].copy()
+
+    @property
+    def num_edges(self) -> int:
+        """Exact number of edges; on CUDA reading it waits for the device."""
+        return int(self.counters_array()[EDGES])
+
+    def delete_vertices(self, vertices: Array) -> None:
+        """See :meth:`suricate.store.Store.delete_vertices`; with strict deletion by deleting their edges."""
+        if self._strict:
+            super().delete_vertices(vertices)
+        elif len(vertices):
+            self.kernels.clear_rows(self.pool.graph, vertices)
+            self.queued(0, 0)
+
+    def resize(self, num_vertices: int) -> None:
+        """See :meth:`suricate.store.Store.resize`; guards are put behind all edges, or taken away."""
+        if num_vertices > self.num_vertices:
+            self._append_vertices(self.num_vertices, num_vertices)
+        elif num_vertices < self.num_vertices:
+            arrays = self.pool.resized_vertices(num_vertices)
+            self.kernels.drop_guards(self.pool.graph, num_vertices)
+            self.pool.attach(arrays)
+            self.num_vertices, self._appended = num_vertices, None
+
+    def mark(self) -> None:
+        """Start to mark inserted edges; forgets those before."""
+        with out_of_memory(self.name):
+            self.pool.mark()
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether inserted edges are marked."""
+        return self.pool.marked
+
+    def updated(self) -> EdgeList:
+        """See :meth:`suricate.store.Store.updated`; by the cursor's iterator."""
+        return fallbacks.updated(self.view(), self.device) if self.pool.marked else self.edges()
+
+    def compact(self) -> None:
+        """Rebuild the array as full as it may be, where memory allows old and new at once; waits for the device."""
+        super().compact()
+        self.known()
+        with suppress(CapacityError), out_of_memory(self.name):
+            self._rebuild([ledger.leaves_for(self._most_entries())])
+
+    def copy_to(self, device: Device) -> Self:
+        """See :meth:`suricate.store.Store.copy_to`."""
+        other = super().copy_to(device)
+        other._appended = self._appended
+        return other
+
+    def view(self) -> StoreView:
+        """Return a view with ascending adjacencies, whose segments are leaves: each slot has an owner of its own."""
+        from suricate.backends.gpma.cursor import GpmaView
+
+        graph = self.pool.graph
+        if self.pool.marked:
+            self.kernels.list_touched(graph)
+        weight = graph.weight if self.weight_dtype is None else graph.weight.view(self.weight_dtype)
+        return StoreView(
+            data=GpmaView(**{**graph._asdict(), "weight": weight}),
+            cursor="suricate.backends.gpma.cursor",
+            header=Path(__file__).parent / "device" / "cursor.cuh",
+            num_vertices=self.num_vertices,
+            weight_dtype=self.weight_dtype,
+            constants={"TOUCHED": TOUCHED},
+            can_scan=True,
+            has_updated=True,
+            ascending=True,
+            find="sorted",
+            owner_per="slot",
+        )
+
+    def check(self) -> None:
+        """Verify every invariant of the layout on the CPU; raises ``CheckFailed``."""
+        self.poll()
+        check.check(self.pool, self.num_vertices, self._most_entries())
