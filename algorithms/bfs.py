@@ -66,7 +66,7 @@ class BFS(Algorithm):
     """
 
     name = "bfs"
-    suites = ("algorithms", "demo")
+    suites = ("algorithms", "crossover", "demo")
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True
 

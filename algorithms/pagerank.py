@@ -114,7 +114,7 @@ class PageRank(Algorithm):
     """
 
     name = "pagerank"
-    suites = ("algorithms", "demo")
+    suites = ("algorithms", "crossover", "demo")
     update_kind = "dynamic"
     recompute_share = 0.01
 

@@ -120,6 +120,7 @@ class Triangles(Algorithm):
     """
 
     name = "triangles"
+    suites = ("algorithms", "crossover")
     requires = Requirements(undirected=True)
     update_kind = "dynamic"
 

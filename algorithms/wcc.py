@@ -45,7 +45,7 @@ class WCC(Algorithm):
     name = "wcc"
     update_kind = "dynamic"
     recompute_share, learns = 0.005, True  # of deletions
-    suites = ("algorithms", "demo")
+    suites = ("algorithms", "crossover", "demo")
 
     def __init__(self) -> None:
         self._graph: Graph = None  # type: ignore[assignment]  # whose scratch memory reading the result needs

@@ -41,9 +41,9 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
     "pairs": ("operations", "sweep"),
     "scenario": ("operations", "sweep"),
     "weighted": ("operations", "sweep", "memory"),
-    "batches": ("operations", "algorithms", "sweep"),
+    "batches": ("operations", "algorithms", "sweep", "crossover"),
     "knobs": ("sweep",),
-    "algorithms": ("algorithms", "methods"),
+    "algorithms": ("algorithms", "methods", "crossover"),
 }
 
 
@@ -125,7 +125,7 @@ def demo(
 @click.command()
 @click.option(
     "--suite", type=click.Choice((*SUITES, "all")), default="all", show_default=True,
-    help="'all': without methods, sweep and memory.",
+    help="'all': without methods, sweep, memory and crossover.",
 )  # fmt: skip
 @click.option("--graph", "graphs", multiple=True, help="rmat:SCALE[:EF], grid:WxH, uniform:N:M or a file; repeatable.")
 @BACKEND
@@ -147,9 +147,13 @@ def demo(
 @QUIET_CORE
 @limits_options(constants.TIME_LIMIT)
 @click.option("--output", default="results/bench.jsonl", show_default=True, type=click.Path(path_type=Path))
+@click.option("--resume", is_flag=True, help="Leave out rows that the output file has already.")
 @click.option("--list", "listing", is_flag=True, help="List workloads, algorithms and what the backends bring.")
 @click.option("--report", is_flag=True, help="Print the tables of the results FILES, and stop.")
-@click.option("--plot", type=click.Path(path_type=Path), help="With --report: write a plot of the rates, too.")
+@click.option("--plot", type=click.Path(path_type=Path), help="With --report: write pictures (.png or .svg), too.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), help="With --report: write tables and pictures as a page, too."
+)
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def bench(
     suite: str,
@@ -174,20 +178,23 @@ def bench(
     listing: bool,
     report: bool,
     plot: Path | None,
+    html: Path | None,
+    resume: bool,
     files: tuple[Path, ...],
 ) -> None:
     """Run the full sweeps, or report results FILES (--report)."""
     if report:
-        return print_report(files, plot)
+        return print_report(files, plot, html)
     if files:
         raise click.UsageError("FILES go with --report; graphs are given with --graph")
-    if plot:
-        raise click.UsageError("--plot goes with --report")
+    if plot or html:
+        raise click.UsageError(f"--{'plot' if plot else 'html'} goes with --report")
     check_fitting(suite)
     with usage_errors():
         where = resolve(device)
         limits = make_limits(where, repeats, time_limit, quiet_core)
         from suricate.bench import inputs, suites
+        from suricate.bench.reports.results import measured, place
 
         names = suites.backend_names(backends, where)
         if listing:
@@ -204,6 +211,9 @@ def bench(
         tasks = [(name, task) for name, task in tasks if any(part in task.workload for part in workloads or ("",))]
         if not tasks:
             raise ValueError(f"no workload of suite {suite!r} has a name with {' or '.join(map(repr, workloads))}")
+        if resume:
+            done = measured(results.path)
+            tasks = [(name, task) for name, task in tasks if place(name, task) not in done]
     run_session(tasks, data, selection, limits, results)
 
 
@@ -288,7 +298,7 @@ def make_limits(device: Device, repeats: int, time_limit: float, quiet_core: boo
     return Limits(min_repeats=repeats, time_limit=time_limit, quiet_core=quiet_core)
 
 
-def print_report(files: tuple[Path, ...], plot: Path | None) -> None:
+def print_report(files: tuple[Path, ...], plot: Path | None, html: Path | None) -> None:
     """Print the tables of results files."""
     from suricate.bench import session
     from suricate.cli import console
@@ -297,9 +307,9 @@ def print_report(files: tuple[Path, ...], plot: Path | None) -> None:
         raise click.UsageError("--report needs results files")
     try:
         with usage_errors():
-            session.report(files, plot, console())
+            session.report(files, plot, html, console())
     except ImportError as error:
-        raise click.UsageError("--plot needs matplotlib: pip install 'suricate[plot]'") from error
+        raise click.UsageError("pictures need matplotlib: pip install 'suricate[plot]'") from error
 
 
 def print_list(names: tuple[str, ...]) -> None:

@@ -45,6 +45,7 @@ class Task:
         setting: what of them a sweep varies, in words.
         hints: whether the graph was built with degree hints.
         scenario: the condition of the graph that is measured on, see ``suricate.bench.scenarios``.
+        limit: seconds of a repeat above which it is not timed further: the result is that it is over the limit.
     """
 
     workload: str = ""
@@ -61,6 +62,7 @@ class Task:
     setting: str = ""
     hints: bool = False
     scenario: str = "fresh"
+    limit: float | None = None
     device: Device = CPU
     does: ClassVar[str] = ""  #: what one repeat does, for ``--list``
 
@@ -167,10 +169,12 @@ class Measurement:
     """What the runner found out about a task.
 
     Attributes:
-        status: ``"ok"``, ``"FAIL"`` (differs from the oracle), ``"ERROR"`` (raised) or ``"skip"``.
+        status: ``"ok"``, ``"FAIL"`` (differs from the oracle), ``"ERROR"`` (raised), ``"skip"``, or ``"over"``:
+            verified, but slower than the task's limit.
         reason: why it is not ok.
         timing: statistics of the timed repeats; None unless ok.
         quiet: the same for repeats on a quiet core, where that was asked for.
+        over: seconds of a repeat that was over the limit.
         first: seconds of the first action, compilation included; None unless ok.
         compile: ``first`` less the median, at least 0: compilation and other work that is done once.
     """
@@ -181,6 +185,7 @@ class Measurement:
     first: float | None = None
     compile: float | None = None
     quiet: Timing | None = None
+    over: float | None = None
 
     @property
     def failed(self) -> bool:
@@ -193,6 +198,8 @@ def measure(task: Task, limits: Limits, clock: Callable[[], float] = time.perf_c
     try:
         task.setup()
         first = _verify(task, clock)
+        if task.limit is not None and (seconds := once(task, clock)) > task.limit:
+            return Measurement("over", f"{seconds:.3g} s, more than {task.limit:g} s", over=seconds)
         timing = _repeat(task, limits, clock) if task.timed else None
         quiet = (
             _repeat(task, limits, clock, QuietCore())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from suricate.bench.inputs import Input
 from suricate.bench.machine.bandwidth import copy_bandwidth
 from suricate.bench.machine.environment import environment
-from suricate.bench.reports import comparison, dynamic, tables, text
+from suricate.bench.reports import comparison, crossover, dynamic, tables, text
 from suricate.bench.reports.results import ResultsFile, Row, latest, new_run, read, to_line
 from suricate.bench.runner import Limits, Task, measure
 from suricate.bench.suites import Selection
@@ -94,27 +95,42 @@ def run_tasks(
     return rows
 
 
-def report(files: Sequence[Path], plot: Path | None, console: Console) -> None:
-    """Print the tables of results files, and write the plot.
+def report(files: Sequence[Path], plot: Path | None, page: Path | None, console: Console) -> None:
+    """Print the tables of results files; write the pictures, and an HTML page with both.
 
     Raises:
         ValueError: a line of a file is not one of ours.
-        ImportError: a plot was asked for without matplotlib.
+        OSError: a file cannot be written.
+        ImportError: pictures were asked for without matplotlib.
     """
     headers, found = read(files)
     rows = latest(found)
+    _print_report(console, headers, rows)
+    if plot:
+        from suricate.bench.reports.plot import plot as write_plots
+
+        for file in write_plots(rows, plot):
+            console.print(f"written to {file}", markup=False)
+    if page:
+        from suricate.bench.reports import html
+        from suricate.bench.reports.plot import pictures
+
+        recorder = html.recorder()
+        _print_report(recorder, headers, rows)
+        html.write(page, recorder, pictures(rows))
+        console.print(f"written to {page}", markup=False)
+
+
+def _print_report(console: Console, headers: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
     console.print(text.environments(headers), markup=False)
     print_tables(console, rows)
-    if plot:
-        from suricate.bench.reports.plot import plot as write_plot
-
-        write_plot(rows, plot)
 
 
 def print_tables(console: Console, rows: list[dict[str, Any]]) -> None:
     """Print all tables that the rows give."""
     compared = [row for row in rows if row.get("suite") not in tables.SUITES]
-    for table in (*comparison.matrix(compared), *comparison.ratios(compared), *dynamic.of(compared), *tables.of(rows)):
+    makers = comparison.matrix(compared), comparison.ratios(compared), dynamic.of(compared), tables.of(rows)
+    for table in (*chain(*makers), *crossover.of(rows)):
         console.print(table)
     shares = comparison.bandwidths(compared)
     if shares:

@@ -22,6 +22,7 @@ from suricate.bench.workloads.algorithms import (
     UpdateAlone,
 )
 from suricate.bench.workloads.builds import ORDERS, Build, Growth
+from suricate.bench.workloads.crossover import USES, Crossing
 from suricate.bench.workloads.footprints import Footprint
 from suricate.bench.workloads.methods import Method, StreamedMethod
 from suricate.bench.workloads.operations import OPERATIONS, Churn, Memory
@@ -219,6 +220,13 @@ def _methods(selection: Selection, fixture: Fixture) -> list[Task]:
     return tasks
 
 
+def _crossover(selection: Selection, fixture: Fixture) -> list[Task]:
+    most = constants.CROSSOVER_SHARE * len(fixture.data.src)
+    sizes = [size for size in selection.updates or constants.CROSSOVER_BATCHES if size <= most]
+    uses = selection.algorithms or (*USES, *selection.algorithms_of("crossover"))
+    return [Crossing(fixture, use, size) for use in uses for size in sizes]
+
+
 def _algorithm_references(selection: Selection, data: Input) -> list[Task]:
     fixture = selection.fixture(references.SCIPY, data)
     return [task for name in selection.algorithms_of("algorithms") for task in _peers(fixture, name)]
@@ -261,7 +269,7 @@ def _memory(selection: Selection, fixture: Fixture) -> list[Task]:
 
 BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
     "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "schemes": _schemes, "sweep": _sweep,
-    "memory": _memory, "methods": _methods,
+    "memory": _memory, "methods": _methods, "crossover": _crossover,
 }  # fmt: skip
 REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
     "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,

@@ -9,13 +9,23 @@ from rich.table import Table
 
 from suricate.algorithm import Algorithm
 from suricate.bench.runner import Task
-from suricate.bench.workloads import algorithms, builds, footprints, methods, operations, operators, schemes, streams
+from suricate.bench.workloads import (
+    algorithms,
+    builds,
+    crossover,
+    footprints,
+    methods,
+    operations,
+    operators,
+    schemes,
+    streams,
+)
 from suricate.store import OPERATIONS, Store
 
 WORKLOADS: tuple[type[Task], ...] = (
     builds.Build, builds.Growth, *operations.OPERATIONS, operations.Churn, operations.Memory,
     algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, algorithms.TenBatches, streams.Stream,
-    streams.Window, methods.Method, methods.StreamedMethod,
+    streams.Window, methods.Method, methods.StreamedMethod, crossover.Crossing,
     operators.Reduce, operators.Propagate, schemes.Pull, schemes.Push, footprints.Footprint,
 )  # fmt: skip
 

@@ -70,12 +70,14 @@ class Row:
         ok = found.status == "ok"
         row = cls(
             run, task.backend, str(task.device), task.workload, task.algorithm, graph, task.batch, task.detail,
-            found.status, found.reason, task.oracle if ok else None, task.items,
+            found.status, found.reason, task.oracle if ok or found.over else None, task.items,
             suite=task.suite, hints=task.hints, scenario=task.scenario, options=dict(task.options),
             setting=task.setting,
         )  # fmt: skip
         if ok:
             row.extra = task.extra()
+        if found.over is not None:
+            row.extra = {**task.extra(), "over_s": found.over}
         if found.timing is None:
             return row
         timing, quiet = found.timing, found.quiet
@@ -157,6 +159,18 @@ def to_line(row: Row) -> dict[str, Any]:
 def what(row: dict[str, Any]) -> str:
     """Return workload, algorithm and detail in words."""
     return " ".join(part for part in (row["workload"], row["algorithm"], row["detail"]) if part)
+
+
+def place(graph: str, task: Task) -> tuple[Any, ...]:
+    """Return what tells the row of a task from all others of a file."""
+    return graph, str(task.device), task.backend, task.workload, task.algorithm, task.detail, task.batch
+
+
+def measured(path: Path) -> set[tuple[Any, ...]]:
+    """Return the places (see :func:`place`) of the rows of a results file that need not be measured again."""
+    _, rows = read([path])
+    names = ("graph", "device", "backend", "workload", "algorithm", "detail", "batch")
+    return {tuple(row[name] for name in names) for row in rows if row["status"] in ("ok", "over", "skip")}
 
 
 def latest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from suricate.bench import constants
 from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, count, label, new_table, rate, seconds, time_and_rate
 
-SUITES = ("schemes", "sweep", "memory")  #: suites whose rows are in the tables of this module only
+SUITES = ("schemes", "sweep", "memory", "crossover")  #: suites whose rows have tables of their own only
 OPERATIONS = ("insert", "delete", "query")
 Rows = list[dict[str, Any]]
 

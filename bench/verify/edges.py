@@ -23,8 +23,8 @@ def expect(holds: Any, what: str) -> None:
         raise Mismatch(what)
 
 
-def keys_of(src: np.ndarray, dst: np.ndarray) -> np.ndarray:
-    """Return ``src << 32 | dst`` as uint64."""
+def keys_of(src: Any, dst: Any) -> Any:
+    """Return ``src << 32 | dst`` as uint64 (NumPy or CuPy)."""
     return src.astype(np.uint64) << np.uint64(32) | dst.astype(np.uint64)
 
 
@@ -146,3 +146,21 @@ def check_content(graph: Any, model: EdgeModel) -> None:
     expect(graph.num_edges == len(model), f"num_edges is {graph.num_edges} instead of {len(model)}")
     if model.weight is not None:
         expect(np.array_equal(host(edges.weight)[np.argsort(keys)], model.weight), "the weights of the graph differ")
+
+
+def check_digest(graph: Any, model: EdgeModel) -> None:
+    """Compare the edges of a large graph with the model by their number and the sum of a hash of each, on the device.
+
+    Weights are not compared.
+    """
+    edges = graph.edges()
+    expect(len(edges.src) == len(model), f"content of the graph: {len(edges.src)} edges instead of {len(model)}")
+    expect(digest(keys_of(edges.src, edges.dst)) == digest(model.keys), "the right number of edges, but other ones")
+    expect(graph.num_edges == len(model), f"num_edges is {graph.num_edges} instead of {len(model)}")
+
+
+def digest(keys: Any) -> int:
+    """Return the sum of the hashes of keys modulo 2^64, whatever their order (NumPy or CuPy; mixed as splitmix64)."""
+    mixed = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return int((mixed ^ (mixed >> np.uint64(31))).sum(dtype=np.uint64))

@@ -31,6 +31,12 @@ def check_result(
     return kind.error(found, model.references[key])
 
 
+def check_same(kind: type[Algorithm], params: Mapping[str, Any], result: Any, anew: Any, device: Device) -> None:
+    """Raise ``Mismatch`` unless ``result`` is what was computed anew on the same graph."""
+    wrong = kind.mismatch(on_host(result, device), on_host(anew, device), **params)
+    expect(wrong is None, f"{kind.name}: updated and computed anew differ: {wrong}")
+
+
 def on_host(result: Any, device: Device) -> Any:
     """Return an algorithm's result, an array or a NamedTuple of arrays, in NumPy arrays."""
     if not isinstance(result, tuple):

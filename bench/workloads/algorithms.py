@@ -28,6 +28,8 @@ class Subject:
     """An algorithm with the parameters that it is benchmarked with on one input; ``variant`` names further ones."""
 
     def __init__(self, fixture: Fixture, name: str, variant: str | None = None) -> None:
+        if fixture.silent:
+            raise ValueError("a store that does nothing has no algorithms")
         self.fixture, self.kind = fixture, algorithm_named(name)
         self.params = self.kind.sample_params(fixture.data.num_vertices, fixture.data.source)
         if variant is not None:
@@ -64,23 +66,16 @@ class Subject:
         return check_result(self.kind, self.params, result, model, self.fixture.data.num_vertices, self.fixture.device)
 
 
-class AlgorithmTask(FixtureTask):
-    """A task of an algorithm, on a graph with in-edges."""
-
-    def __init__(self, fixture: Fixture, algorithm: str, batch: int | None = None) -> None:
-        if fixture.silent:
-            raise ValueError("a store that does nothing has no algorithms")
-        super().__init__(fixture, batch)
-        self.algorithm = algorithm
-        self.subject = Subject(fixture, algorithm)
-        self.oracle = self.subject.oracle
-
-
-class FromScratch(AlgorithmTask):
-    """An algorithm from scratch."""
+class FromScratch(FixtureTask):
+    """An algorithm from scratch, on a graph with in-edges."""
 
     workload = "from scratch"
     does = "computes the algorithm on the whole graph"
+
+    def __init__(self, fixture: Fixture, algorithm: str) -> None:
+        super().__init__(fixture)
+        self.algorithm, self.subject = algorithm, Subject(fixture, algorithm)
+        self.oracle = self.subject.oracle
 
     def setup(self) -> None:
         """Get the shared graph."""
@@ -115,48 +110,40 @@ MIXED, INSERTIONS, DELETIONS = "mixed", "insertions", "deletions"
 DELETION_SHARES = {MIXED: constants.DELETE_SHARE, INSERTIONS: 0.0, DELETIONS: 1.0}  #: by kind of batch
 
 
-class KeptCurrent(AlgorithmTask):
-    """An algorithm kept current: a batch of a kind of ``DELETION_SHARES``, end to end with the tracker on.
+class Batched(FixtureTask):
+    """A task whose repeats apply a fresh batch of a kind of ``DELETION_SHARES`` to its own graph, and take it back.
 
-    Graphs of batches that only insert keep in-edges if the algorithm needs them, all others do in any case.
+    Graphs of batches that only insert keep in-edges if the algorithm needs them, all others of an algorithm do in any
+    case.
     """
 
-    workload = "kept current"
-    does = (
-        "applies a fresh batch (uniform insertions, deletions, or 80 % / 20 % of them) with a tracker on; "
-        "then, untimed, its inverse"
-    )
+    def __init__(
+        self, fixture: Fixture, batch: int | None = None, kind: str = MIXED, algorithm: str | None = None
+    ) -> None:
+        super().__init__(fixture, batch)
+        self.kind, self.algorithm = kind, algorithm
+        self.subject = Subject(fixture, algorithm) if algorithm else None
 
-    def __init__(self, fixture: Fixture, algorithm: str, batch: int | None = None, kind: str = MIXED) -> None:
-        super().__init__(fixture, algorithm, batch)
-        self.kind = kind
-        self.label_row(kind)
-
-    def setup(self) -> None:
-        """Build a graph of its own and track."""
-        self.load()
-        self.tracker = self.graph.track(self.subject.kind, **self.subject.params)
+    @property
+    def form(self) -> dict[str, bool]:
+        """Of the graph: what the algorithm needs; unweighted and directed without one."""
+        return self.subject.form if self.subject else {"weighted": False, "directed": True}
 
     def load(self) -> None:
         """Make a graph with all edges of the input, and the sources of batches."""
         assert self.batch is not None
-        self.subject.demand()
-        form, deletions = self.subject.form, int(self.batch * DELETION_SHARES[self.kind])
-        self.items = self.batch
-        in_edges = self.kind != INSERTIONS or self.subject.kind.requires.in_edges
-        self.graph = self.fixture.empty_graph(in_edges=in_edges, **form)
-        self.graph.insert_edges(*self.fixture.all_edges(weighted=self.subject.weighted))
+        form, deletions = self.form, int(self.batch * DELETION_SHARES[self.kind])
+        self.items, self.input_model = self.batch, self.fixture.model(**form)
+        needed = self.subject is not None and (self.kind != INSERTIONS or self.subject.kind.requires.in_edges)
+        self.graph = self.fixture.empty_graph(in_edges=needed, **form)
+        self.graph.insert_edges(*self.fixture.all_edges(weighted=form["weighted"]))
         self.inserts = Batches(self.fixture, self.batch - deletions, f"current {self.kind} inserts", **form)
-        self.deletes = Batches(self.fixture, deletions, f"current {self.kind} deletes", directed=self.subject.directed)
+        self.deletes = Batches(self.fixture, deletions, f"current {self.kind} deletes", directed=form["directed"])
         self.housekeeper = Housekeeper(self.graph)
 
-    def prepare(self) -> tuple[HostBatch, HostBatch]:
+    def prepare(self) -> Any:
         """Draw a batch: what to insert, what to delete."""
         return self.inserts.draw("uniform"), self.deletes.draw("existing")
-
-    def action(self, batch: tuple[HostBatch, HostBatch]) -> Any:
-        """Apply the batch."""
-        return self.apply(batch)
 
     def apply(self, batch: tuple[HostBatch, HostBatch]) -> Delta:
         """Apply the batch; deletions come first."""
@@ -167,10 +154,54 @@ class KeptCurrent(AlgorithmTask):
             return self.graph.delete_edges(delete.edges.src, delete.edges.dst)
         return self.graph.apply(Batch(insert=insert.edges, delete=delete.edges))
 
+    def model_after(self, batch: tuple[HostBatch, HostBatch]) -> EdgeModel:
+        """Return the edges that the graph must hold after the batch."""
+        insert, delete = batch
+        return self.input_model.updated(delete.keys, insert.src, insert.dst, insert.weight)
+
+    def restore(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
+        """Apply the inverse."""
+        self.graph.apply(self.inverse(batch))
+        self.housekeeper.tidy(self.items)
+
+    def inverse(self, batch: tuple[HostBatch, HostBatch]) -> Batch:
+        """Return the batch that brings back the input's edges, with their weights."""
+        (insert, delete), model = batch, self.input_model
+        known = model.contains(insert.keys)
+        lost = delete.keys if insert.weight is None else np.unique(np.concatenate((delete.keys, insert.keys[known])))
+        weight = None if insert.weight is None else model.weights_of(lost)
+        extra = self.fixture.upload(insert.src[~known], insert.dst[~known])
+        return Batch(insert=self.fixture.upload(*ends_of(lost), weight), delete=extra)
+
+
+class KeptCurrent(Batched):
+    """An algorithm kept current: a batch, end to end with the tracker on."""
+
+    workload = "kept current"
+    does = (
+        "applies a fresh batch (uniform insertions, deletions, or 80 % / 20 % of them) with a tracker on; "
+        "then, untimed, its inverse"
+    )
+    subject: Subject
+
+    def __init__(self, fixture: Fixture, algorithm: str, batch: int | None = None, kind: str = MIXED) -> None:
+        super().__init__(fixture, batch, kind, algorithm)
+        self.oracle = self.subject.oracle
+        self.label_row(kind)
+
+    def setup(self) -> None:
+        """Build a graph of its own and track."""
+        self.subject.demand()
+        self.load()
+        self.tracker = self.graph.track(self.subject.kind, **self.subject.params)
+
+    def action(self, batch: tuple[HostBatch, HostBatch]) -> Any:
+        """Apply the batch."""
+        return self.apply(batch)
+
     def check(self, batch: tuple[HostBatch, HostBatch], delta: Any) -> None:
         """Verify the content and the tracked result after the batch."""
-        insert, delete = batch
-        self.verify(self.subject.model.updated(delete.keys, insert.src, insert.dst, insert.weight))
+        self.verify(self.model_after(batch))
 
     def verify(self, model: EdgeModel) -> None:
         """Verify that the graph holds the edges of ``model`` and that the result is that of these edges."""
@@ -181,23 +212,9 @@ class KeptCurrent(AlgorithmTask):
         """Return the result that is kept current."""
         return self.tracker.result
 
-    def restore(self, batch: tuple[HostBatch, HostBatch], delta: Any) -> None:
-        """Apply the inverse."""
-        self.graph.apply(self.inverse(batch))
-        self.housekeeper.tidy(self.items)
-
-    def inverse(self, batch: tuple[HostBatch, HostBatch]) -> Batch:
-        """Return the batch that brings back the input's edges, with their weights."""
-        (insert, delete), model = batch, self.subject.model
-        known = model.contains(insert.keys)
-        lost = delete.keys if insert.weight is None else np.unique(np.concatenate((delete.keys, insert.keys[known])))
-        weight = None if insert.weight is None else model.weights_of(lost)
-        extra = self.fixture.upload(insert.src[~known], insert.dst[~known])
-        return Batch(insert=self.fixture.upload(*ends_of(lost), weight), delete=extra)
-
     def finish(self) -> None:
         """Verify content and result once more."""
-        self.verify(self.subject.model)
+        self.verify(self.input_model)
 
 
 class UpdateAlone(KeptCurrent):
@@ -208,6 +225,7 @@ class UpdateAlone(KeptCurrent):
 
     def setup(self) -> None:
         """Build a graph of its own; nothing is tracked."""
+        self.subject.demand()
         self.load()
         self.instance = self.subject.new()
         self.instance.compute(self.graph)
@@ -249,8 +267,9 @@ class TenBatches(KeptCurrent):
 
     def setup(self) -> None:
         """Build a graph of its own; nothing is tracked."""
+        self.subject.demand()
         self.load()
-        self.model = self.subject.model
+        self.model = self.input_model
         self.instance = self.subject.new()
         self.instance.compute(self.graph)
         self.subject.new().compute(self.graph)  # compiles whatever only a first computation needs

@@ -1,0 +1,13 @@
+"""What all pictures share: one colour per backend, and how many panels fit beside each other."""
+
+from __future__ import annotations
+
+from suricate.plugins import backends
+
+PANELS_IN_A_ROW = 4
+
+
+def colour(backend: str) -> str:
+    """Return the colour of a backend, the same in every picture; grey for references and what is not installed."""
+    names = list(backends())
+    return f"C{names.index(backend) % 10}" if backend in names else "grey"

@@ -1,0 +1,172 @@
+"""The crossover map: cells are verified, those over the limit are results, and tables and pictures name the winner."""
+
+import json
+
+import numpy as np
+import pytest
+from bench_cases import fixture_of
+from click.testing import CliRunner
+from rich.console import Console
+
+import suricate as su
+from suricate.bench import constants, runner, suites
+from suricate.bench.reports import crossover, plot
+from suricate.bench.reports.results import measured
+from suricate.bench.runner import Limits, measure
+from suricate.bench.verify.edges import EdgeModel, Mismatch, check_digest, digest
+from suricate.bench.workloads.crossover import PRODUCT, QUERY, UPDATE, USES, Crossing
+from suricate.cli import cli
+
+QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
+
+
+def algorithms_of_the_map():
+    return [name for name, kind in su.plugins.algorithms().items() if "crossover" in kind.suites]
+
+
+def test_the_map_has_the_algorithms_of_the_papers():
+    assert sorted(algorithms_of_the_map()) == ["bfs", "pagerank", "triangles", "wcc"]
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+@pytest.mark.parametrize("use", [*USES, "bfs", "triangles"])
+def test_cells_are_verified(data, backend, device, use, large, monkeypatch):
+    if large:
+        monkeypatch.setattr(constants, "CHECK_BY_REFERENCE", 1)
+    task = Crossing(fixture_of(backend, data, device), use, 16)
+    found = measure(task, QUICK)
+    assert (found.status, found.reason) == ("ok", "")
+    assert task.extra() == {"use": use, "num_vertices": data.num_vertices, "num_edges": len(data.src)}
+    assert (task.algorithm, task.detail) == ((None, use) if use in USES else (use, ""))
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+@pytest.mark.parametrize(("wrong", "use"), [("forgetful", UPDATE), ("gullible", QUERY), ("forgetful", PRODUCT)])
+def test_broken_backends_have_no_cell(data, broken_backends, wrong, use, large, monkeypatch):
+    if large:
+        monkeypatch.setattr(constants, "CHECK_BY_REFERENCE", 1)
+    assert measure(Crossing(fixture_of(wrong, data), use, 64), QUICK).status == "FAIL"
+
+
+def test_an_answer_that_differs_from_one_computed_anew_has_no_cell(data, monkeypatch):
+    monkeypatch.setattr(constants, "CHECK_BY_REFERENCE", 1)
+    task = Crossing(fixture_of("slabhash", data), "bfs", 64)
+    monkeypatch.setattr(task.subject.kind, "update", lambda self, graph, delta: None)
+    found = measure(task, QUICK)
+    assert found.status == "FAIL"
+    assert "computed anew" in found.reason
+
+
+def test_a_cell_over_the_limit_is_a_result_without_a_time(data, monkeypatch):
+    task = Crossing(fixture_of("slabhash", data), UPDATE, 16)
+    task.limit = 0.0
+    found = measure(task, QUICK)
+    assert (found.status, found.timing, found.failed) == ("over", None, False)
+    assert found.over > 0
+    monkeypatch.setattr(runner, "once", lambda task, clock: pytest.fail("a task without a limit is probed"))
+    task.limit = None
+    task.timed = False
+    assert measure(task, QUICK).status == "ok"
+
+
+def test_the_digest_tells_sets_of_edges_apart(data, device):
+    graph = su.Graph(data.num_vertices, device=device, backend="csr_baseline")
+    graph.insert_edges(device.xp.asarray(data.src), device.xp.asarray(data.dst))
+    check_digest(graph, data.model)
+    keys = data.model.keys
+    assert digest(keys[::-1].copy()) == digest(keys)
+    other = EdgeModel(np.append(data.src[1:], 0), np.append(data.dst[1:], 0))
+    with pytest.raises(Mismatch):
+        check_digest(graph, other)
+    with pytest.raises(Mismatch):
+        check_digest(graph, EdgeModel(data.src[:-1], data.dst[:-1]))
+
+
+def test_batches_of_more_than_a_share_of_the_graph_are_left_out(data):
+    selection = suites.Selection(("slabhash",), su.Graph(1, device="cpu").device)
+    tasks = suites.bench_tasks("crossover", selection, data)
+    most = constants.CROSSOVER_SHARE * len(data.src)
+    assert {task.batch for task in tasks} == {size for size in constants.CROSSOVER_BATCHES if size <= most}
+    assert {task.use for task in tasks} == {*USES, *algorithms_of_the_map()}
+
+
+# -- reports -----------------------------------------------------------------------------------------------------------
+
+
+def row(backend, seconds, batch=16, *, status="ok", use=UPDATE, device="cpu", edges=1 << 20):
+    return {
+        "workload": "crossover", "status": status, "device": device, "graph": "rmat:16", "backend": backend,
+        "batch": batch, "median_s": seconds, "algorithm": None, "detail": use, "suite": "crossover",
+        "extra": {"use": use, "num_edges": edges, "num_vertices": 1 << 16}, "edges_per_s": 1.0,
+    }  # fmt: skip
+
+
+ROWS = [
+    row("slabhash", 2e-6), row("csr_baseline", 8e-6), row("hornet_like", None, status="over"),
+    row("slabhash", 3e-3, 256), row("csr_baseline", 1e-3, 256), row("slabhash", None, 4096, status="over"),
+]  # fmt: skip
+
+
+def test_winner_and_lead():
+    first, second, third = crossover.cells(ROWS)
+    assert (first.times[0], first.lead, first.over) == ((2e-6, "slabhash"), pytest.approx(4), ["hornet_like"])
+    assert (second.times[0][1], second.lead) == ("csr_baseline", pytest.approx(3))
+    assert (third.times, third.over) == ([], ["slabhash"])
+
+
+def test_tables_name_winners_and_losses():
+    console = Console(record=True, width=120)
+    for table in crossover.of(ROWS):
+        console.print(table)
+    printed = console.export_text()
+    for part in (
+        "2 us, 4x",
+        "1 ms, 3x",
+        "over the limit",
+        "1 of 2",
+        "4x slabhash: update only, rmat",
+        "3x csr_baseline",
+    ):
+        assert part in printed
+    assert max(map(len, printed.splitlines())) <= 120
+
+
+def test_pictures(tmp_path):
+    pytest.importorskip("matplotlib")
+    more = [row("slabhash", 1e-3, device="cuda:0"), row("csr_baseline", 2e-3, use=QUERY)]
+    files = plot.plot([*ROWS, *more], tmp_path / "map.png")
+    assert [file.name for file in files] == ["map-map-cpu.png", "map-map-cuda0.png"]
+    assert all(file.stat().st_size > 5000 for file in files)
+    (file,) = plot.plot(ROWS, tmp_path / "map.svg")
+    text = file.read_text()
+    assert text.count('<g id="axes_') == 1
+    assert file.name == "map.svg"
+
+
+def test_run_resume_report_and_page(tmp_path):
+    pytest.importorskip("matplotlib")
+    output, page = tmp_path / "map.jsonl", tmp_path / "map.html"
+    command = ["bench", "--suite", "crossover", "--graph", "rmat:6", "--backend", "csr_baseline", "--device", "cpu",
+               "--repeats", "1", "--time-limit", "0", "--algorithm", "bfs", "--output", str(output)]  # fmt: skip
+    assert CliRunner().invoke(cli, [*command, "--batch", "16"]).exit_code == 0
+    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [line["type"] for line in lines] == ["environment", "row"]
+    again = CliRunner().invoke(cli, [*command, "--batch", "16", "--batch", "64", "--resume"])
+    assert again.exit_code == 0, again.output
+    rows = [json.loads(line) for line in output.read_text().splitlines() if '"row"' in line]
+    assert [(line["batch"], line["status"]) for line in rows] == [(16, "ok"), (64, "ok")]
+    assert len(measured(output)) == 2
+    done = CliRunner().invoke(cli, ["bench", "--report", str(output), "--html", str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert "csr_baseline" in text
+    assert "<svg" in text
+    assert CliRunner().invoke(cli, ["bench", "--html", str(page)]).exit_code == 2
+
+
+def test_a_row_that_failed_is_measured_again(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    lines = [{**row("slabhash", 1e-6), "type": "row", "status": status} for status in ("ok", "FAIL")]
+    lines[1]["batch"] = 64
+    path.write_text("\n".join(map(json.dumps, lines)))
+    assert measured(path) == {("rmat:16", "cpu", "slabhash", "crossover", None, UPDATE, 16)}
