@@ -1,9 +1,10 @@
 """Compile every CUDA source for sm_70, sm_80 and sm_90, without a GPU: backends, operators and a set of edge functions.
 
 Usage: ``python .ci/compile_cuda.py [BACKEND ...]`` (default: all installed backends). A backend's options are those it
-declares in ``Store.knobs``: each is varied alone. Programs of the defaults, unweighted and with float32 weights,
-are compiled to machine code for each architecture; what other options and weights change is compiled to PTX for the
-oldest one, which takes a sixth of the time. Texts that come out equal are compiled once.
+declares in ``Store.knobs``: each is varied alone. With default options, unweighted and with float32 weights, each
+backend's own programs, and all over the cursor of the default backend, are compiled to machine code for each
+architecture; what other cursors, options and weights change is compiled to PTX for the oldest one, which takes a sixth
+of the time. Texts that come out equal are compiled once.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
         yield "core", program, ARCHES
     for values in (None, *map(np.dtype, ("float32", "uint64"))):
         yield f"edge set of {values}", cursor_program(edge_set(values).view()), ARCHES
+    default = max(su.plugins.backends().values(), key=lambda backend: backend.priority).name
     for name, weight in product(backends, WEIGHTS):
         for options in sample_options(name):
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
@@ -58,9 +60,11 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
             generic = cursor_program(view), fallbacks.program(view), *operators.programs(view)
             structures = (program for module in STRUCTURES for program in module.programs(view))
             pairs = intersect.programs(view, edge_set(None))
-            arches = VARIED if options or weight == "float64" else ARCHES
-            for program in (*own_programs(store), *generic, *structures, *pairs):
-                yield f"{name} {options or ''} weight={weight}", program, arches
+            own = VARIED if options or weight == "float64" else ARCHES
+            over_cursor = own if name == default else VARIED
+            label = f"{name} {options or ''} weight={weight}"
+            yield from ((label, program, own) for program in own_programs(store))
+            yield from ((label, program, over_cursor) for program in (*generic, *structures, *pairs))
 
 
 def edge_set(values: np.dtype | None) -> su.EdgeSet:
