@@ -132,7 +132,9 @@ def demo(
 @ALGORITHM
 @click.option("--workload", "workloads", multiple=True, help="Only workloads whose name contains this; repeatable.")
 @BATCH
-@click.option("--pairs", type=click.Choice(["uniform", "existing", "mixed", "hub"]), help="Batches of the operations.")
+@click.option(
+    "--pairs", type=click.Choice(["uniform", "sorted", "existing", "mixed", "hub"]), help="Batches of the operations."
+)
 @click.option("--hints", is_flag=True, help="Build graphs with the exact degrees of the input as degree hints.")
 @click.option(
     "--scenario", type=click.Choice(["fresh", "aged", "full"]), default="fresh", show_default=True,

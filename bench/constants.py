@@ -16,6 +16,7 @@ LOSES = 1.1  #: an update that takes this many times as long as computing anew l
 SPEEDUP_BATCH, SPEEDUP_BATCHES = 10_000, 10  #: Meerkat's measure of updating against computing anew
 METHOD_SHARES = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)  #: batch sizes of the suite of methods, as shares of the edges
 METHOD_STREAM_BATCHES = 100  #: batches of its streams
+VERTEX_BATCHES = tuple(2**k for k in (16, 18, 20))  #: vertices inserted and deleted at once
 CROSSOVER_BATCHES = (1, *(2**k for k in range(4, 25, 4)))  #: batch sizes of the crossover map
 CROSSOVER_SHARE = 1 / 4  #: of the edges: larger batches of it are left out
 CROSSOVER_LIMIT = 2.0  #: seconds of a batch and its use; more is "over the limit"

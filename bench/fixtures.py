@@ -10,10 +10,12 @@ import numpy as np
 from suricate.bench import constants
 from suricate.bench.inputs import Input
 from suricate.bench.runner import Skipped
-from suricate.bench.verify.edges import EdgeModel, check_content, keys_of
+from suricate.bench.verify.edges import EdgeModel, check_content, ends_of, keys_of
 from suricate.devices import Device
 from suricate.store import Store
 from suricate.types import EdgeList
+
+PAIRS = ("uniform", "sorted", "existing", "mixed", "hub")  #: kinds of batches, see :class:`Batches`
 
 
 class Fixture:
@@ -124,8 +126,9 @@ class HostBatch:
 class Batches:
     """Fresh batches of ``size`` edges.
 
-    Uniform pairs, existing edges (distinct, uniformly chosen), half of each, or edges of the hub (the vertex of largest
-    out-degree) to distinct vertices, uniformly chosen. Those of undirected graphs have ``src <= dst``.
+    Uniform pairs, as drawn or sorted, existing edges (distinct, uniformly chosen), half of each, or edges of the hub
+    (the vertex of largest out-degree) to distinct vertices, uniformly chosen. Those of undirected graphs have
+    ``src <= dst``.
     """
 
     def __init__(
@@ -136,9 +139,8 @@ class Batches:
         self._shuffled: tuple[np.ndarray, np.ndarray] | None = None
 
     def draw(self, kind: str) -> HostBatch:
-        """Return a batch of ``kind`` ``"uniform"``, ``"existing"``, ``"mixed"`` or ``"hub"``."""
-        make = {"uniform": self._uniform, "existing": self._existing, "mixed": self._mixed, "hub": self._hub}[kind]
-        src, dst = make(self.size)
+        """Return a batch of a kind of ``PAIRS``."""
+        src, dst = getattr(self, f"_{kind}")(self.size)
         if not self.directed:
             src, dst = np.minimum(src, dst), np.maximum(src, dst)
         return HostBatch(self.fixture, src, dst, self.rng, self.weighted)
@@ -158,6 +160,9 @@ class Batches:
     def _uniform(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         n = self.fixture.data.num_vertices
         return self.rng.integers(0, n, size, np.uint32), self.rng.integers(0, n, size, np.uint32)
+
+    def _sorted(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        return ends_of(np.sort(keys_of(*self._uniform(size))))
 
     def _existing(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         model = self.fixture.model(weighted=False, directed=self.directed)

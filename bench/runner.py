@@ -126,7 +126,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of the repeats: robust statistics. ``low`` and ``high`` are the 10th and the 90th percentile."""
+    """Seconds of the repeats: robust statistics. ``low`` and ``high`` are the 10th and the 90th percentile.
+
+    ``tail`` is the 99th, for which there are too few repeats if there are less than 100.
+    """
 
     median: float
     minimum: float
@@ -137,6 +140,7 @@ class Timing:
     high: float
     deviation: float  #: see :meth:`of`
     repeats: int
+    tail: float | None = None
 
     @classmethod
     def of(cls, samples: list[float]) -> Timing:
@@ -149,9 +153,10 @@ class Timing:
         several = samples if len(samples) > 1 else samples * 2
         first, _, third = statistics.quantiles(several, n=4, method="inclusive")
         low, *_, high = statistics.quantiles(several, n=10, method="inclusive")
+        tail = statistics.quantiles(samples, n=100, method="inclusive")[-1] if len(samples) >= 100 else None
         spread = 1.4826 * statistics.median(abs(sample - median) for sample in samples)
         deviation = max(spread, (third - first) / 1.349)
-        return cls(median, min(samples), max(samples), low, first, third, high, deviation, len(samples))
+        return cls(median, min(samples), max(samples), low, first, third, high, deviation, len(samples), tail)
 
     @property
     def noise(self) -> float:

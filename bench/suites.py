@@ -30,6 +30,7 @@ from suricate.bench.workloads.operators import Propagate, Reduce
 from suricate.bench.workloads.schemes import scheme_tasks
 from suricate.bench.workloads.streams import Stream, Window
 from suricate.bench.workloads.sweeps import KnobFixture, label, settings, widths
+from suricate.bench.workloads.vertices import VERTEX_TASKS
 from suricate.devices import Device
 from suricate.graph import Graph
 from suricate.plugins import algorithm, algorithms, backend, backends
@@ -108,6 +109,11 @@ class Selection:
         most = max(1, len(data.src) // constants.GROWTH_BATCHES)
         return (min(constants.GROWTH_BATCH, 1 << (most.bit_length() - 1)),)
 
+    def vertex_sizes(self, data: Input) -> tuple[int, ...]:
+        """Return how many vertices are deleted at once: at most half of them."""
+        most = max(1, data.num_vertices // 2)
+        return tuple(size for size in constants.VERTEX_BATCHES if size <= most) or (most,)
+
     def sweep_sizes(self) -> tuple[int, ...]:
         """Return the batch sizes of the sweep."""
         return constants.SWEEP_BATCHES if self.updates is None else self.updates
@@ -172,7 +178,8 @@ def _operations(selection: Selection, fixture: Fixture) -> list[Task]:
         return [Memory(fixture, scenario), *sweep]
     churned = selection.fixture(fixture.backend, fixture.data)  # a graph of its own: churn does not restore it
     churns = [Churn(churned, batch) for batch in batches]
-    return [*_builds(selection, fixture), Memory(fixture), *sweep, *churns]
+    vertices = [kind(fixture, size) for kind in VERTEX_TASKS for size in selection.vertex_sizes(fixture.data)]
+    return [*_builds(selection, fixture), Memory(fixture), *sweep, *churns, *vertices]
 
 
 def _builds(selection: Selection, fixture: Fixture) -> list[Task]:

@@ -19,13 +19,14 @@ from suricate.bench.workloads import (
     operators,
     schemes,
     streams,
+    vertices,
 )
 from suricate.store import OPERATIONS, Store
 
 WORKLOADS: tuple[type[Task], ...] = (
     builds.Build, builds.Growth, *operations.OPERATIONS, operations.Churn, operations.Memory,
     algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, algorithms.TenBatches, streams.Stream,
-    streams.Window, methods.Method, methods.StreamedMethod, crossover.Crossing,
+    streams.Window, methods.Method, methods.StreamedMethod, crossover.Crossing, *vertices.VERTEX_TASKS,
     operators.Reduce, operators.Propagate, schemes.Pull, schemes.Push, footprints.Footprint,
 )  # fmt: skip
 

@@ -31,7 +31,7 @@ def of(rows: Rows) -> list[Table]:
 
 
 def latencies(rows: Rows) -> list[Table]:
-    """Return the times of small batches in microseconds: the median, and the 10th and 90th percentile."""
+    """Return the times of small batches in microseconds: median, 10th and 90th percentile, and the 99th if known."""
     small = [row for row in rows if row["batch"] and row["batch"] <= constants.SMALL_BATCH and row.get("p10_s")]
     small = [row for row in small if row["workload"] in OPERATIONS]
 
@@ -40,8 +40,9 @@ def latencies(rows: Rows) -> list[Table]:
         return f"{median:.1f} ({low:.1f} - {high:.1f})"
 
     def both(row: dict[str, Any]) -> str:
+        tail = f", p99 {1e6 * row['p99_s']:.1f}" if row.get("p99_s") else ""
         quiet = f"; quiet core {entry(row, 'quiet_core_')}" if row.get("quiet_core_median_s") else ""
-        return entry(row) + quiet
+        return entry(row) + tail + quiet
 
     return _by_backend(small, "microseconds per batch: median (10th - 90th percentile)", both)
 

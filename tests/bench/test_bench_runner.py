@@ -98,6 +98,8 @@ def test_calls_that_change_nothing_come_before_every_repeat_but_are_not_timed():
 def test_percentiles():
     timing = Timing.of([float(value) for value in range(101)])
     assert (timing.low, timing.quartile1, timing.quartile3, timing.high) == (10.0, 25.0, 75.0, 90.0)
+    assert timing.tail == pytest.approx(99)
+    assert Timing.of([1.0] * 99).tail is None
 
 
 def test_statistics_of_one_sample():

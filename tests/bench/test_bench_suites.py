@@ -5,10 +5,10 @@ import pytest
 from bench_cases import fixture_of
 
 from suricate.bench import inputs, suites
-from suricate.bench.fixtures import Batches, Housekeeper
+from suricate.bench.fixtures import PAIRS, Batches, Housekeeper
 from suricate.bench.runner import Limits, Skipped, measure
 from suricate.bench.verify.edges import keys_of
-from suricate.bench.workloads import builds, operations
+from suricate.bench.workloads import builds, operations, vertices
 from suricate.devices import CPU, resolve_device
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
@@ -17,7 +17,7 @@ QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
 # -- batches -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["uniform", "existing", "mixed", "hub"])
+@pytest.mark.parametrize("kind", PAIRS)
 def test_batches(data, kind):
     batches = Batches(fixture_of("any", data), 32, "test", weighted=True)
     first, second = batches.draw(kind), batches.draw(kind)
@@ -27,6 +27,7 @@ def test_batches(data, kind):
     assert known.all() == (kind == "existing")
     if kind == "existing":
         assert len(np.unique(first.keys)) == 32
+    assert np.array_equal(first.keys, np.sort(first.keys)) == (kind == "sorted")
     if kind == "mixed":
         assert known.sum() >= 16
     if kind == "hub":
@@ -176,3 +177,23 @@ def test_the_demo_has_every_row(temporal_file):
         for algorithm in ("bfs", "pagerank"):
             assert (backend, "from scratch", algorithm) in rows
             assert (backend, "stream", algorithm) in rows
+
+
+# -- vertices ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", vertices.VERTEX_TASKS)
+def test_vertices_on_every_backend_and_device(data, backend, device, kind):
+    for weighted in (False, True):
+        task = kind(fixture_of(backend, data, device, weighted=weighted), 8)
+        found = measure(task, QUICK)
+        assert (found.status, found.reason, task.items) == ("ok", "", 8)
+
+
+@pytest.mark.parametrize("kind", vertices.VERTEX_TASKS)
+def test_more_vertices_than_there_are(data, kind):
+    assert measure(kind(fixture_of("slabhash", data), 10_000), QUICK).status == "skip"
+
+
+def test_a_backend_that_forgets_edges_has_no_row_of_vertices(data, broken_backends):
+    assert measure(vertices.DeleteVertices(fixture_of("forgetful", data), 8), QUICK).status == "FAIL"

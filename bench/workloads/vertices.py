@@ -1,0 +1,90 @@
+"""Workloads on vertices: ids given out again, and vertices deleted with all their edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suricate.bench.fixtures import Fixture
+from suricate.bench.runner import Skipped
+from suricate.bench.verify.edges import EdgeModel, check_content, expect
+from suricate.bench.workloads.base import FixtureTask
+from suricate.devices import Array
+
+
+class DeleteVertices(FixtureTask):
+    """A batch of random vertices, with their edges in both directions."""
+
+    workload = "delete vertices"
+    does = (
+        "deletes distinct random vertices, with all their edges, from a graph with in-edges; then, untimed, undoes it"
+    )
+
+    def __init__(self, fixture: Fixture, batch: int) -> None:
+        super().__init__(fixture, batch)
+        self.size = self.items = batch
+
+    def setup(self) -> None:
+        """Build a graph of its own."""
+        n = self.fixture.data.num_vertices
+        if self.size > n:
+            raise Skipped(f"the batch has more vertices than the graph ({n})")
+        self.rng, self.model = self.fixture.rng(self.workload, self.size), self.fixture.model()
+        self.graph = self.fixture.empty_graph(in_edges=True)
+        self.graph.insert_edges(*self.fixture.all_edges())
+
+    def prepare(self) -> Array:
+        """Draw vertices."""
+        chosen = self.rng.choice(self.fixture.data.num_vertices, self.size, replace=False)
+        return self.device.xp.asarray(chosen.astype(np.uint32))
+
+    def action(self, ids: Array) -> Any:
+        """Delete them."""
+        return self.graph.delete_vertices(ids)
+
+    def check(self, ids: Array, result: Any) -> None:
+        """Compare the edges with those that have neither end among the vertices."""
+        gone = np.zeros(self.fixture.data.num_vertices, bool)
+        gone[self.device.to_numpy(ids)] = True
+        stays = ~gone[self.model.src] & ~gone[self.model.dst]
+        weight = None if self.model.weight is None else self.model.weight[stays]
+        check_content(self.graph, EdgeModel(self.model.src[stays], self.model.dst[stays], weight))
+
+    def restore(self, ids: Array, result: Any) -> None:
+        """Give the ids out again, and insert the edges."""
+        self.graph.insert_vertices(self.size, recycle=True)
+        self.graph.insert_edges(*result.deleted)
+
+    def finish(self) -> None:
+        """Compare the content once more."""
+        check_content(self.graph, self.model)
+
+
+class InsertVertices(DeleteVertices):
+    """The ids of deleted vertices, given out again."""
+
+    workload = "insert vertices"
+    does = "gives the ids of deleted vertices out again, which have no edges then; then, untimed, undoes it"
+
+    def prepare(self) -> Any:
+        """Delete vertices."""
+        return self.graph.delete_vertices(super().prepare())
+
+    def action(self, delta: Any) -> Array:
+        """Insert as many."""
+        return self.graph.insert_vertices(self.size, recycle=True)
+
+    def check(self, delta: Any, result: Array) -> None:
+        """Verify that the ids are distinct, were those of deleted vertices, and have no edges."""
+        found = self.device.to_numpy(result)
+        expect(len(np.unique(found)) == self.size, "insert vertices: ids are given out twice")
+        expect(self.graph.num_vertices == self.fixture.data.num_vertices, "insert vertices: ids were not recycled")
+        expect(not self.device.to_numpy(self.graph.degrees())[found].any(), "insert vertices: one of them has edges")
+
+    def restore(self, delta: Any, result: Any) -> None:
+        """Insert the edges again."""
+        self.graph.insert_edges(*delta.deleted)
+
+
+VERTEX_TASKS = (InsertVertices, DeleteVertices)
