@@ -90,7 +90,7 @@ class BFS(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Repair what the deletions broke, and search on from what the insertions brought nearer."""
-        forest, deleted, inserted = self._forest, delta.arc_list("deleted"), delta.arc_list("inserted")
+        forest, deleted, inserted = self._forest, delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
         if forest is None or self.outweighs(graph, deleted, inserted):
             self.compute(graph)
             return

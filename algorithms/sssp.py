@@ -154,12 +154,12 @@ class SSSP(Algorithm):
         if forest is None:
             self.compute(graph)
             return
-        deleted, inserted = delta.edges("deleted"), delta.edges("inserted")
+        deleted, inserted = delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
         if self.outweighs(graph, deleted, inserted, times=max(1.0, self._depth / USUAL_DEPTH)):
             self._run(graph, forest)
         else:
             forest.words.resize(graph.num_vertices)
-            forest.repair(graph, deleted, inserted, delta.edges("replaced"))
+            forest.repair(graph, deleted, inserted, delta.placed_arcs("replaced"))
         if not graph.device.is_cuda:
             self._ensure_valid()
 

@@ -22,12 +22,14 @@ from suricate.errors import ParameterError, RequirementError, SuricateError
 from suricate.pace import Pace
 
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Self, TypeAlias
 
     from suricate.delta import Delta
     from suricate.graph import Graph
     from suricate.structures.edge_set import EdgeSet
-    from suricate.types import ArcList
+    from suricate.types import ArcList, PlacedArcs
+
+    Changed: TypeAlias = EdgeSet | ArcList | PlacedArcs
 
 UPDATE_KINDS = {  #: how ``update`` of an algorithm brings its result up to date
     "dynamic": "the work follows the change, for insertions and deletions",
@@ -93,14 +95,14 @@ class Algorithm(ABC):
         self.compute(graph)
 
     def outweighs(
-        self, graph: Graph, deleted: EdgeSet | ArcList | None = None, *others: EdgeSet | ArcList, times: float = 1.0
+        self, graph: Graph, deleted: Changed | None = None, *others: Changed | None, times: float = 1.0
     ) -> bool:
         """Return whether to repair the result after these changes costs more than computing anew; does not wait.
 
         The size of an edge set counts, an upper bound of its arcs, against an upper bound of those of ``graph``.
         ``times``: how much more a deletion costs than another change. To be called once per update.
         """
-        lost, gained = 0 if deleted is None else deleted.size, sum(part.size for part in others)
+        lost, gained = 0 if deleted is None else deleted.size, sum(0 if part is None else part.size for part in others)
         size, arcs = times * lost + gained, max(graph.most_arcs, 1)
         bound = self.recompute_share * arcs
         if self.pace is None:

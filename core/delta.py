@@ -19,7 +19,7 @@ from suricate.devices import Array, Device, resolve_device
 from suricate.errors import ShapeError, UnknownNameError, WeightError
 from suricate.locks import Lock, graph_lock
 from suricate.structures.edge_set import EdgeSet, net_change
-from suricate.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList
+from suricate.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, PlacedArcs
 
 
 class Batch:
@@ -234,6 +234,23 @@ class Delta:
         with self._exclusive():
             return self._arc_list(kind)[0]
 
+    def placed_arcs(self, kind: str) -> ArcList | PlacedArcs | None:
+        """Return the arcs of :meth:`arc_list` for one launch, with less work for the host; None if there are none.
+
+        The arrays of a batch of one half on CUDA are not even made.
+        """
+        _require_kind(kind)
+        removed, added, deleted = self._changes  # read before the lists, which are made first
+        if self._lists is None and deleted is None and (removed is None or added is None):
+            change, wanted = _half(kind, removed, added)
+            if change is None or (wanted == REPLACED and self._weight_dtype is None):
+                return None
+            placed = getattr(change, "placed", None)
+            if placed is not None and kind != "replaced_old":
+                made: PlacedArcs = placed(wanted)
+                return made
+        return self.arc_list(kind)
+
     def _arc_list(self, kind: str) -> tuple[ArcList, int]:
         """Return the arcs of a kind, and the greatest number of edges they may be.
 
@@ -244,7 +261,7 @@ class Delta:
         removed, added, deleted = self._net()
         if kind == "deleted" and deleted is not None:
             return _listed(deleted.arcs)
-        change, wanted = (removed, REMOVED) if kind == "deleted" else (added, NEW if kind == "inserted" else REPLACED)
+        change, wanted = _half(kind, removed, added)
         if change is None or (wanted == REPLACED and self._weight_dtype is None):
             return _nothing(self._device, self._weight_dtype)
         (src, dst, weight), (status, old), mirrored = change
@@ -307,6 +324,11 @@ class Delta:
 def _require_kind(kind: str) -> None:
     if kind not in Lists._fields:
         raise UnknownNameError(f"unknown kind {kind!r} of change: use one of {', '.join(Lists._fields)}")
+
+
+def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
+    """Return the half of a batch that a kind of change is in, and the status of its entries."""
+    return (removed, REMOVED) if kind == "deleted" else (added, NEW if kind == "inserted" else REPLACED)
 
 
 def _listed(edges: EdgeList) -> tuple[ArcList, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -48,6 +48,22 @@ class ArcList(NamedTuple):
     status: Array | None
     wanted: int
     size: int
+
+
+class PlacedArcs:
+    """An :class:`ArcList` on a CUDA device for launches that take addresses: its arrays are made when somebody asks.
+
+    Attributes:
+        addresses: of ``src``, ``dst``, ``weight`` and ``status``, 0 for None.
+        wanted: as in :class:`ArcList`.
+        size: number of entries.
+    """
+
+    __slots__ = ("_make", "addresses", "size", "wanted")
+
+    def __init__(self, addresses: tuple[int, int, int, int], wanted: int, size: int, make: Callable[[], Any]) -> None:
+        self.addresses, self.wanted, self.size = addresses, wanted, size
+        self._make = make  # also keeps the memory
 
 
 class Outcome(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from suricate.backends.slabhash.programs import BLOCK, LANES
 from suricate.cuda.launch import StructKernel
 from suricate.devices import Array
-from suricate.types import Change, EdgeList, Outcome
+from suricate.types import REMOVED, Change, EdgeList, Outcome, PlacedArcs
 
 WARPS = BLOCK // LANES  # of a block
 MAX_BLOCKS = 1 << 20
@@ -67,6 +67,12 @@ class LazyChange:
         edges = EdgeList(self._array(0, np.uint32), self._array(1, np.uint32), weight and self._array(2, weight))
         outcome = Outcome(self._array(3, np.uint8), before and self._array(4, before))
         return Change(edges, outcome, self.mirrored)
+
+    def placed(self, wanted: int) -> PlacedArcs:
+        """Return the entries of status ``wanted`` for launches: those removed have the weights they had."""
+        src, dst, weight, status, before, _, _ = self.batch.addresses
+        held, at = (self.before, before) if wanted == REMOVED else (self.weight, weight)
+        return PlacedArcs((src, dst, 0 if held is None else at, status), wanted, self.size, self)
 
     def _array(self, place: int, dtype: Any) -> Array:
         return cupy.ndarray((self.size,), dtype, self.batch.memory + self.batch.offsets[place])

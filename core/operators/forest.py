@@ -29,11 +29,14 @@ from suricate.errors import ParameterError
 from suricate.operators.call import Call, driver_of
 from suricate.operators.results import Propagated
 from suricate.structures.frontier import Frontier
-from suricate.types import ArcList, EdgeList
+from suricate.types import ArcList, EdgeList, PlacedArcs
 
 if TYPE_CHECKING:
     from suricate.devices import Array
     from suricate.graph import Graph
+
+
+Changes = tuple[ArcList | PlacedArcs | None, ArcList | PlacedArcs | None, ArcList | PlacedArcs | None]
 
 
 class Forest:
@@ -87,8 +90,8 @@ class Forest:
         """Bring the words up to date with arcs that were deleted, inserted, or got a new weight.
 
         ``graph`` already holds the change, and the words have one entry per vertex. Each is an ``EdgeSet``, an
-        ``ArcList`` or None; no arc is in two of them, and both arcs of an undirected edge are there. ``replaced`` has
-        the new weights.
+        ``ArcList``, ``PlacedArcs`` or None; no arc is in two of them, and both arcs of an undirected edge are there.
+        ``replaced`` has the new weights.
         """
         return self._run(graph, None, (_arcs(deleted), _arcs(replaced), _arcs(inserted)))
 
@@ -96,7 +99,7 @@ class Forest:
         self,
         graph: Graph,
         roots: Frontier | None,
-        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
+        changes: Changes,
     ) -> Propagated:
         if self._repairs is None or self._repairs.graph is not graph:
             self._repairs = self._bound(graph)
@@ -114,8 +117,8 @@ class Forest:
         return driver_of(graph).Repairs(graph, call, self.words, self.violated, self.uniform)
 
 
-def _arcs(given: Any) -> ArcList | None:
-    if given is None or isinstance(given, ArcList):
+def _arcs(given: Any) -> ArcList | PlacedArcs | None:
+    if given is None or isinstance(given, (PlacedArcs, ArcList)):
         return given
     if isinstance(given, EdgeList):
         return ArcList(*given, None, 0, len(given.src))

@@ -154,6 +154,8 @@ class Words:
             ParameterError: ``n`` is no integer from 0 to ``MAX_VERTICES``.
             VertexRangeError: there are more elements already.
         """
+        if type(n) is int and n == len(self.data):
+            return
         n = integer("n", n, low=0, high=MAX_VERTICES)
         if n < len(self):
             raise VertexRangeError(f"words of {len(self)} elements cannot shrink to {n}")

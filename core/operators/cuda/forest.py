@@ -9,9 +9,11 @@ import numpy as np
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program, c_type
 from suricate.devices import Array
+from suricate.edgefn import bounds
 from suricate.operators.call import Call
 from suricate.operators.cuda.loops import (
     NO_ARCS,
+    NO_VALUES,
     NO_VERTICES,
     LoopMemory,
     Outcomes,
@@ -24,16 +26,16 @@ from suricate.operators.cuda.programs import Walk, launch_values, program_of, wa
 from suricate.operators.cuda.push_structs import ARCS, DENSE, DENSE_BLOCK, PROPAGATE_BLOCK
 from suricate.operators.results import Propagated
 from suricate.structures.frontier import Frontier
-from suricate.types import ArcList, StoreView
+from suricate.types import ArcList, PlacedArcs, StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
 # places of the arguments of ``repair``, in ``forest.cu``
 VIEW, BACK, NUM_VERTICES, ROOTS = range(4)
-ARC_LISTS = 4, 5, 6
+ARC_LISTS = 4
 TREE, MEMORY, WIDTH, VIOLATED, OUTCOME_AT, PARAMS = range(7, 13)
-Changes = tuple[ArcList | None, ArcList | None, ArcList | None]  # deleted, replaced, inserted
+Changes = tuple[ArcList | PlacedArcs | None, ...]  # deleted, replaced, inserted
 
 
 def program(
@@ -103,7 +105,9 @@ class _Launches:
         self._outcomes, self._loop_memory = graph.workspace.state(Outcomes), graph.workspace.state(LoopMemory)
         self._key = call.layout.fields[0].dtype.type
         arguments = enumerate(zip(call.function.arguments, call.values, strict=True), start=PARAMS)
-        self._changing = [(place, *one) for place, one in arguments if one[0].kind not in ("array", "scalar")]
+        changing = [(place, *one) for place, one in arguments if one[0].kind not in ("array", "scalar")]
+        self._trees = [] if bounds.CHECKED else [place for place, _, value in changing if value is words]
+        self._changing = [one for one in changing if one[0] not in self._trees]
         self._out: StoreView | None = None
         self._back: StoreView | None = None
         self._ordered = False
@@ -111,6 +115,8 @@ class _Launches:
         self._kernel: PreparedKernel
         self._memory: np.void | None = None
         self._width: float | None = None
+        self._arcs: list[tuple[int, ...]] = []
+        self._tree: Array | None = None
 
     def compute(self, roots: Frontier, order: tuple[float, float] | None) -> Propagated:
         """Compute from scratch."""
@@ -121,8 +127,11 @@ class _Launches:
     def repair(self, changes: Changes, order: tuple[float, float] | None) -> Propagated:
         """Repair after changes."""
         self._prepare(order)
-        for place, arcs in zip(ARC_LISTS, changes, strict=True):
-            self._kernel.put_struct(place, ARCS.packer, arc_values(arcs))
+        for i, arcs in enumerate(changes):
+            values = arc_values(arcs)
+            if values != self._arcs[i]:
+                self._kernel.put_struct(ARC_LISTS + i, ARCS.packer, values)
+                self._arcs[i] = values
         return self._launch()
 
     def _prepare(self, order: tuple[float, float] | None) -> None:
@@ -141,9 +150,13 @@ class _Launches:
             self._width = order[1]
 
     def _launch(self) -> Propagated:
-        kernel, outcome = self._kernel, self._outcomes.take()
-        kernel.put(TREE, self._words.data)
+        kernel, outcome, tree = self._kernel, self._outcomes.take(), self._words.data
         kernel.put(OUTCOME_AT, outcome.address)
+        if tree is not self._tree:
+            kernel.put(TREE, tree)
+            for place in self._trees:
+                kernel.put(place, tree)
+            self._tree = tree
         for place, argument, value in self._changing:
             kernel.put(place, argument.packed(value))
         kernel.launch()
@@ -167,7 +180,8 @@ class _Launches:
         made = program(
             walk, call, anew=self._anew, has_back=kind[1], ordered=ordered, uniform=self._uniform, threads=self._threads
         )
-        self._kind, self._memory, self._width = kind, None, None
+        self._kind, self._memory, self._width, self._tree = kind, None, None, None
+        self._arcs = [NO_VALUES, NO_VALUES, NO_VALUES]
         arguments = (
             walk.packed, back_walk.packed, walk.bound, NO_VERTICES, NO_ARCS, NO_ARCS, NO_ARCS, self._words.data,
             self._loop_memory.of(self._graph), self._key(0), self._violated, np.uint64(0), *launch_values(call),

@@ -19,7 +19,7 @@ from suricate.operators.cuda.launches import WideArray, multiprocessors
 from suricate.operators.cuda.push_structs import ARCS, LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
 from suricate.operators.results import Layers, Propagated
 from suricate.structures.frontier import Frontier
-from suricate.types import ArcList
+from suricate.types import ArcList, PlacedArcs
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -54,10 +54,12 @@ def packed_vertices(frontier: Frontier | None) -> np.void:
     return packed(VERTICES, address(frontier.buffer), count, known or 0)
 
 
-def arc_values(arcs: ArcList | None) -> tuple[int, ...]:
+def arc_values(arcs: ArcList | PlacedArcs | None) -> tuple[int, ...]:
     """Return the values of the struct ``ARCS``."""
     if arcs is None or not arcs.size:
         return NO_VALUES
+    if isinstance(arcs, PlacedArcs):
+        return *arcs.addresses, arcs.size, arcs.wanted
     src, dst, weight, status, wanted, size = arcs
     return src.data.ptr, dst.data.ptr, address(weight), address(status), size, wanted
 

@@ -14,7 +14,7 @@ import suricate as su
 from suricate import fallbacks
 from suricate.errors import DTypeError, RequirementError, ShapeError, UnknownNameError, VertexRangeError
 from suricate.testing.syncs import count_syncs
-from suricate.types import EdgeList
+from suricate.types import EdgeList, PlacedArcs
 
 
 def test_the_arcs_are_those_that_were_given(device):
@@ -81,6 +81,39 @@ def test_the_arcs_of_a_delta_are_those_of_its_edge_sets(backend, device, directe
         assert listed.src is arcs.src or not listed.size
     with pytest.raises(UnknownNameError, match="inserted, deleted, replaced"):
         delta.arc_list("new")
+
+
+def placed_values(arcs) -> tuple:
+    """Where the arrays of arcs lie on a CUDA device, which entries count, and how many there are."""
+    addresses = arcs.addresses if isinstance(arcs, PlacedArcs) else [0 if p is None else p.data.ptr for p in arcs[:4]]
+    return *addresses, arcs.wanted, arcs.size
+
+
+@pytest.mark.parametrize("weight_dtype", [None, "float64"])
+@pytest.mark.parametrize("directed", [True, False])
+def test_placed_arcs_are_the_arcs_of_a_delta(backend, device, directed, weight_dtype):
+    graph = su.Graph(9, backend=backend, device=device, directed=directed, weight_dtype=weight_dtype, in_edges=directed)
+    xp, weights = graph.device.xp, None if weight_dtype is None else [1.0, 2.0, 3.0]
+    ids = xp.asarray([0, 1, 3]), xp.asarray([1, 2, 3])
+    for change in (
+        lambda: graph.insert_edges(*ids, None if weights is None else xp.asarray(weights)),
+        lambda: graph.delete_edges(*ids),
+        lambda: graph.apply(su.Batch(insert=(*ids, weights), delete=([5], [6]))),
+        lambda: graph.delete_vertices([3]),
+        lambda: graph.insert_vertices(2) is None or graph.delete_edges([7], [7]),
+    ):
+        delta = change()
+        for kind in ("inserted", "deleted", "replaced", "replaced_old"):
+            placed = delta.placed_arcs(kind)
+            listed = delta.arc_list(kind)
+            if placed is None:
+                assert not listed.size
+            elif graph.device.is_cuda:
+                assert placed_values(placed) == placed_values(listed)
+            else:
+                assert placed is listed or placed.src is listed.src
+    with pytest.raises(UnknownNameError, match="inserted, deleted, replaced"):
+        delta.placed_arcs("new")
 
 
 def test_the_edge_sets_of_a_delta_are_its_lists_also_after_these_were_read(backend, device):
