@@ -25,7 +25,7 @@ __device__ __forceinline__ word_t least_of_warp(word_t word) {
     return word;
 }
 
-#define SERVED 128  // vertices of more neighbours are served by the whole block
+#define SERVED 64  // vertices of more neighbours are served by the whole block
 
 struct Serve {
     word_t least[32];  // of each warp

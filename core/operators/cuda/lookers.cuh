@@ -42,6 +42,17 @@ __device__ __forceinline__ void mark_frontier(Steps& steps, uint32_t epoch, uint
 
 __device__ __forceinline__ bool is_marked(const uint32_t* bits, uint32_t v) { return bits[v / 32] >> v % 32 & 1u; }
 
+// visit(v, x, slot, mine) for the neighbours x of v in `back`, which LANES threads share; where visit() says that no greater one counts any
+// more, and the backend meets them in ascending order, no more of them.
+template <int LANES, class T, class Visit>
+__device__ __forceinline__ void look_back(const View& back, uint32_t v, int lane, T& mine, Visit&& visit) {
+#ifdef STOPS_EARLY
+    for_neighbors_until<LANES>(back, v, lane, [&](uint32_t x, long long slot) { return visit(v, x, slot, mine); });
+#else
+    for_neighbors<LANES>(back, v, lane, [&](uint32_t x, long long slot) { visit(v, x, slot, mine); });
+#endif
+}
+
 // What the LANES threads of a tile have, merged, in all of them.
 template <int LANES, class T, class Merge> __device__ __forceinline__ T merged_of_tile(T mine, Merge&& merge) {
 #pragma unroll
@@ -68,7 +79,7 @@ __device__ __forceinline__ void serve_lookers(const View& back, Lookers<T>& look
             if (i < few) {
                 const uint32_t v = lookers.list[i];
                 T mine = none;
-                for_neighbors<TILE>(back, v, me % TILE, [&](uint32_t x, long long slot) { visit(v, x, slot, mine); });
+                look_back<TILE>(back, v, me % TILE, mine, visit);
                 mine = merged_of_tile<TILE>(mine, merge);
                 if (me % TILE == 0) found(v, mine);
             }
@@ -84,7 +95,7 @@ __device__ __forceinline__ void serve_lookers(const View& back, Lookers<T>& look
             continue;
         }
         T mine = none;
-        for_neighbors<32>(back, v, lane, [&](uint32_t x, long long slot) { visit(v, x, slot, mine); });
+        look_back<32>(back, v, lane, mine, visit);
         mine = merged_of_tile<32>(mine, merge);
         if (lane == 0) found(v, mine);
         __syncwarp();
@@ -114,7 +125,7 @@ __device__ __forceinline__ void serve_lookers(const View& back, Lookers<T>& look
 }
 
 // For each vertex v below num_vertices for which looks(v): visit(v, x, slot, mine) for all its neighbours x in `back`, by several threads, each
-// with a `mine` that is `none` at first; then found(v, merged) in one thread, with theirs merged by merge(a, b). All threads of the grid
+// with a `mine` that is `none` at first (see look_back()); then found(v, merged) in one thread, with theirs merged by merge(a, b). All threads of the grid
 // call it; it synchronises the block, and ends with everything queued.
 template <class T, class Looks, class Visit, class Merge, class Found>
 __device__ __forceinline__ void look_at_neighbors(const View& back, uint32_t num_vertices, Lookers<T>& lookers,
@@ -133,7 +144,7 @@ __device__ __forceinline__ void look_at_neighbors(const View& back, uint32_t num
             lookers.list[atomicAdd(&lookers.few, 1u)] = v;
         } else if (neighbors > 0) {
             T mine = none;
-            for_neighbors<1>(back, v, 0, [&](uint32_t x, long long slot) { visit(v, x, slot, mine); });
+            look_back<1>(back, v, 0, mine, visit);
             found(v, mine);
         }
         __syncthreads();  // all are listed

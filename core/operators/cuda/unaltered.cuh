@@ -29,8 +29,9 @@ __device__ __forceinline__ void pull_step(const View& back, Steps& steps, uint32
     look_at_neighbors(
         back, steps.num_vertices, lookers, none, [&](uint32_t v) { return steps.stamp[v] < steps.altered; },
         [&](uint32_t v, uint32_t x, long long slot, value_t& best) {
-            if ((steps.once && improves(none, best)) || !is_marked(bits, x)) return;
+            if ((steps.once && improves(none, best)) || !is_marked(bits, x)) return false;
             best = merged_offers(best, EDGE_VALUE(x, v, WEIGHT(back, slot)));
+            return false;
         },
         merged_offers,
         [&](uint32_t v, const value_t& best) {

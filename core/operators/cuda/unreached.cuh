@@ -23,6 +23,7 @@ __device__ __forceinline__ void pull_step(const View& back, Steps& steps, uint32
         back, steps.num_vertices, lookers, EMPTY, [&](uint32_t v) { return word_parent(stored(tree + v)) == EMPTY; },
         [&](uint32_t, uint32_t x, long long, uint32_t& parent) {
             if (x < parent && is_marked(bits, x)) parent = x;
+            return parent != EMPTY;
         },
         [](uint32_t a, uint32_t b) { return min(a, b); },
         [&](uint32_t v, uint32_t parent) { take_parent(v, parent, tree, changed, shared ARGS); }, changed, shared);
