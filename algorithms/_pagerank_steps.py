@@ -30,6 +30,13 @@ class Passes(NamedTuple):
     publish: Callable[..., Any]
     push: Callable[..., Any]
     finish_pushed: Callable[..., Any]
+    pull_paced: Callable[..., Any]
+    finish_paced: Callable[..., Any]
+
+
+SLOW = 0.7  #: a step that leaves more than so much of the change before is followed by extrapolated ones
+FAST = 0.9  #: extrapolated steps that leave more than so much are given up
+FRESH, GIVEN_UP = 1e300, 2e300  #: paces before the first step, and where extrapolated steps do not pay
 
 
 @cache
@@ -94,7 +101,44 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
         dangling.add(rank if inv[v] < 0 else 0.0)
         gathered[v] = 0
 
-    return Passes(weight, weigh, pull, finish, finish_and_stay, publish, push, finish_pushed)
+    def pull_paced(u, v, w, share, after, inv, jumps, spread, alpha, error, dangling, pace, next_pace, factor):
+        if loops and u == v:
+            return 0.0
+        return w * share[u] if weighted else share[u]
+
+    def finish_paced(v, value, share, after, inv, jumps, spread, alpha, error, dangling, pace, next_pace, factor):
+        scale = abs(inv[v])
+        own = share[v] if loops and not closed else 0.0
+        least = (1 - alpha + alpha * dangling.value) * jumps[v * spread]
+        rank = least + alpha * (value + own)
+        if closed:
+            rank = rank / (1 - alpha * scale)
+        change = abs(rank - share[v] / scale)
+        before = abs(pace[0])
+        was_fast = pace[0] < 0
+        last = alpha * error.value if was_fast else error.value
+        is_fast = last <= FAST * before if was_fast else before > 0 and last > SLOW * before
+        if is_fast:
+            rank = max(least, factor * rank + (1 - factor) * after[v] / scale)
+            change = change / alpha
+        error.add(change)
+        after[v] = rank * scale
+        if inv[v] < 0:
+            dangling.add(rank)
+        if v == 0:
+            known = FRESH / 2 if before == FRESH else last
+            known = GIVEN_UP if before == GIVEN_UP or (was_fast and not is_fast) else known
+            next_pace[v] = -known if is_fast else known
+
+    return Passes(weight, weigh, pull, finish, finish_and_stay, publish, push, finish_pushed, pull_paced, finish_paced)
+
+
+def take_back(v, share, other, last_pace, pace):
+    """Take back an extrapolated last step: what it started from is within the tolerance. Begin a new pace."""
+    if last_pace[0] < 0:
+        share[v] = other[v]
+    if v == 0:
+        pace[v] = GIVEN_UP if last_pace[0] == GIVEN_UP else FRESH
 
 
 def by_degree(v, graph, share, inv):

@@ -17,7 +17,8 @@ After a batch (``method``):
             more than ``frontier_tol``, relative to what they were last told (dynamic frontier)
 "dfp"       the same, without vertices that changed by less than ``prune_tol`` (DF with pruning)
 "auto"      "dfp" after batches so small that their effect fades near by, though not after more than 32 of them; from
-            scratch after batches of more than 1 % of the edges; else "nd"
+            scratch after batches of more than 1 % of the edges; else "nd". Where the change of a whole pass falls
+            slowly, as on grids and roads, it extrapolates (see ``_pagerank_steps``), which takes half the steps or less
 ==========  ============================================================================================================
 
 The dynamic methods follow Sahu, where the printed algorithm is mended: flags of neighbours are set, the new rank is
@@ -48,6 +49,7 @@ from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._pagerank_parameters import Jumps, one_of, sums_up_loops
 from suricate.algorithms._pagerank_reference import distance_bound, power_iteration
 from suricate.algorithms._pagerank_steps import (
+    FRESH,
     anyone,
     by_degree,
     by_degree_of_all,
@@ -59,6 +61,7 @@ from suricate.algorithms._pagerank_steps import (
     normalise,
     passes,
     reach,
+    take_back,
     visit,
 )
 from suricate.algorithms._sums import Weighting
@@ -179,6 +182,7 @@ class PageRank(Algorithm):
         self._passes = passes(weighted, self.self_loops, self.closed, float(np.finfo(self.dtype).tiny))
         self._error = su.Scalar("sum" if self.norm == "l1" else "max", "float64", graph)
         self._dangling, self._mass = su.Scalar("sum", "float64", graph), su.Scalar("sum", "float64", graph)
+        self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))
         self._epoch, self._mark = 0, None
         self._jump, self._spread = self.jumps.on(graph, self.dtype)
 
@@ -205,8 +209,13 @@ class PageRank(Algorithm):
             )  # fmt: skip
             return
         swap = [(self._share, self._after)]
-        self._steps = iterate(self._step(graph), until=until, max_steps=self.max_iter, swap=swap)
+        paced = self.method == "auto" and graph.has_in_edges
+        step = self._paced_step(graph) if paced else self._step(graph)
+        swap += [(self._pace, self._next_pace)] if paced else []
+        self._steps = iterate(step, until=until, max_steps=self.max_iter, swap=swap)
         self._share, self._after = self._after, self._share
+        if paced:
+            vertex_map(graph, None, take_back, args=(self._share, self._after, self._next_pace, self._pace))
 
     @property
     def _state(self) -> tuple[Any, ...]:
@@ -228,13 +237,19 @@ class PageRank(Algorithm):
 
         return step
 
+    def _paced_step(self, graph: Graph) -> Any:
+        """The same for steps that may be extrapolated."""
+        functions = self._passes
+        args = (*self._state, self._pace, self._next_pace, 2 / (1 + math.sqrt(1 - self.alpha**2)))
+        return lambda: neighbor_reduce(graph, functions.pull_paced, args=args, over="in", then=functions.finish_paced)
+
     # -- after a batch -------------------------------------------------------------------------------------------------
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Bring the ranks up to date by :attr:`method`."""
         grown = graph.num_vertices > len(self._share)
         kinds = ("inserted", "deleted", "replaced") if self.weighting.applies(graph) else ("inserted", "deleted")
-        edges = tuple(found for found in map(delta.edges, kinds) if found.size)
+        edges = tuple(found for found in map(delta.arc_list, kinds) if found.size)
         method = self._chosen(graph, edges, grown=grown)
         if method == "static" or len(self._share) == 0 or not self._usable:
             self.compute(graph)

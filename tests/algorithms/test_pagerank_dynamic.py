@@ -114,6 +114,47 @@ def test_auto_begins_anew_after_large_batches() -> None:
     assert np.abs(tracker.result - 1 / n).sum() < 1e-7
 
 
+def grid(side: int, device: Any, **options: Any) -> su.Graph:
+    """Return a grid, listed in both directions."""
+    at = np.arange(side * side).reshape(side, side)
+    src, dst = np.append(at[:, :-1], at[:-1].T), np.append(at[:, 1:], at[1:].T)
+    graph = su.Graph(side * side, device=str(device), in_edges=True, **options)
+    graph.insert_edges(np.append(src, dst), np.append(dst, src))
+    return graph
+
+
+@pytest.mark.parametrize("params", [{}, TIGHT, {"norm": "linf", "tol": 1e-8}, {"dtype": "float32"}])
+def test_extrapolated_steps_are_few_where_changes_fade_slowly(
+    device: su.devices.Device, params: dict[str, Any]
+) -> None:
+    graph, rng = grid(24, device), np.random.default_rng(5)
+    trackers = {method: graph.track("pagerank", method=method, **params) for method in ("auto", "nd")}
+    for batch in range(4):
+        pairs = rng.integers(0, graph.num_vertices, (2, 20))
+        (graph.insert_edges if batch % 2 == 0 else graph.delete_edges)(*pairs)
+        right = exact(graph, **params)
+        for method, tracker in trackers.items():
+            ranks = device.to_numpy(tracker.result)
+            assert PageRank.mismatch(ranks, right, method=method, **params) is None
+            assert ranks.min() >= 0.149 / graph.num_vertices
+        few, many = (tracker.algorithm.iterations for tracker in trackers.values())
+        assert few < 0.7 * many, (few, many)
+
+
+def test_extrapolated_steps_are_given_up_where_they_do_not_pay(device: su.devices.Device) -> None:
+    n = 300
+    graph = su.Graph(n, device=str(device), in_edges=True)
+    graph.insert_edges(np.arange(n), (np.arange(n) + 1) % n)  # a ring in one direction: no eigenvalue is real but two
+    trackers = [graph.track("pagerank", method=method) for method in ("auto", "nd")]
+    for batch in range(3):
+        graph.insert_edges(np.arange(5 * batch, 5 * batch + 5), np.arange(5) * 50)
+        few, many = (tracker.algorithm.iterations for tracker in trackers)
+        assert few <= many + (8 if batch == 0 else 2)
+        for tracker in trackers:
+            ranks = device.to_numpy(tracker.result)
+            assert PageRank.mismatch(ranks, exact(graph), method=tracker.algorithm.method) is None
+
+
 def test_many_small_batches_do_not_add_up_to_a_large_error() -> None:
     rng = np.random.default_rng(3)
     graph = su.Graph(200, device="cpu", in_edges=True)
