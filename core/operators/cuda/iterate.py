@@ -14,6 +14,8 @@ import numpy as np
 from suricate.cuda.pinned import PinnedCounters
 from suricate.devices import Array, Device
 from suricate.operators.call import Until
+from suricate.operators.cuda.launches import blocks, full_grid
+from suricate.operators.cuda.programs import BLOCK
 from suricate.operators.cuda.recording import Recording, outer_flag, rounds_program
 from suricate.operators.cuda.replay import WORDS, Cleared
 from suricate.structures.scalar import SLOTS
@@ -44,7 +46,7 @@ class _Loop:
         self._control, self._cleared = zeros[:1].view(np.uint32), Cleared(zeros[1:])
         self._pinned = PinnedCounters(device, 1, np.uint32)
         self._address = np.uint64(self._pinned.address)
-        program = rounds_program(until.scalar.dtype)
+        self._program = program = rounds_program(until.scalar.dtype)
         self._end = program.kernel("end_round")
         self._recording = Recording(self._control[:1], swap, self._cleared)
         self._pinned.busy = True
@@ -74,10 +76,19 @@ class _Loop:
         _turn(turned, rounds)
         if rounds > 1 and rounds % 2 == 0:  # arrays took each other's place; now their contents do
             for a, b in self._swap:
-                held = a.copy()
-                a[...] = b
-                b[...] = held
+                self._exchange(a, b)
         return rounds
+
+    def _exchange(self, a: Array, b: Array) -> None:
+        """Let two arrays exchange their contents."""
+        if a.flags.c_contiguous and b.flags.c_contiguous and (a.data.ptr | b.data.ptr | a.nbytes) % 4 == 0:
+            words = a.nbytes // 4
+            grid = min(blocks(words, BLOCK), 8 * full_grid(self._device))
+            self._program.kernel("exchange")((grid,), (BLOCK,), (a, b, np.uint64(words)))
+            return
+        held = a.copy()
+        a[...] = b
+        b[...] = held
 
     def _end_round(self, *, last: bool) -> None:
         scalar, cleared = self._until.scalar, self._cleared

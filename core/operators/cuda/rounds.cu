@@ -1,4 +1,4 @@
-// iterate: the end of a round of recorded launches, and what such launches fill. TOTAL_T is the type of the scalar that ends the
+// iterate: the end of a round of recorded launches, what such launches fill, and the exchange of arrays at the end. TOTAL_T is the type of the scalar that ends the
 // loop. Types: control uint32[2], the flag that stops the loop and the number of rounds done.
 #include "suricate.cuh"
 
@@ -30,4 +30,13 @@ extern "C" __global__ void end_round(const TOTAL_T* total, double bound, uint32_
 extern "C" __global__ void fill_values(TOTAL_T* values, long long size, TOTAL_T value, const uint32_t* stop) {
     if (*stop) return;
     for (long long i = thread_id(); i < size; i += thread_count()) values[i] = value;
+}
+
+// a and b exchange their contents, `words` of 32 bits each; a thread per word.
+extern "C" __global__ void exchange(uint32_t* a, uint32_t* b, unsigned long long words) {
+    for (unsigned long long i = thread_id(); i < words; i += thread_count()) {
+        const uint32_t held = a[i];
+        a[i] = b[i];
+        b[i] = held;
+    }
 }
