@@ -127,5 +127,6 @@ def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunc
         lambda name: f"{before}\n{emit_cuda.cuda_source(tree, declarations, headers, name)}",
         tree.writes,
         tree.effects,
+        elsewhere=tree.elsewhere,
     )
     return typed, used | tree.names

@@ -33,7 +33,10 @@ def translate(source: Source, bindings: dict[str, Binding], role: str, layout: L
             types = tuple(translator.types[name] for name in translator.locals)
             writes = frozenset((*translator.written, *translator.effects))
             result = translator.types.get(_RESULT)
-            return Tree(statements, types, result, frozenset(translator.names), writes, dict(translator.effects))
+            own = {OWN_VERTEX, OWN_POSITION}
+            elsewhere = frozenset(position for position, at in translator.indices.items() if not own.issuperset(at))
+            names, effects = frozenset(translator.names), dict(translator.effects)
+            return Tree(statements, types, result, names, writes, elsewhere, effects)
 
 
 OWN_VERTEX = Node("parameter", "int64", value="v")  # where a function may write: its vertex,

@@ -138,6 +138,7 @@ class Tree:
         result: type of its value, None if it returns nothing.
         names: what it takes from outside.
         writes: positions of the arguments that it writes to.
+        elsewhere: positions of the arguments that it uses at other places than its own vertex.
         effects: kind of the effects by position of the argument.
     """
 
@@ -146,6 +147,7 @@ class Tree:
     result: str | None
     names: frozenset[Name]
     writes: frozenset[int]
+    elsewhere: frozenset[int]
     effects: dict[int, str]
 
 

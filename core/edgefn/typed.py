@@ -42,6 +42,7 @@ class TypedFunction:
         signature: the types it is translated for.
         writes: positions of the :attr:`arguments` that it writes to, effects included.
         effects: kind of its effects ("sum", "min", "max", "or", "unite") by position of the argument.
+        elsewhere: positions of the arguments that it uses at other places than its own vertex; None: not known.
         by_hand: whether it is an :class:`EdgeFunction`, whose Numba twin may allocate; what is translated does not.
     """
 
@@ -52,6 +53,7 @@ class TypedFunction:
     writes: frozenset[int] = frozenset()
     effects: Mapping[int, str] = field(default_factory=dict)
     by_hand: bool = False
+    elsewhere: frozenset[int] | None = None
 
     @property
     def arguments(self) -> tuple[Argument, ...]:

@@ -40,7 +40,7 @@ HEAVY_DEGREE = 4096
 
 #: passes with an epilogue: graphs with so many arcs per vertex go by "scan" on backends that can. A scan leaves the
 #: sums in memory for a second phase, which costs more than it gains where vertices have few neighbours.
-SCAN_DEGREE = 8
+SCAN_DEGREE = 12
 
 #: neighbor_reduce: at most this many vertices (of small graphs one in 16) are split; if there are more, they keep the
 #: blocks evenly busy as it is.

@@ -2,15 +2,18 @@
 //
 // A round has two phases, each followed by a grid-wide barrier: every active vertex reduces its neighbours and runs `then_fn`, which
 // only notes what it says; then it is committed, and it and its neighbours are made active for the next round. Heavy
-// vertices add a barrier to their phase. A small active set is a list; of a large one only the stamps tell, and a round passes over
-// them all. While the list is so short that one block can serve it, block 0 goes on alone, and the others wait at the next barrier.
+// vertices add a barrier to their phase. A small active set is a list; of a large one only the stamps tell, and a round begins by making
+// a list of them, or, where most vertices were active, passes over all. While the list is so short that one block can serve it, block 0
+// goes on alone, and the others wait at the next barrier.
 //
 // Where most vertices are active and a backend's segments are wide and have one owner, the first phase passes over the storage instead.
+// Where nobody is woken it commits, too, and there is no second phase (COMMITS_AT_ONCE).
 // Where most are woken, nobody wakes them: they see the bits of their neighbours when they pull (SYMMETRIC).
 //
 // What a block must see of the others is written before a barrier and read behind it; the barriers' fences make it visible
 // (see loop.cuh). Stamps and counters are read past the L1 caches, except where a neighbour is woken, and changed by atomics or by
 // stores of one value.
+#include "stamped.cuh"
 #include "wake.cuh"
 
 #define ALONE 64  // up to this many vertices block 0 works alone
@@ -25,44 +28,16 @@ struct Rounds {
     unsigned long long arcs[3];  // of vertices that wake their neighbours, in rounds over all vertices
     uint32_t queued[3];  // vertices of the next round, if it is a list
     uint32_t computed[3];  // vertices of this round
+    uint32_t listed[3];  // of them, if the round made a list of the stamps
     uint32_t level, number, dense, ended;  // where block 0 has got to alone
     uint32_t stop;  // the host wants the loop to end
 };
 static_assert(sizeof(Rounds) <= 8 * ROUND_WORDS, "the host allocates the memory for it");
 
-// A counter behind a barrier; block 0 alone looks into L2, where it counts.
-template <class T> __device__ __forceinline__ T seen(bool alone, const T& counter) {
-    return alone ? fresh(counter) : counted(counter);
-}
-
 // Rounds over most vertices pass over the storage where a segment is wide and has one owner: its sums are gathered in an array.
 #define SCANS (SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !IS_MODE && OVER != OVER_BOTH)
 #define SCAN_SHARE 8  // of the vertices: more than one in so many were active
-
-// What the threads of a block have counted in a round: vertices, and arcs over which they wake others.
-struct RoundCount {
-    uint32_t vertices;
-    unsigned long long arcs;
-};
-
-// Add up what all threads of the block counted into *vertices and *arcs. All of them call it; it synchronises the block.
-__device__ __forceinline__ void count_block(RoundCount mine, uint32_t* vertices, unsigned long long* arcs,
-                                            RoundCount* sum) {
-    if (threadIdx.x == 0) *sum = {0, 0};
-    __syncthreads();
-#pragma unroll
-    for (int step = 16; step > 0; step >>= 1) {
-        mine.vertices += __shfl_xor_sync(ALL_LANES, mine.vertices, step);
-        mine.arcs += __shfl_xor_sync(ALL_LANES, mine.arcs, step);
-    }
-    if (threadIdx.x % 32 == 0 && mine.vertices) {
-        atomicAdd(&sum->vertices, mine.vertices);
-        atomicAdd(&sum->arcs, mine.arcs);
-    }
-    __syncthreads();
-    if (threadIdx.x == 0 && sum->vertices) atomicAdd(vertices, sum->vertices);
-    if (threadIdx.x == 0 && sum->arcs) atomicAdd(arcs, sum->arcs);
-}
+#define LIST_SHARE (SCANS ? SCAN_SHARE : 2)  // rounds in which less than one in so many were active list those that are
 
 // frontier: the active vertices, without repeats. Round i (from 0) stamps with the epoch + 1 + i. memory.near and memory.spare are
 // the lists, memory.far holds a byte per position of a round. ROUND_FINISH moves what the block added to accumulators to the
@@ -85,7 +60,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
     uint32_t number = frontier.count ? *frontier.count : frontier.size, round = 0;
     unsigned long long touched = 0;
     bool dense = false, by_bits = false, ended = number == 0;
-    [[maybe_unused]] uint32_t last = num_vertices;  // active in the round before
+    uint32_t last = num_vertices;  // active in the round before
     [[maybe_unused]] bool clean = false;  // whether the sums of a scan are neutral
     if (threadIdx.x == 0) woken.filled = 0;
 
@@ -102,7 +77,16 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             const uint32_t turn = round % 3, next_turn = (round + 1) % 3, current = epoch + round;
             if (first_thread) {  // last read two rounds ago
                 rounds->heavy[next_turn] = rounds->waking[next_turn] = rounds->arcs[next_turn] = 0;
-                rounds->queued[next_turn] = rounds->computed[next_turn] = 0;
+                rounds->queued[next_turn] = rounds->computed[next_turn] = rounds->listed[next_turn] = 0;
+            }
+            if (dense && !by_bits && last <= num_vertices / LIST_SHARE) {
+                uint32_t* const list = round & 1 ? memory.spare : memory.near;
+                list_stamped<CONVERGE_BLOCK>(memory.stamp, current, num_vertices, list, &rounds->listed[turn],
+                                             shared.place);
+                barrier();
+                ids = list;
+                number = counted(rounds->listed[turn]);
+                dense = false;
             }
             const uint32_t warps = CONVERGE_BLOCK / 32;
             const uint32_t share = min((unsigned long long)CONVERGE_BLOCK,
@@ -113,15 +97,23 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             const bool in_order = ids == nullptr && number == num_vertices && share == CONVERGE_BLOCK;
             const Wakers wakers = wakers_of(by_bits ? memory.near : nullptr);
             RoundCount mine = {0, 0};
-            const auto complete = [&](uint32_t i, uint32_t x, const Reduced& reduced) {
+            const auto judged = [&](uint32_t x, const Reduced& reduced) {
                 const bool counts =
                     x < num_vertices && (!by_bits || is_woken(reduced) || fresh(memory.stamp[x]) == current);
                 const uint8_t says =
                     counts ? uint8_t(COMPUTED | (then_fn(x, reduced.value ARGS) & (STAYS | WAKES))) : 0;
-                notes[i] = says;
                 mine.vertices += counts;
                 if (SYMMETRIC && in_order && (says & WAKES)) mine.arcs += wake_degree(WOKEN, x);
+                return says;
             };
+            const auto complete = [&](uint32_t i, uint32_t x, const Reduced& reduced) {
+                notes[i] = judged(x, reduced);
+            };
+            const auto poll = [&]() {  // everybody passes a barrier before it and behind it
+                if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort)
+                    rounds->stop = fresh(*memory.abort);
+            };
+            bool committed = false;  // in the first phase, when all had seen the values before
             const auto active = [&](long long i) {
                 const uint32_t x = ids ? ids[i] : uint32_t(i);
                 return dense && !by_bits && fresh(memory.stamp[x]) != current ? EMPTY : x;
@@ -145,12 +137,21 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                     if (is_woken(part)) memory.stamp[x] = current;
                 } ARGS);
                 barrier();
+                committed = COMMITS_AT_ONCE;
+                if (committed) poll();
                 for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count()) {
                     const uint32_t x = uint32_t(v);
                     const bool is_active = round == 0 || fresh(memory.stamp[x]) == current;
                     Reduced whole = nothing_reduced();
                     if (is_active) whole.value = sums[x];
-                    complete(x, is_active ? x : EMPTY, whole);
+                    const uint8_t says = judged(is_active ? x : EMPTY, whole);
+                    if (!committed) notes[x] = says;
+                    else if (says & COMPUTED) {
+#if HAS_COMMIT
+                        commit_fn(x ARGS);
+#endif
+                        if (says & STAYS) memory.stamp[x] = current + 1;
+                    }
                     sums[x] = identity();  // at last: a store behind a load of the same word would hold up the SM
                 }
             } else
@@ -158,6 +159,9 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 pull_vertices<CONVERGE_BLOCK>(WALKED, wakers, num_vertices, active, number, share, block, blocks,
                                               IS_MODE ? EMPTY : limit, heavy, shared, complete ARGS);
             count();
+            if (committed) {
+                ROUND_FINISH
+            }
             barrier();
             const unsigned long long packed = alone ? 0 : counted(rounds->heavy[turn]);
             if (packed != 0) {
@@ -173,31 +177,31 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 break;
             }
 
-            // Everybody has passed a barrier since `stop` was read, and passes another one before it is read again.
-            if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort) rounds->stop = fresh(*memory.abort);
-
-            const bool will_be_dense = computed > num_vertices / SPARSE && computed > 4 * ALONE;
+            const bool will_be_dense = committed || (computed > num_vertices / SPARSE && computed > 4 * ALONE);
             const bool next_by_bits = will_be_dense && in_order && counted(rounds->arcs[turn]) > num_arcs / BITS_SHARE;
             uint32_t* const queue = round & 1 ? memory.near : memory.spare;
             const NextRound next = {memory.stamp,          current + 1,   queue,
                                     &rounds->queued[turn], will_be_dense, next_by_bits ? memory.near : nullptr};
-            const Heavy waking = heavy_in(heavy_memory, &rounds->waking[turn], heavy_capacity);
-            finish_round<CONVERGE_BLOCK>(WOKEN, ids, number, notes, share, block, blocks, limit, waking, next, shared,
-                                         woken ARGS);
-            ROUND_FINISH
-            barrier();
-            const unsigned long long heavy_wakers = alone || !HAS_WAKE ? 0 : counted(rounds->waking[turn]);
-            if (heavy_wakers != 0) {
-                const auto parts = [&](uint32_t x) { return wake_buckets(WOKEN, x); };
-                for_split_runs(heavy_wakers, waking, block, blocks, parts,
-                               [&](uint32_t, uint32_t x, uint32_t from, uint32_t to) {
-                                   for (uint32_t k = from + threadIdx.x % 32 / BUCKET_LANES; k < to;
-                                        k += 32 / BUCKET_LANES)
-                                       wake_bucket(WOKEN, x, k, threadIdx.x % BUCKET_LANES, next, woken);
-                                   __syncwarp();
-                               });
-                flush_active(next, woken);
+            if (!committed) {
+                poll();
+                const Heavy waking = heavy_in(heavy_memory, &rounds->waking[turn], heavy_capacity);
+                finish_round<CONVERGE_BLOCK>(WOKEN, ids, number, notes, share, block, blocks, limit, waking, next,
+                                             shared, woken ARGS);
+                ROUND_FINISH
                 barrier();
+                const unsigned long long heavy_wakers = alone || !HAS_WAKE ? 0 : counted(rounds->waking[turn]);
+                if (heavy_wakers != 0) {
+                    const auto parts = [&](uint32_t x) { return wake_buckets(WOKEN, x); };
+                    for_split_runs(heavy_wakers, waking, block, blocks, parts,
+                                   [&](uint32_t, uint32_t x, uint32_t from, uint32_t to) {
+                                       for (uint32_t k = from + threadIdx.x % 32 / BUCKET_LANES; k < to;
+                                            k += 32 / BUCKET_LANES)
+                                           wake_bucket(WOKEN, x, k, threadIdx.x % BUCKET_LANES, next, woken);
+                                       __syncwarp();
+                                   });
+                    flush_active(next, woken);
+                    barrier();
+                }
             }
             ++round;
             ROUND_READ

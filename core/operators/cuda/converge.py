@@ -61,25 +61,41 @@ def converge_program(
     """Return the program of a call, made once; ``symmetric``: a vertex pulls from those that may wake it, no others."""
     name = None if until is None else _name_of(call, until.scalar)
     functions = call.function, call.then, call.commit
-    key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, blocks)
+    at_once = wake is None and commits_at_once(call)
+    key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, blocks, at_once)
     program = _programs.get(key)
     if program is None:
-        program = _programs[key] = _made(walk, call, over, wake, name, symmetric=symmetric, blocks=blocks)
+        macros = {"CONVERGE_BLOCKS": blocks, "COMMITS_AT_ONCE": int(at_once)}
+        program = _programs[key] = _made(walk, call, over, wake, name, macros, symmetric=symmetric)
     return program
+
+
+def commits_at_once(call: Call) -> bool:
+    """Return whether a vertex may be committed before others have run ``then``, which do not see it."""
+    then, commit = call.then, call.commit
+    if then is None or commit is None:
+        return commit is None
+    if then.elsewhere is None or commit.elsewhere is None:
+        return False
+
+    def held(positions: frozenset[int]) -> set[int]:
+        return {id(call.values[position]) for position in positions}
+
+    return held(then.elsewhere).isdisjoint(held(commit.writes)) and held(commit.elsewhere).isdisjoint(held(then.writes))
 
 
 _programs: dict[tuple[Any, ...], Program] = {}
 
 
 def _made(
-    walk: Walk, call: Call, over: str, wake: str | None, until: str | None, *, symmetric: bool, blocks: int
+    walk: Walk, call: Call, over: str, wake: str | None, until: str | None, macros: dict[str, int], *, symmetric: bool
 ) -> Program:
     """Return the program of a call; ``until`` is the name of the argument that ends the loop."""
     has_bits = symmetric and call.dtype is not None and call.reduce != "mode"
     return program_of(
         "converge.cu", walk, call, call.dtype, **value_macros(call, over), HAS_WAKE=int(wake is not None),
         WAKE_BOTH=int((wake or over) == "both"), SYMMETRIC=int(has_bits), CONVERGE_BLOCK=CONVERGE_BLOCK,
-        CONVERGE_BLOCKS=blocks, ROUND_WORDS=ROUND_WORDS, **_totals(call, until),
+        ROUND_WORDS=ROUND_WORDS, **macros, **_totals(call, until),
     )  # fmt: skip
 
 

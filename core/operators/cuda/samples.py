@@ -152,6 +152,7 @@ def _rounds(walk: Walk, view: StoreView) -> list[Program]:
         converge_program(walk, call, "in", "out", Until(total, 0.5), symmetric=True, blocks=2),
         converge_program(walk, call._replace(commit=None), "both", "both", None, symmetric=True, blocks=2),
         converge_program(walk, call, "in", "in", None, symmetric=False, blocks=2),
+        converge_program(walk, call, "in", None, Until(total, 0.5), symmetric=False, blocks=3),
         converge_program(walk, call, "both", None, None, symmetric=False, blocks=2),
         converge_program(walk, call._replace(reduce="mode"), "both", "both", None, symmetric=True, blocks=2),
     ]

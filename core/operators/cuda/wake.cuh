@@ -36,9 +36,15 @@ struct WakeShared {
     uint32_t filled, place;
 };
 
-// Make v active in the next round. Many threads may do so at once: without a list all of them store the same. Most calls find the
-// stamp there, hubs' in the L1 cache: a cached stamp may be older than that of another block, which costs a store, but never newer.
+// Make v active in the next round. Many threads may do so at once: without a list all of them store the same. LOOKS: most calls find
+// the stamp there, hubs' in the L1 cache: a cached stamp may be older than that of another block, which costs a store, but never newer.
+// Without a list a store alone is cheaper where few make the same vertices active: a store to a line that is being loaded holds up the SM.
+template <bool LOOKS>
 __device__ __forceinline__ void activate(const NextRound& round, WakeShared& shared, uint32_t v) {
+    if (!LOOKS && round.dense) {
+        round.stamp[v] = round.next;
+        return;
+    }
     if (round.stamp[v] == round.next) return;
     if (round.dense) {
         round.stamp[v] = round.next;
@@ -83,9 +89,10 @@ __device__ __forceinline__ uint32_t wake_buckets(WAKE, uint32_t x) {
 // Activate the neighbours of x; LANES threads share them.
 template <int LANES>
 __device__ __forceinline__ void wake_neighbors(WAKE, uint32_t x, int lane, const NextRound& round, WakeShared& shared) {
-    for_neighbors<LANES>(wake, x, lane, [&](uint32_t y, long long) { activate(round, shared, y); });
+    constexpr bool LOOKS = LANES > 1;
+    for_neighbors<LANES>(wake, x, lane, [&](uint32_t y, long long) { activate<LOOKS>(round, shared, y); });
 #if WAKE_BOTH
-    for_neighbors<LANES>(wake2, x, lane, [&](uint32_t y, long long) { activate(round, shared, y); });
+    for_neighbors<LANES>(wake2, x, lane, [&](uint32_t y, long long) { activate<LOOKS>(round, shared, y); });
 #endif
 }
 
@@ -96,12 +103,12 @@ __device__ __forceinline__ void wake_bucket(WAKE, uint32_t x, uint32_t k, int la
     const uint32_t before = buckets(wake, x);
     if (k >= before) {
         for_bucket<BUCKET_LANES>(wake2, x, k - before, lane, [&](uint32_t y, long long) {
-            activate(round, shared, y);
+            activate<true>(round, shared, y);
         });
         return;
     }
 #endif
-    for_bucket<BUCKET_LANES>(wake, x, k, lane, [&](uint32_t y, long long) { activate(round, shared, y); });
+    for_bucket<BUCKET_LANES>(wake, x, k, lane, [&](uint32_t y, long long) { activate<true>(round, shared, y); });
 }
 
 // Wake the neighbours of the huge vertices that a block has kept; all of its threads call it.
@@ -132,22 +139,23 @@ __device__ __forceinline__ void finish_round(WAKE, const uint32_t* ids, long lon
     __syncthreads();
     for (long long start = (long long)block * share; start < number; start += (long long)blocks * share) {
         const long long first = start + warp * part, i = first + lane;
-        const uint32_t says = lane < part && i < number ? notes[i] : 0;
-        const uint32_t x = !(says & COMPUTED) ? EMPTY : ids ? ids[i] : uint32_t(i);
-        if (says & COMPUTED) {
-#if HAS_COMMIT
-            commit_fn(x ARGS);
-#endif
-            if (says & STAYS) activate(round, woken, x);
-        }
+        const bool serves = lane < part && i < number;
+        const uint32_t x = !serves ? EMPTY : ids ? ids[i] : uint32_t(i), says = serves ? notes[i] : 0;
+        const bool stays = (says & COMPUTED) && (says & STAYS);
 #if HAS_WAKE
         const bool wakes = (says & COMPUTED) && (says & WAKES);
+        const uint32_t neighbors = wakes && !round.bits ? wake_degree(WOKEN, x) : 0;  // under way while x is committed
+#endif
+#if HAS_COMMIT
+        if (says & COMPUTED) commit_fn(x ARGS);
+#endif
+        if (stays) activate<false>(round, woken, x);
+#if HAS_WAKE
         if (round.bits) {  // the same in all threads
             const uint32_t word = __ballot_sync(ALL_LANES, wakes);
             if (lane == 0 && first < number) round.bits[first / 32] = word;
             continue;
         }
-        const uint32_t neighbors = wakes ? wake_degree(WOKEN, x) : 0;
         bool later = neighbors > limit && list_heavy(heavy, x, 0, wake_buckets(WOKEN, x));
         if (neighbors > WIDE && !later) {
             const uint32_t place = atomicAdd(&shared.huges, 1u);
@@ -180,4 +188,34 @@ __device__ __forceinline__ void finish_round(WAKE, const uint32_t* ids, long lon
     wake_huge(WOKEN, round, shared, woken);
 #endif
     flush_active(round, woken);
+}
+
+// A counter behind a barrier; block 0 alone looks into L2, where it counts.
+template <class T> __device__ __forceinline__ T seen(bool alone, const T& counter) {
+    return alone ? fresh(counter) : counted(counter);
+}
+
+// What the threads of a block have counted in a round: vertices, and arcs over which they wake others.
+struct RoundCount {
+    uint32_t vertices;
+    unsigned long long arcs;
+};
+
+// Add up what all threads of the block counted into *vertices and *arcs. All of them call it; it synchronises the block.
+__device__ __forceinline__ void count_block(RoundCount mine, uint32_t* vertices, unsigned long long* arcs,
+                                            RoundCount* sum) {
+    if (threadIdx.x == 0) *sum = {0, 0};
+    __syncthreads();
+#pragma unroll
+    for (int step = 16; step > 0; step >>= 1) {
+        mine.vertices += __shfl_xor_sync(ALL_LANES, mine.vertices, step);
+        mine.arcs += __shfl_xor_sync(ALL_LANES, mine.arcs, step);
+    }
+    if (threadIdx.x % 32 == 0 && mine.vertices) {
+        atomicAdd(&sum->vertices, mine.vertices);
+        atomicAdd(&sum->arcs, mine.arcs);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && sum->vertices) atomicAdd(vertices, sum->vertices);
+    if (threadIdx.x == 0 && sum->arcs) atomicAdd(arcs, sum->arcs);
 }

@@ -183,3 +183,10 @@ def test_refusals_name_file_and_line(fn, says, line):
 def test_value_needs_a_dtype():
     with pytest.raises(ParameterError, match="value_dtype"):
         typed(lambda v, value: value > 0, leading=("v", "value"))
+
+
+def test_what_is_used_at_other_places_than_the_own_vertex():
+    x = np.zeros(4)
+    assert not typed(lambda v, x, y: x[v] > y[v], x, x).elsewhere
+    assert typed(lambda v, x, y, step: x[v * step] > y[v], x, x, 2).elsewhere == {0}
+    assert typed(lambda v, x, y: x[0] + y[v + 1] > 1, x, x).elsewhere == {0, 1}

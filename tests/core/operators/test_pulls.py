@@ -332,6 +332,59 @@ def test_rounds_of_many_vertices_equal_those_of_the_cpu(over, limit):
     assert len(set(found[0::2])) == len(set(found[1::2])) == 1
 
 
+@pytest.mark.parametrize("apart", [0, 7])
+def test_a_round_sees_the_round_before(backend, device, apart):
+    """Also where a vertex that nobody wakes could be committed at once, because `then` sees no others (0 apart)."""
+    n = 1 << 10
+    src, dst, _ = su.generators.rmat(10, 16, seed=5)
+    graph = su.Graph(n, backend=backend, device=str(device), in_edges=True)
+    graph.insert_edges(src, dst)
+    value = np.random.default_rng(1).integers(0, 1000, n)
+    xp = graph.device.xp
+    label, new = xp.array(value), xp.zeros(n, np.int64)
+
+    def own(v, value, label, new):
+        new[v] = (value + label[v]) % 1000
+        return 1
+
+    def others(v, value, label, new):
+        new[v] = (value + label[(v + 7) % 1024]) % 1000
+        return 1
+
+    done = su.converge(
+        graph, None, lowest, args=(label, new), reduce="sum", then=others if apart else own, commit=publish, wake=None,
+        max_steps=3,
+    )  # fmt: skip
+    src, dst, _ = (None if part is None else graph.device.to_numpy(part) for part in su.edges(graph))
+    for _ in range(3):
+        total = np.zeros(n, np.int64)
+        np.add.at(total, dst, value[src])
+        value = (total + np.roll(value, -apart)) % 1000
+    assert (done.steps, done.touched) == (3, 3 * n)
+    assert graph.device.to_numpy(label).tolist() == value.tolist()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("share", [3, 20, 100])
+def test_rounds_of_a_part_of_the_vertices_equal_those_of_the_cpu(share):
+    """A large active set that only the stamps tell is made a list."""
+    n = 1 << 18
+    at = np.arange(n).reshape(512, 512)
+    src, dst = np.append(at[:, :-1], at[:-1].T), np.append(at[:, 1:], at[1:].T)
+    found = []
+    for backend, device in (("slabhash", "cpu"), ("slabhash", "cuda"), ("csr_baseline", "cuda")):
+        graph = su.Graph(n, backend=backend, device=device, directed=False)
+        graph.insert_edges(src, dst)
+        xp = graph.device.xp
+        label, new = xp.asarray(np.random.default_rng(3).permutation(n)), xp.zeros(n, np.int64)
+        done = su.converge(
+            graph, np.arange(0, n, share), lowest, args=(label, new), reduce="min", then=lower, commit=publish,
+            max_steps=30,
+        )  # fmt: skip
+        found.append((done.steps, done.touched, done.converged, graph.device.to_numpy(label).tobytes()))
+    assert len(set(found)) == 1
+
+
 def test_rounds_of_modes(backend, device):
     """Label propagation: rounds of pulls whose values take a table of the size of a degree."""
     case = small(backend, device, "undirected")
