@@ -32,6 +32,9 @@ class Passes(NamedTuple):
     finish_pushed: Callable[..., Any]
     pull_paced: Callable[..., Any]
     finish_paced: Callable[..., Any]
+    pull_in_loop: Callable[..., Any]
+    finish_paced_and_stay: Callable[..., Any]
+    publish_paced: Callable[..., Any]
 
 
 SLOW = 0.7  #: a step that leaves more than so much of the change before is followed by extrapolated ones
@@ -114,10 +117,10 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
         if closed:
             rank = rank / (1 - alpha * scale)
         change = abs(rank - share[v] / scale)
-        before = abs(pace[0])
+        earlier = abs(pace[0])
         was_fast = pace[0] < 0
         last = alpha * error.value if was_fast else error.value
-        is_fast = last <= FAST * before if was_fast else before > 0 and last > SLOW * before
+        is_fast = last <= FAST * earlier if was_fast else earlier > 0 and last > SLOW * earlier
         if is_fast:
             rank = max(least, factor * rank + (1 - factor) * after[v] / scale)
             change = change / alpha
@@ -126,11 +129,54 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
         if inv[v] < 0:
             dangling.add(rank)
         if v == 0:
-            known = FRESH / 2 if before == FRESH else last
-            known = GIVEN_UP if before == GIVEN_UP or (was_fast and not is_fast) else known
+            known = FRESH / 2 if earlier == FRESH else last
+            known = GIVEN_UP if earlier == GIVEN_UP or (was_fast and not is_fast) else known
             next_pace[v] = -known if is_fast else known
 
-    return Passes(weight, weigh, pull, finish, finish_and_stay, publish, push, finish_pushed, pull_paced, finish_paced)
+    def pull_in_loop(
+        u, v, w, share, after, inv, jumps, spread, alpha, error, dangling, pace, next_pace, factor, before
+    ):
+        if loops and u == v:
+            return 0.0
+        return w * share[u] if weighted else share[u]
+
+    def finish_paced_and_stay(
+        v, value, share, after, inv, jumps, spread, alpha, error, dangling, pace, next_pace, factor, before
+    ):
+        scale = abs(inv[v])
+        own = share[v] if loops and not closed else 0.0
+        least = (1 - alpha + alpha * dangling.value) * jumps[v * spread]
+        rank = least + alpha * (value + own)
+        if closed:
+            rank = rank / (1 - alpha * scale)
+        change = abs(rank - share[v] / scale)
+        earlier = abs(pace[0])
+        was_fast = pace[0] < 0
+        last = alpha * error.value if was_fast else error.value
+        is_fast = last <= FAST * earlier if was_fast else earlier > 0 and last > SLOW * earlier
+        if is_fast:
+            rank = max(least, factor * rank + (1 - factor) * before[v] / scale)
+            change = change / alpha
+        error.add(change)
+        before[v] = share[v]
+        after[v] = rank * scale
+        if inv[v] < 0:
+            dangling.add(rank)
+        if v == 0:
+            known = FRESH / 2 if earlier == FRESH else last
+            known = GIVEN_UP if earlier == GIVEN_UP or (was_fast and not is_fast) else known
+            next_pace[v] = -known if is_fast else known
+        return 1
+
+    def publish_paced(v, share, after, inv, jumps, spread, alpha, error, dangling, pace, next_pace, factor, before):
+        share[v] = after[v]
+        if v == 0:
+            pace[v] = next_pace[v]
+
+    return Passes(
+        weight, weigh, pull, finish, finish_and_stay, publish, push, finish_pushed, pull_paced, finish_paced,
+        pull_in_loop, finish_paced_and_stay, publish_paced,
+    )  # fmt: skip
 
 
 def take_back(v, share, other, last_pace, pace):

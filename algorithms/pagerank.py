@@ -165,14 +165,14 @@ class PageRank(Algorithm):
         self._start(graph)
         self._share = xp.full(n, 1 / max(n, 1), self.dtype)
         self._inv = xp.full(n, -1, self.dtype)
-        self._after, self._announced = xp.empty_like(self._share), None
+        self._after, self._before, self._announced = xp.empty_like(self._share), None, None
         self._loop, self._steps, self._local_updates, self._was_local = None, 0, 0, False
         if n == 0:
             return
         self._weigh_all(graph)
         self._mass.set(1.0)
         vertex_map(graph, None, normalise, args=(self._share, self._inv, self._mass, self._dangling))
-        self._iterate(graph)
+        self._iterate(graph, anew=True)
         self._look(graph)
 
     def _start(self, graph: Graph) -> None:
@@ -198,24 +198,38 @@ class PageRank(Algorithm):
         count = by_degree_with_loop if self.self_loops else by_degree
         return vertex_map(graph, vertices, count, args=(graph, self._share, self._inv))
 
-    def _iterate(self, graph: Graph) -> None:
-        """Make steps over all vertices until the norm is at most ``tol``."""
+    def _iterate(self, graph: Graph, *, anew: bool = False) -> None:
+        """Make steps over all vertices until the norm is at most ``tol``; ``anew``: the host may wait for them."""
         until, self._local_updates, self._announced = (self._error, self.tol), 0, None
-        if graph.device.is_cuda and graph.has_in_edges and passes_scan(graph, graph.view("in")):
-            self._loop = converge(  # one launch, without a wait; a step of it takes longer where nothing is scanned
-                graph, None, self._passes.pull, args=self._state, reduce="sum", over="in",
-                then=self._passes.finish_and_stay, commit=self._passes.publish, wake=None, dtype=self.dtype,
-                max_steps=self.max_iter, until=until,
-            )  # fmt: skip
-            return
-        swap = [(self._share, self._after)]
         paced = self.method == "auto" and graph.has_in_edges
-        step = self._paced_step(graph) if paced else self._step(graph)
+        if graph.device.is_cuda and graph.has_in_edges:
+            scans = passes_scan(graph, graph.view("in"))
+            if scans or not anew:
+                self._loop_over_all(graph, until, paced=paced and not scans)
+                return
+        swap = [(self._share, self._after)]
+        step = self._step(graph, paced=paced)
         swap += [(self._pace, self._next_pace)] if paced else []
         self._steps = iterate(step, until=until, max_steps=self.max_iter, swap=swap)
         self._share, self._after = self._after, self._share
         if paced:
             vertex_map(graph, None, take_back, args=(self._share, self._after, self._next_pace, self._pace))
+
+    def _loop_over_all(self, graph: Graph, until: tuple[Any, float], *, paced: bool) -> None:
+        """Make the steps in one launch, without a wait; a step takes longer than one of its own where nothing scans."""
+        functions, args = self._passes, self._state
+        pull, finish, publish = functions.pull, functions.finish_and_stay, functions.publish
+        if paced:
+            if self._before is None or len(self._before) != len(self._share):
+                self._before = graph.device.xp.empty_like(self._share)
+            args = (*args, *self._paces, self._before)
+            pull, finish, publish = functions.pull_in_loop, functions.finish_paced_and_stay, functions.publish_paced
+        self._loop = converge(
+            graph, None, pull, args=args, reduce="sum", over="in", then=finish, commit=publish, wake=None,
+            dtype=self.dtype, max_steps=self.max_iter, until=until,
+        )  # fmt: skip
+        if paced:
+            vertex_map(graph, None, take_back, args=(self._share, self._before, self._next_pace, self._pace))
 
     @property
     def _state(self) -> tuple[Any, ...]:
@@ -224,9 +238,12 @@ class PageRank(Algorithm):
             self._share, self._after, self._inv, self._jump, self._spread, self.alpha, self._error, self._dangling,
         )  # fmt: skip
 
-    def _step(self, graph: Graph) -> Any:
+    def _step(self, graph: Graph, *, paced: bool) -> Any:
         """Return a function that makes one step from ``_share`` to ``_after``."""
         functions, args = self._passes, self._state
+        if paced:
+            given, pull, then = (*args, *self._paces), functions.pull_paced, functions.finish_paced
+            return lambda: neighbor_reduce(graph, pull, args=given, over="in", then=then)
         if graph.has_in_edges:
             return lambda: neighbor_reduce(graph, functions.pull, args=args, over="in", then=functions.finish)
         gathered = graph.device.xp.zeros_like(self._share)
@@ -237,11 +254,10 @@ class PageRank(Algorithm):
 
         return step
 
-    def _paced_step(self, graph: Graph) -> Any:
-        """The same for steps that may be extrapolated."""
-        functions = self._passes
-        args = (*self._state, self._pace, self._next_pace, 2 / (1 + math.sqrt(1 - self.alpha**2)))
-        return lambda: neighbor_reduce(graph, functions.pull_paced, args=args, over="in", then=functions.finish_paced)
+    @property
+    def _paces(self) -> tuple[Any, ...]:
+        """The further arguments of a step that may be extrapolated."""
+        return self._pace, self._next_pace, 2 / (1 + math.sqrt(1 - self.alpha**2))
 
     # -- after a batch -------------------------------------------------------------------------------------------------
 
