@@ -111,6 +111,7 @@ class LabelPropagation(Algorithm):
         self._taken: Array = None
         self._wanted: Array = None
         self._outcome: Propagated | None = None
+        self._before = 0  # rounds before those
         self._xp: Any = np
 
     def compute(self, graph: Graph) -> None:
@@ -125,7 +126,11 @@ class LabelPropagation(Algorithm):
             return
         self._rank = mixed_ids(xp, 0, n, self.key)
         self._taken, self._wanted = xp.zeros(n, np.uint32), xp.zeros(n, np.uint32)
-        self._look(graph, None)
+        if self.max_iter > 1 and not graph.directed:
+            self._look_at_distinct_labels(graph)
+            self._look(graph, None, before=1)
+        else:
+            self._look(graph, None)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Let the ends of changed edges look."""
@@ -138,16 +143,23 @@ class LabelPropagation(Algorithm):
             self._taken, self._wanted = (resized(xp, array, n, 0) for array in (self._taken, self._wanted))
         self._look(graph, (delta.edges("inserted"), delta.edges("deleted")))
 
-    def _look(self, graph: Graph, frontier: Any) -> None:
+    def _look_at_distinct_labels(self, graph: Graph) -> None:
+        """Do the first round: every label is there once, so that the first in the order is the most frequent one."""
+        args = (self._rank, self._taken, self._wanted, self.key)
+        neighbor_reduce(graph, rank_of, args=args, reduce="min", over="both", then=take, dtype="int64")
+        self._rank, self._taken = self._taken, self._rank
+
+    def _look(self, graph: Graph, frontier: Any, before: int = 0) -> None:
+        self._before = before
         self._outcome = converge(
             graph, frontier, rank_of, args=(self._rank, self._taken, self._wanted, self.key), reduce="mode",
-            over="both", then=take, commit=publish, wake="both", max_steps=self.max_iter,
+            over="both", then=take, commit=publish, wake="both", max_steps=self.max_iter - before,
         )  # fmt: skip
 
     @property
     def iterations(self) -> int:  # type: ignore[override]
         """Rounds of the last computation or update."""
-        return self.max_iter if self._outcome is None else self._outcome.steps
+        return self.max_iter if self._outcome is None else self._before + self._outcome.steps
 
     @property
     def converged(self) -> bool:

@@ -22,21 +22,36 @@ from suricate.operators.cpu.templates.bindings import (
 from suricate.operators.cpu.templates.pulling import most_edges, reduce_vertex
 from suricate.types import TOMBSTONE
 
+SCATTERED = 128  #: of so many vertices one is active, and it is worth while to take them in order
+
 
 @inner
 def wake_row(g, u, stamp, step, queue, queued):
-    """Append the neighbours of ``u`` in one view to the queue; return its length."""
+    """Append the neighbours of ``u`` in one view to the queue; return its length. Without a branch on stamps."""
     for k in range(buckets(g, u)):
         c = first(g, u, k)
         while c >= 0:
             for slot in range(begin(g, c), end(g, c)):
                 v = key(g, slot)
-                if v < TOMBSTONE and stamp[v] != step:
-                    stamp[v] = step
+                if v < TOMBSTONE:
+                    if queued == len(queue):  # everybody is in it
+                        return queued
                     queue[queued] = v
-                    queued += 1
+                    queued += stamp[v] != step
+                    stamp[v] = step
             c = following(g, c)
     return queued
+
+
+@inner
+def put_in_order(num_vertices, stamp, step, queue):
+    """Write the vertices that have this stamp to the queue, ascending."""
+    queued = 0
+    for v in range(num_vertices):
+        if queued == len(queue):
+            break
+        queue[queued] = v
+        queued += stamp[v] == step
 
 
 @kernel
@@ -76,6 +91,8 @@ def converge(
                 v = np.uint32(i) if everything else active[i]
                 if v < num_vertices:
                     commit(v, *args)
+        if queued * SCATTERED > num_vertices:  # many enough that a pass takes less than their reads in any order
+            put_in_order(num_vertices, stamp, step + rounds, queue)
         rounds += 1
         touched += count
         active, queue, spare = queue, spare, queue

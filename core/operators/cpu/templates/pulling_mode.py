@@ -1,8 +1,11 @@
 """What pulls by ``"mode"`` take in place of ``pulling.py``: the most frequent value of the edges of a vertex.
 
-A hash table counts the values of one vertex; ``values`` and ``counts`` have a power of two of places, at least twice
-the largest degree. The values of a vertex of ``FEW`` edges or less are in a row instead, and searched one by one. Of
-several most frequent values the smallest counts; a NaN does not count.
+The values of a vertex are listed first. Then each is written to a place that its hash gives, in a table without order;
+those that find themselves there are counted, and those whose place another value has taken are listed again, for the
+next round, until they are few and compared with each other. So no branch depends on values.
+
+``values`` and ``counts`` have a power of two of places that is no less than the largest degree, and ``values`` as many
+for the list. Of several most frequent values the smallest counts; a NaN does not count.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ from suricate.operators.cpu.templates.bindings import (
 )
 from suricate.types import TOMBSTONE
 
-FEW = 16
+FEW = 16  #: values that are compared with each other
+FACTOR, HIGH, NEXT, TURN = (np.uint64(one) for one in (0x9E3779B97F4A7C15, 33, 5, 63))  #: of the hash
+ONE = np.uint64(1)
 
 
 @inner
@@ -44,35 +49,14 @@ def most_edges(g, h, num_vertices, vertices, everything, count):
 
 
 @inner
-def table_size(edges):
-    """Return the number of places that a vertex with so many edges uses: a power of two, at least twice as many."""
-    size = 1
-    while size < 2 * edges:
-        size *= 2
-    return size
+def place_of(value, shift, mask):
+    """Return the place of ``value`` in the table of a round."""
+    return (np.float64(np.float64(value) + 0.0).view(np.uint64) * FACTOR >> shift) & mask
 
 
 @inner
-def place_of(value, values, counts, mask):
-    """Return the place of ``value`` in the table, or the free one where it belongs."""
-    at = np.int64(np.uint64(np.float64(value).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & mask
-    while counts[at] and values[at] != value:
-        at = (at + 1) & mask
-    return at
-
-
-@inner
-def place_in_row(value, values, distinct):
-    """Return the place of ``value`` among the first ``distinct`` values, or ``distinct``."""
-    at = 0
-    while at < distinct and values[at] != value:
-        at += 1
-    return at
-
-
-@inner
-def count_few(g, u, without_loop, values, counts, distinct, best, most, *args):
-    """Do as :func:`count_row` for few edges; return the number of distinct values, too."""
+def list_row(g, u, without_loop, values, listed, *args):
+    """Append the values of the edges of ``u`` in one view to the list, which ends at ``listed``; return its end."""
     for k in range(buckets(g, u)):
         c = first(g, u, k)
         while c >= 0:
@@ -81,57 +65,60 @@ def count_few(g, u, without_loop, values, counts, distinct, best, most, *args):
                 if v >= TOMBSTONE or (without_loop and v == u):
                     continue
                 value = cast(edge(u, v, weight(g, slot), *args))
-                if value != value:
-                    continue
-                at = place_in_row(value, values, distinct)
-                if at == distinct:
-                    values[at], counts[at] = value, 0
-                    distinct += 1
-                counts[at] += 1
-                if counts[at] > most or (counts[at] == most and value < best):
-                    best, most = value, counts[at]
+                if value == value:
+                    values[listed] = value
+                    listed += ONE
             c = following(g, c)
-    return distinct, best, most
+    return listed
 
 
 @inner
-def count_row(g, u, without_loop, values, counts, mask, best, most, *args):
-    """Count the values of the edges of ``u`` in one view; return the best value and how often it is there."""
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v >= TOMBSTONE or (without_loop and v == u):
-                    continue
-                value = cast(edge(u, v, weight(g, slot), *args))
-                if value != value:
-                    continue
-                at = place_of(value, values, counts, mask)
-                values[at] = value
-                counts[at] += 1
-                if counts[at] > most or (counts[at] == most and value < best):
-                    best, most = value, counts[at]
-            c = following(g, c)
-    return best, most
+def count_in_table(values, counts, begin, listed, shift, best, most):
+    """Count the values that are in a place of their own; return the end of the list of the others, and the best."""
+    mask = ONE
+    while mask < listed - begin:
+        mask = mask << ONE
+    mask -= ONE
+    for i in range(begin, listed):
+        at = place_of(values[i], shift, mask)
+        values[at], counts[at] = values[i], 0
+    left = begin
+    for i in range(begin, listed):
+        value = values[i]
+        at = place_of(value, shift, mask)
+        same = values[at] == value
+        times = counts[at] + np.uint32(same)
+        counts[at] = times
+        better = same & ((times > most) | ((times == most) & (value < best)))
+        best, most = value if better else best, times if better else most
+        values[left] = value
+        left += np.uint64(not same)
+    return left, best, most
+
+
+@inner
+def mode_of(values, counts, begin, listed, best, most):
+    """Return the mode of the values in the list, which has its places from ``begin`` to ``listed``."""
+    shift = HIGH
+    while listed - begin > FEW:  # fewer each time: in every place that is taken some value finds itself
+        listed, best, most = count_in_table(values, counts, begin, listed, shift, best, most)
+        shift = (shift - NEXT) & TURN
+    for i in range(begin, listed):
+        value, times = values[i], np.uint32(0)
+        for j in range(begin, listed):
+            times += np.uint32(values[j] == value)
+        better = (times > most) | ((times == most) & (value < best))
+        best, most = value if better else best, times if better else most
+    return best
 
 
 @inner
 def reduce_vertex(g, h, num_vertices, u, values, counts, *args):
     """Return the mode over the edges of ``u``; of no edges the neutral value."""
-    best, most = cast(identity), np.uint32(0)
-    if u < num_vertices:
-        edges = np.int64(degree(g, u))
-        if both:
-            edges += np.int64(degree(h, u))
-        if edges <= FEW:
-            distinct, best, most = count_few(g, u, False, values, counts, 0, best, most, *args)
-            if both:
-                distinct, best, most = count_few(h, u, True, values, counts, distinct, best, most, *args)
-            return best
-        size = table_size(edges)
-        counts[:size] = 0
-        best, most = count_row(g, u, False, values, counts, size - 1, best, most, *args)
-        if both:
-            best, most = count_row(h, u, True, values, counts, size - 1, best, most, *args)
-    return best
+    if u >= num_vertices:
+        return cast(identity)
+    begin = np.uint64(len(values)) >> ONE
+    listed = list_row(g, u, False, values, begin, *args)
+    if both:
+        listed = list_row(h, u, True, values, listed, *args)
+    return mode_of(values, counts, begin, listed, cast(identity), np.uint32(0))
