@@ -77,7 +77,7 @@ push_heavy_buckets(View g, uint32_t num_vertices, value_t* out, uint32_t* stamp,
     __syncthreads();
     const Changed changed = {stamp, step, queue, count, nullptr, false};
     const HeavyList heavy = {heavy_vertex, heavy_base, heavy_total, num_vertices, listed ? BUCKET_SHIFT : HEAVY_SHIFT};
-    push_heavy<SECOND_VIEW>(g, packed, out, heavy, changed, shared ARGS);
+    push_heavy<SECOND_VIEW>(g, packed, blockIdx.x, gridDim.x, out, heavy, changed, shared ARGS);
     FINISH
 }
 

@@ -66,12 +66,13 @@ __device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertic
 
 #define FLUSHED 2  // after so many buckets of each tile a block looks whether it has gathered much
 
-// Second phase: the buckets of all heavy vertices, in equal runs, by all tiles of the grid. `packed` is the final *heavy.total, not 0. All
-// threads of the grid call it; it synchronises the block, and ends with everything queued.
+// Second phase: the buckets of all heavy vertices, in equal runs, by all tiles of the blocks `block` of `blocks`. `packed` is the final
+// *heavy.total, not 0. All threads of these blocks call it; it synchronises the block, and ends with everything queued.
 template <bool SECOND>
-__device__ __forceinline__ void push_heavy(const View& g, unsigned long long packed, value_t* out,
-                                           const HeavyList& heavy, const Changed& changed, Shared& shared FORMALS) {
-    HeavyRun run = heavy_run(packed, heavy);
+__device__ __forceinline__ void push_heavy(const View& g, unsigned long long packed, uint32_t block, uint32_t blocks,
+                                           value_t* out, const HeavyList& heavy, const Changed& changed,
+                                           Shared& shared FORMALS) {
+    HeavyRun run = heavy_run(packed, heavy, block, blocks);
     for (long long k = 0; k < run.share; ++k) {
         if (run.item < run.stop) {
             const uint32_t entry = entry_of(run, heavy), u = heavy.entry[entry];
@@ -85,4 +86,19 @@ __device__ __forceinline__ void push_heavy(const View& g, unsigned long long pac
         }
     }
     flush(changed, shared);
+}
+
+#define FEW_BUCKETS 4  // of each tile: block 0 alone serves them as well
+
+// Block 0 behind a first phase that has listed heavy vertices: their buckets, unless they are many. Then shared.has_heavy stays.
+__device__ __forceinline__ void push_heavy_alone(const View& g, value_t* out, const HeavyList& heavy,
+                                                 const Changed& changed, Shared& shared FORMALS) {
+    const unsigned long long packed = fresh(*heavy.total);
+    if (buckets_in(packed, heavy) > FEW_BUCKETS * blockDim.x / BUCKET_LANES) return;
+    push_heavy<false>(g, packed, 0, 1, out, heavy, changed, shared ARGS);
+    if (threadIdx.x == 0) {
+        *heavy.total = 0;
+        shared.has_heavy = 0;
+    }
+    __syncthreads();
 }

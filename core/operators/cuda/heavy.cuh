@@ -60,15 +60,20 @@ struct HeavyRun {
     uint32_t entry, number;
 };
 
-// The run of the caller's tile of BUCKET_LANES threads, of as many equal runs as the grid has tiles. `packed` is the final
-// *heavy.total, not 0.
-__device__ __forceinline__ HeavyRun heavy_run(unsigned long long packed, const HeavyList& heavy) {
+// The buckets of all entries. `packed` is a *heavy.total.
+__device__ __forceinline__ long long buckets_in(unsigned long long packed, const HeavyList& heavy) {
+    return (long long)(packed & ((1ull << heavy.shift) - 1));
+}
+
+// The run of the caller's tile of BUCKET_LANES threads, of as many equal runs as `blocks` blocks have tiles, of which the caller's is number
+// `block`. `packed` is the final *heavy.total, not 0.
+__device__ __forceinline__ HeavyRun heavy_run(unsigned long long packed, const HeavyList& heavy, uint32_t block,
+                                              uint32_t blocks) {
     HeavyRun run;
     run.number = min(packed >> heavy.shift, (unsigned long long)heavy.capacity);
-    const long long all_buckets = (long long)(packed & ((1ull << heavy.shift) - 1)),
-                    tiles = thread_count() / BUCKET_LANES;
-    run.share = (all_buckets + tiles - 1) / tiles;
-    run.item = thread_id() / BUCKET_LANES * run.share;
+    const long long all_buckets = buckets_in(packed, heavy), tiles = blockDim.x / BUCKET_LANES;
+    run.share = (all_buckets + blocks * tiles - 1) / (blocks * tiles);
+    run.item = (block * tiles + threadIdx.x / BUCKET_LANES) * run.share;
     run.stop = min(all_buckets, run.item + run.share);
     run.entry = 0;
     if (run.item < run.stop) {
@@ -93,7 +98,7 @@ __device__ __forceinline__ uint32_t entry_of(HeavyRun& run, const HeavyList& hea
 template <class F>
 __device__ __forceinline__ void for_heavy_runs(const View& g, unsigned long long packed, const HeavyList& heavy,
                                                const uint32_t* vertices, F&& f) {
-    HeavyRun run = heavy_run(packed, heavy);
+    HeavyRun run = heavy_run(packed, heavy, blockIdx.x, gridDim.x);
     for (uint32_t k = run.entry; run.item < run.stop && k < run.number; ++k) {
         const uint32_t entry = heavy.entry[k], u = vertices ? vertices[entry] : entry;
         const long long base = heavy.base[k], end = min(run.stop, base + (long long)buckets(g, u));

@@ -77,6 +77,7 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
         ++steps.epoch;
         const Changed changed = changes_to(steps, steps.spare, HAS_THEN ? &altered : &joined, &nearest);
         push_both(g, other, steps, frontier, count, 0, 1, out, heavy, changed, policy, shared ARGS);
+        if (shared.has_heavy) push_heavy_alone(g, out, heavy, changed, shared ARGS);
         steps.pushed += count;
         ++level;
         const bool has_heavy = shared.has_heavy;
@@ -196,7 +197,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
             const Changed changed =
                 changes_to(steps, HAS_THEN ? steps.spare : steps.near,
                            HAS_THEN ? &state->altered[turn] : &state->count[turn], &state->nearest[turn]);
-            push_heavy<false>(g, packed, out, heavy, changed, shared ARGS);
+            push_heavy<false>(g, packed, blockIdx.x, gridDim.x, out, heavy, changed, shared ARGS);
             grid_barrier(state, steps.expected);
             count = counted(state->count[turn]);
         }
