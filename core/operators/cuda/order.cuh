@@ -4,6 +4,8 @@
 #pragma once
 #include "start.cuh"
 
+#define SHRUNK 4  // to less than a quarter of the frontier before
+
 // What alters vertices in this step: they go to `queue`, and the nearness of the nearest of them, with a window, to *nearest.
 __device__ __forceinline__ Changed changes_to(Steps& steps, uint32_t* queue, uint32_t* count,
                                               unsigned long long* nearest) {
@@ -36,10 +38,12 @@ struct Policy {
 #endif
 #if HAS_PULL
     uint32_t pull_from;  // a frontier of more vertices is pulled from
+    uint32_t before;  // vertices of the frontier before
 
-    // Whether the next step pulls; the stamps say who is in the frontier from the second step on.
+    // Whether the next step pulls; the stamps say who is in the frontier from the second step on. One that has shrunk much is pushed from:
+    // few that are left to look have neighbours in it.
     __device__ __forceinline__ bool pulls(const Steps& steps, uint32_t count) const {
-        return steps.level > 1 && count > pull_from;
+        return steps.level > 1 && count > pull_from && count >= before / SHRUNK;
     }
 #endif
     // Up to how many vertices a frontier is thin: see thin.cuh.
@@ -186,6 +190,9 @@ struct Policy {
 
     // All threads, before the first step.
     __device__ __forceinline__ void begin(const Steps& steps) {
+#if HAS_PULL
+        before = 0;
+#endif
 #if HAS_WINDOW
         window.nearest = 0;
 #endif

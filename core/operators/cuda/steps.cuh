@@ -212,6 +212,9 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
         frontier = steps.near;
         stopped = (steps.level & ABORT_MASK) == ABORT_MASK && fresh(state->stop) == steps.base + 1;
         policy.end_of_step(steps, nobody_pushed);
+#if HAS_PULL
+        policy.before = pushing;
+#endif
         next_turn(steps);
     }
     return count;
