@@ -150,6 +150,7 @@ class PageRank(Algorithm):
         self.prune_tol = self.frontier_tol if prune_tol is None else real("pagerank: prune_tol", prune_tol, low=0)
         self.dtype = one_dtype("pagerank: dtype", dtype, ("float64", "float32"))
         self._share: Array = None  # and other arrays: see _pagerank_steps
+        self._error: Any = None  # and other scalars
         self._usable = True  # as far as somebody has looked
         self._steps: int = 0
         self._loop: Any = None  # what the last loop on the device did, if it was one
@@ -170,8 +171,6 @@ class PageRank(Algorithm):
         if n == 0:
             return
         self._weigh_all(graph)
-        self._mass.set(1.0)
-        vertex_map(graph, None, normalise, args=(self._share, self._inv, self._mass, self._dangling))
         self._iterate(graph, anew=True)
         self._look(graph)
 
@@ -180,18 +179,24 @@ class PageRank(Algorithm):
         self._xp = graph.device.xp
         weighted = self.weighting.applies(graph)
         self._passes = passes(weighted, self.self_loops, self.closed, float(np.finfo(self.dtype).tiny))
-        self._error = su.Scalar("sum" if self.norm == "l1" else "max", "float64", graph)
-        self._dangling, self._mass = su.Scalar("sum", "float64", graph), su.Scalar("sum", "float64", graph)
+        if self._error is None or self._error.device != graph.device:
+            self._error = su.Scalar("sum" if self.norm == "l1" else "max", "float64", graph)
+            self._dangling, self._mass = su.Scalar("sum", "float64", graph), su.Scalar("sum", "float64", graph)
         self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))
         self._epoch, self._mark = 0, None
         self._jump, self._spread = self.jumps.on(graph, self.dtype)
 
     def _weigh_all(self, graph: Graph) -> None:
+        """Weigh all vertices; add up the ranks of dangling ones."""
+        state = (self._share, self._inv)
+        if not (self.self_loops or self.weighting.applies(graph)):
+            vertex_map(graph, None, by_degree_of_all, args=(graph, *state, self._dangling))
+            return
         if self.weighting.applies(graph):
-            args = (self._share, self._inv)
-            neighbor_reduce(graph, self._passes.weight, args=args, dtype="float64", then=self._passes.weigh)
+            neighbor_reduce(graph, self._passes.weight, args=state, dtype="float64", then=self._passes.weigh)
         else:
             self._count_edges(graph, None)
+        vertex_map(graph, None, dangle, args=(*state, self._dangling))
 
     def _count_edges(self, graph: Graph, vertices: Any) -> Frontier:
         """Weigh vertices of a graph whose edges weigh 1; return them without repeats."""
