@@ -64,7 +64,7 @@ def _numba_effect(effect: Effect) -> str:
         return f"unite({name}, {_vertex(first)}, {_vertex(second)})"
     dtype = effect.target.dtype
     value = _numba(second) if dtype == np.bool_ else f"np.{dtype}({_numba(second)})"
-    return f"apply_{effect.kind}({name}, {_index(first, effect.target)}, {value})"
+    return f"effect_{effect.kind}({name}, {_index(first, effect.target)}, {value})"
 
 
 def _vertex(node: Node) -> str:
@@ -81,7 +81,7 @@ def _numba_store(array: ArrayRef | WordsRef, index: str, value: str) -> list[str
 
 def _numba_word(words: WordsRef, index: str) -> str:
     name = f"a{words.position}"
-    return f"{name}[{index}]" if words.layout.bits == HALF else f"({name}[{index}, 0], {name}[{index}, 1])"
+    return f"{name}[{index}]" if words.layout.bits == HALF else f"load_pair({name}, {index})"
 
 
 def _numba_after(node: Node) -> str:

@@ -94,7 +94,13 @@ def decode_float64(raw):
     return np.uint64(raw ^ _TOP64 if raw & _TOP64 else ~raw).view(np.float64)
 
 
-# -- effects and accumulators; a NaN never is smaller or larger --------------------------------------------------------
+@inner
+def load_pair(words, index):
+    """Return the halves of a word of 128 bits, the less significant first."""
+    return words[index, 0], words[index, 1]
+
+
+# -- accumulators and effects (for several threads: ``atomics.py``); a NaN never is smaller or larger -----------------
 
 
 @inner
@@ -119,5 +125,31 @@ def apply_max(array, index, value):
 
 @inner
 def apply_or(array, index, value):
+    """``array[index] |= value``."""
+    array[index] |= value
+
+
+@inner
+def effect_sum(array, index, value):
+    """``array[index] += value``."""
+    array[index] += value
+
+
+@inner
+def effect_min(array, index, value):
+    """``array[index] = value`` if that is smaller."""
+    if value < array[index]:
+        array[index] = value
+
+
+@inner
+def effect_max(array, index, value):
+    """``array[index] = value`` if that is larger."""
+    if value > array[index]:
+        array[index] = value
+
+
+@inner
+def effect_or(array, index, value):
     """``array[index] |= value``."""
     array[index] |= value

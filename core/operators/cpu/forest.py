@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.edgefn.layout import numba_decoded
+from suricate import threads
+from suricate.edgefn.layout import HALF, Layout, numba_decoded
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, stamps_of
-from suricate.operators.cpu.instances import expanded
+from suricate.operators.cpu.instances import ATOMICS, SHARED, Walk, expanded
+from suricate.operators.cpu.parallel import compacted, cut
 from suricate.operators.cpu.push import WINDOW
+from suricate.operators.cpu.push_steps import SCAN, shared_from
+from suricate.operators.cpu.sources import Listed
+from suricate.operators.cpu.templates.measuring import MANY
 from suricate.operators.results import Propagated
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList, StoreView
@@ -21,7 +26,7 @@ from suricate.types import ArcList, StoreView
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
-_CURSOR = {"ahead", "begin", "buckets", "end", "first", "following", "key", "weight"}
+_CURSOR = {"ahead", "begin", "buckets", "degree", "end", "first", "following", "key", "weight"}
 NO_LIMIT = 2**62  #: of steps
 _NO_WEIGHTS, _NO_STATUS = np.empty(0, np.int64), np.empty(0, np.uint8)
 
@@ -51,7 +56,8 @@ class _Repair:
 
     def __init__(self, graph: Graph, call: Call, tree: np.ndarray, violated: np.ndarray, uniform: bool) -> None:
         view, n = graph.view("out"), graph.num_vertices
-        self.loops, self.graph, self.uniform = _module_of(view, call, uniform), graph, uniform
+        self.loops, self.graph, self.uniform = _module_of(view, call, uniform, "forest_ordered"), graph, uniform
+        self.call = call
         self.is_float = call.layout.fields[0].dtype.kind == "f"
         self.g, self.n, self.has_back = view.data, n, graph.has_in_edges
         self.back = graph.view("in").data if self.has_back else self.g
@@ -99,15 +105,37 @@ class _Repair:
 
     def _steps(self, everything: bool, count: int, most: int) -> tuple[int, int, int]:
         """Push for at most some steps; return the number of steps, of vertices that pushed, of those left."""
-        if not most:  # do not even compile it
-            return 0, 0, count
-        *counts, self.step = self.loops.propagate(
-            self.g, everything, count, most, self.tree, self.stamps.array, self.step, self.queue, self.spare,
-            self.violated, *self.values,
-        )  # fmt: skip
-        if counts[0] % 2:
-            self.queue, self.spare = self.spare, self.queue
-        return tuple(counts)
+        steps, pushed, share = 0, 0, self._shared_from()
+        while count and steps < most:
+            made, more, count, self.step = self.loops.propagate(
+                self.g, self.n, everything, count, most - steps, share, self.tree, self.stamps.array, self.step,
+                self.queue, self.spare, self.violated, *self.values,
+            )  # fmt: skip
+            steps, pushed, everything = steps + made, pushed + more, everything and not made
+            if made % 2:
+                self.queue, self.spare = self.spare, self.queue
+            if count and steps < most:
+                steps, pushed, count = steps + 1, pushed + count, self._shared_step(everything, count)
+                everything = False
+        return steps, pushed, count
+
+    def _shared_from(self) -> int:
+        """Return the number of edges above which a step is left to several threads; ``MANY`` if none is."""
+        has_totals = any(argument.kind == "accumulator" for argument in self.call.function.arguments)
+        return int(MANY) if has_totals else shared_from(self.graph, self.tree)
+
+    def _shared_step(self, everything: bool, count: int) -> int:
+        """Push once from what is queued, by several threads; return how much is queued then."""
+        view, stamps = self.graph.view("out"), self.stamps.array
+        parts = _module_of(view, self.call, self.uniform, "forest_parts")
+        queued = Listed(self.queue, everything, count)
+        ranges = cut(self.graph, Walk(view), "out", parts, (self.g, self.g, self.n), queued)
+        given = (self.tree, stamps, self.step, self.violated, *self.values)
+        threads.run(parts.push, [(self.g, everything, self.queue, *part, *given) for part in ranges])
+        ranges = threads.ranges(self.n, threads.parts(int(self.n * SCAN)))
+        lasts = threads.run(parts.gather, [(*part, stamps, self.step, self.spare) for part in ranges])
+        self.queue, self.spare, self.step = self.spare, self.queue, self.step + 1
+        return compacted(self.queue, ranges, lasts)
 
     def _in_steps(self, everything: bool, count: int, *, by_level: bool) -> tuple[int, int]:
         """Push step by step until nothing changes; with ``by_level`` what is queued joins the step of its level."""
@@ -168,19 +196,25 @@ def _numba_arcs(arcs: ArcList) -> tuple[Any, ...]:
     return arcs.src, arcs.dst, weight, status, arcs.wanted, arcs.size
 
 
-def _module_of(view: StoreView, call: Call, uniform: bool) -> ModuleType:
+def _module_of(view: StoreView, call: Call, uniform: bool, template: str) -> ModuleType:
     cursor = view.cursor, view.weight_dtype is not None, view.owner_per
-    key = (*cursor, call.function.key, call.commit, call.layout, uniform)
+    key = (template, *cursor, call.function.key, call.commit, call.layout, uniform)
     module = _modules.get(key)
     if module is None:
         with _lock:
             module = _modules.get(key)
             if module is None:
-                module = _modules[key] = load_module("forest", _module_text(view, call, uniform), view.cursor)
+                module = _modules[key] = load_module(template, _module_text(view, call, uniform, template), view.cursor)
     return module
 
 
-def _module_text(view: StoreView, call: Call, uniform: bool) -> str:
+def _shared_words(layout: Layout) -> tuple[str, str]:
+    """Return how words are read and replaced that several threads change."""
+    names = ("load_word", "exchange") if layout.bits == HALF else ("load_pair", "exchange_pair")
+    return ATOMICS, "load_whole = {}\nexchange_whole = {}".format(*names)
+
+
+def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> str:
     """Return the template with the cursor, the functions of words and those of the call in place of the bindings."""
     assert call.commit is not None
     weighted = view.weight_dtype is not None
@@ -192,7 +226,8 @@ def _module_text(view: StoreView, call: Call, uniform: bool) -> str:
         cursor_functions(view, _CURSOR, absent_weight=1),
         call.layout.numba_source,
         f"@inner\ndef parent_of(word):\n    return np.uint32({low} & np.uint64(0xFFFFFFFF))",
-        f"uniform = {uniform}",
+        f"uniform = {uniform}\nboth = False",
+        *(_shared_words(call.layout) if template in SHARED else ()),
         f"@inner\ndef first_key(word):\n    return {first}",
         "@inner\ndef order_of(tree, v):\n    return first_key(load_word(tree, v))",
         f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}",
@@ -201,6 +236,6 @@ def _module_text(view: StoreView, call: Call, uniform: bool) -> str:
             for name, function in (("edge", call.function), ("commit", call.commit))
         ),
     ]
-    body = expanded("forest_ordered", set(), {})
+    body = expanded(template, set(), {})
     parameters = "".join(f", a{i}" for i in range(len(call.function.arguments)))
     return re.sub(r",\s*\*args\b", parameters, "\n\n".join([*parts, body]))

@@ -15,6 +15,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from suricate.edgefn import TypedFunction
+from suricate.edgefn.layout import HALF
+from suricate.edgefn.typed import import_line
 from suricate.generated import copies, cursor_functions, load_module
 from suricate.operators.call import Call, identity_of
 from suricate.types import StoreView
@@ -58,6 +60,41 @@ def store(out, v, value):
         return not same_keys(value, old)
     return False
 """
+
+_SHARED_ORDERED = """\
+@inner
+def store(out, v, value):
+    new, old = cast(value), out[v]
+    while new {sign} old:
+        if exchange(out, v, old, new):
+            return True
+        old = out[v]
+    return False
+"""
+_SHARED_OTHER = """\
+@inner
+def store(out, v, value):
+    old = out[v]
+    new = cast(combine(old, cast(value)))
+    while new != old:
+        if exchange(out, v, old, new):
+            return True
+        old = out[v]
+        new = cast(combine(old, cast(value)))
+    return False
+"""
+_SHARED_WORD = """\
+@inner
+def store(out, v, value):
+    old = {load}(out, v)
+    while less_word(value, old):
+        if {exchange}(out, v, old, value):
+            return not same_keys(value, old)
+        old = {load}(out, v)
+    return False
+"""
+ATOMICS = import_line("suricate.structures.atomics")  #: what several threads take in place of the plain functions
+SHARED = frozenset({"forest_parts", "push_parts"})  #: templates whose parts write to the same places
 
 #: what functions, reductions and ``cursor_functions`` use
 IMPORTS = "import math\n\nimport numpy as np\nfrom numba import njit\n\nfrom suricate.jit import inner"
@@ -109,12 +146,12 @@ def _module_text(template: str, walk: Walk, call: Call) -> str:
     """Return the source of an instance: what its templates import from ``bindings``, then the templates."""
     wanted: set[str] = set()
     body = expanded(template, wanted, {"pulling": "pulling_mode"} if call.reduce == "mode" else {})
-    parts = [*_imports(call)]
+    parts = [*_imports(call), *([ATOMICS] if template in SHARED else [])]
     from_cursor = (wanted - _OWN) | call.function.cursor_names
     if walk.view is not None and from_cursor:
         parts.append(cursor_functions(walk.view, from_cursor, absent_weight=1))
     parts += _functions(walk, call, wanted)
-    parts += _reduction(call, wanted)
+    parts += _reduction(call, wanted, shared=template in SHARED)
     parameters = "".join(f", a{i}" for i in range(len(call.function.arguments)))
     return re.sub(r",\s*\*args\b", parameters, "\n\n".join([*parts, body]))
 
@@ -162,7 +199,7 @@ def _function_text(function: TypedFunction, name: str) -> str:
     return f"{'@njit' if function.by_hand else '@inner'}\n{function.numba_source(name)}"
 
 
-def _reduction(call: Call, wanted: set[str]) -> Iterator[str]:
+def _reduction(call: Call, wanted: set[str], *, shared: bool) -> Iterator[str]:
     """Yield what the templates take of the reduction and of the type of its values."""
     if not wanted & {"cast", "combine", "identity", "put", "store"}:
         return
@@ -171,14 +208,17 @@ def _reduction(call: Call, wanted: set[str]) -> Iterator[str]:
         yield "identity = identity_word"
         yield "@inner\ndef cast(word):\n    return word"
         yield "@inner\ndef put(out, i, word):\n    store_word(out, i, word)"
-        yield _WORD
+        half = "_pair" if call.layout.bits > HALF else ""
+        words = {"load": f"load{half or '_word'}", "exchange": f"exchange{half}"}
+        yield _SHARED_WORD.format(**words) if shared else _WORD
     else:
         assert call.dtype is not None
         yield f"cast = np.{call.dtype.name}"
         yield f"identity = {_literal(identity_of(call.reduce, call.dtype))}"
         yield "@inner\ndef put(out, i, value):\n    out[i] = value"
         sign = {"min": "<", "max": ">"}.get(call.reduce)
-        yield _OTHER if sign is None else _MONOTONE.format(sign=sign)
+        ordered, other = (_SHARED_ORDERED, _SHARED_OTHER) if shared else (_MONOTONE, _OTHER)
+        yield other if sign is None else ordered.format(sign=sign)
     yield f"@inner\ndef combine(old, new):\n    return {COMBINE.get(call.reduce, 'new')}"
     if "final" in wanted:
         yield f"@inner\ndef final(total):\n    return {'total != 0' if _ends_early(call) else 'False'}"

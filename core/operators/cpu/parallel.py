@@ -103,9 +103,9 @@ class Shares:
 
     def _own(self) -> Values:
         own = list(self._values)
-        for i in self._places:
+        for i, fold in zip(self._places, self._folds, strict=True):
             total, given = self._values[i]
-            own[i] = total, given.copy()
+            own[i] = total, np.zeros_like(given) if fold is np.add else given.copy()
         return tuple(own)
 
     def fold(self) -> None:

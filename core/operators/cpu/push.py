@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.errors import CapacityError
 from suricate.operators import schemes
-from suricate.operators.call import Call, Order, Stamps, Start, identity_of, stamps_of
+from suricate.operators.call import Call, Order, Start, identity_of, stamps_of
 from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.push_steps import REVERSE, Push, Steps, shared_from
 from suricate.operators.cpu.sources import Listed, arcs_of, frontier_of, numba_values, union_of, walk_over
+from suricate.operators.cpu.templates.measuring import MANY
 from suricate.operators.results import Layers, Propagated, empty_layers
 from suricate.structures.frontier import Frontier
 from suricate.types import ArcList
@@ -20,19 +23,6 @@ if TYPE_CHECKING:
 
 NO_LAYERS = np.empty(0, np.uint32), np.empty(0, np.int64)
 WINDOW = 64  #: buckets of an ordered propagation
-
-
-class Push(NamedTuple):
-    """What the loops of one push work on."""
-
-    graph: Graph
-    call: Call
-    over: str
-    out: np.ndarray
-    values: tuple[Any, ...]
-    stamps: Stamps
-    queue: np.ndarray
-    spare: np.ndarray
 
 
 def _push_of(graph: Graph, call: Call, out: Any, over: str) -> Push:
@@ -61,6 +51,13 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 
 def _step(push: Push, arcs: tuple[ArcList, ...], vertices: Listed, step: int) -> int:
     """Make step 1 with the stamp ``step``; return how many vertices join, which are then in ``push.queue``."""
+    least = shared_from(push.graph, push.out)
+    if least < MANY and (steps := Steps(push)).is_large(arcs, vertices, least):
+        for some in arcs:
+            steps.push_arcs(some, step)
+        if vertices.size:
+            steps.push(vertices, step)
+        return steps.gather(step, step, 1, push.queue)
     walk, g, h = walk_over(push.graph, push.over)
     module = instance("advance", walk, push.call)
     n, count = push.graph.num_vertices, 0
@@ -143,23 +140,57 @@ def _loop(
     kept: Layers | None, once: str,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Run the loop of a propagation; return the number of the last step, of vertices that pushed, of those left."""
+    layers = NO_LAYERS if kept is None else (kept.vertices, kept.offsets)
+    # the loops write to the queue first: what they start from must not be there
+    queue, spare = (push.spare, push.queue) if vertices.ids is push.queue else (push.queue, push.spare)
+    if order is not None:
+        return _ordered(push, vertices, first, number, max_steps, (queue, spare, *layers, *order), order)
+    loop, touched, share = _loop_of(push, kept, once), 0, shared_from(push.graph, push.out)
+    steps = Steps(push) if share < MANY else None
+    target = push.out, push.stamps.array, first
+    while True:
+        before = number
+        number, more, left = loop(*vertices, *target, number, max_steps, share, queue, spare, *layers)
+        touched += more
+        if (number - before) % 2:
+            queue, spare = spare, queue
+        if steps is None or left <= 0 or number == max_steps:
+            return number, touched, left
+        vertices = Listed(spare if number > before else vertices.ids, vertices.everything and number == before, left)
+        number, touched = number + 1, touched + left
+        if once and push.graph.has_in_edges:
+            left = steps.search(vertices, first, number, equal=once == "equal", queue=queue)
+        else:
+            steps.push(vertices, first + number)
+            left = steps.gather(first + number, first + number, number, queue)
+        vertices, queue, spare = Listed(queue, False, left), spare, queue
+
+
+def _loop_of(push: Push, kept: Layers | None, once: str) -> Callable[..., tuple[int, int, int]]:
+    """Return the loop that serves a propagation without an order, but for its views and arguments."""
     graph, call = push.graph, push.call
     walk, g, h = walk_over(graph, push.over)
-    n, layers = graph.num_vertices, NO_LAYERS if kept is None else (kept.vertices, kept.offsets)
-    # the loops write to the queue first: what they start from must not be there
-    queues = (push.spare, push.queue) if vertices.ids is push.queue else (push.queue, push.spare)
-    common = (*vertices, push.out, push.stamps.array, first, number, max_steps, *queues)
-    if order is not None:
-        size, array = n + WINDOW + 2, graph.workspace.array
-        rings = array("operators.after", size, np.uint32), array("operators.before", size, np.uint32)
-        top = identity_of("min", order.array.dtype)
-        module = instance("propagate_ordered", walk, call)
-        return module.propagate(g, h, n, *common, *layers, *order, top, *rings, *push.values)
+    views: tuple[Any, ...] = g, h, graph.num_vertices
     if once and graph.has_in_edges:
-        back = {"out": "in", "in": "out"}.get(push.over, "both")
-        _, b, c = walk_over(graph, back)
-        module = instance("propagate_once", walk, call)
-        return module.propagate(g, h, b, c, n, once == "equal", *common, *layers, *push.values)
-    if call.then is None and kept is None and call.reduce != "sum":
-        return instance("propagate", walk, call).propagate(g, h, n, *common, *push.values)
-    return instance("propagate_levels", walk, call).propagate(g, h, n, *common, *layers, *push.values)
+        _, b, c = walk_over(graph, REVERSE[push.over])
+        module, views = instance("propagate_once", walk, call), (g, h, b, c, graph.num_vertices, once == "equal")
+    elif call.then is None and kept is None and call.reduce != "sum":
+        plain = instance("propagate", walk, call).propagate
+        return lambda *given: plain(*views, *given[:-2], *push.values)
+    else:
+        module = instance("propagate_levels", walk, call)
+    return lambda *given: module.propagate(*views, *given, *push.values)
+
+
+def _ordered(
+    push: Push, vertices: Listed, first: int, number: int, max_steps: int, rest: tuple[Any, ...], order: Order
+) -> tuple[int, int, int]:
+    """Run the loop of an ordered propagation; ``rest`` are its queues and layers, and the order."""
+    graph = push.graph
+    walk, g, h = walk_over(graph, push.over)
+    n, array = graph.num_vertices, graph.workspace.array
+    rings = array("operators.after", n + WINDOW + 2, np.uint32), array("operators.before", n + WINDOW + 2, np.uint32)
+    common = (*vertices, push.out, push.stamps.array, first, number, max_steps, *rest)
+    top = identity_of("min", order.array.dtype)
+    module = instance("propagate_ordered", walk, push.call)
+    return module.propagate(g, h, n, *common, top, *rings, *push.values)

@@ -31,6 +31,7 @@ from suricate.operators.cpu.templates.forest_bindings import (
     uniform,
     weight,
 )
+from suricate.operators.cpu.templates.measuring import MANY, edges_of
 from suricate.types import EMPTY, TOMBSTONE
 
 AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
@@ -239,14 +240,17 @@ def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
 
 
 @kernel
-def propagate(g, everything, count, max_steps, tree, stamp, step, queue, spare, violated, *args):
+def propagate(g, num_vertices, everything, count, max_steps, share, tree, stamp, step, queue, spare, violated, *args):
     """Make offers from ``queue``, or from all vertices below ``count``, until nothing changes or for some steps.
 
     Returns the number of steps, of vertices that made offers, of those left, and the next number of stamps. What is
-    left is in ``spare`` after an odd number of steps.
+    left is in ``spare`` after an odd number of steps. A step with more than ``share`` edges is left to several threads,
+    unless that is ``MANY``.
     """
     steps, pushed = 0, 0
     while count > 0 and steps < max_steps:
+        if share < MANY and edges_of(g, g, num_vertices, queue, everything, count, share) > share:
+            break
         steps += 1
         pushed += count
         queued = 0

@@ -10,10 +10,12 @@ import numpy as np
 
 from suricate.cursors.bindings import ahead, begin, buckets, end, first, following, key, weight
 from suricate.jit import inner
+from suricate.structures.atomics import exchange as exchange_whole
 
 __all__ = [
-    "ahead", "arc_weight", "begin", "buckets", "commit", "edge", "end", "first", "first_key", "following",
-    "identity_word", "key", "less_word", "load_word", "parent_of", "same_keys", "store_word", "uniform", "weight",
+    "ahead", "arc_weight", "begin", "buckets", "commit", "edge", "end", "exchange_whole", "first", "first_key",
+    "following", "identity_word", "key", "less_word", "load_whole", "load_word", "parent_of", "same_keys",
+    "store_word", "uniform", "weight",
 ]  # fmt: skip
 
 identity_word = np.uint64(2**64 - 1)  #: the word that every other one replaces
@@ -23,6 +25,12 @@ uniform = False  #: whether a vertex offers the same word along all its edges
 @inner
 def load_word(array, i):
     """Return word ``i``."""
+    return array[i]
+
+
+@inner
+def load_whole(array, i):
+    """Return word ``i``, all of it as it was at one moment."""
     return array[i]
 
 

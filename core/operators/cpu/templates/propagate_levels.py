@@ -8,13 +8,14 @@ from __future__ import annotations
 from suricate.jit import kernel
 from suricate.operators.cpu.templates.bindings import then
 from suricate.operators.cpu.templates.layering import append_layer
+from suricate.operators.cpu.templates.measuring import MANY, edges_of
 from suricate.operators.cpu.templates.pushing import push_list
 
 
 @kernel
 def propagate(
-    g, h, num_vertices, frontier, everything, count, out, stamp, step, number, max_steps, queue, spare, layers, ends,
-    *args,
+    g, h, num_vertices, frontier, everything, count, out, stamp, step, number, max_steps, share, queue, spare, layers,
+    ends, *args,
 ):  # fmt: skip
     """Push until no vertex joins; return the number of the last step, of vertices that pushed, of those left.
 
@@ -23,6 +24,8 @@ def propagate(
     touched = 0
     fits = append_layer(layers, ends, number, frontier, everything, count)
     while count > 0 and number < max_steps and fits:
+        if share < MANY and edges_of(g, h, num_vertices, frontier, everything, count, share) > share:
+            break
         number += 1
         touched += count
         queued = push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step + number, queue, 0, *args)

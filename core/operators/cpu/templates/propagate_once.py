@@ -10,46 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.jit import inner, kernel
-from suricate.operators.cpu.templates.bindings import (
-    begin,
-    both,
-    buckets,
-    degree,
-    edge,
-    end,
-    first,
-    following,
-    key,
-    store,
-    then,
-    weight,
-)
+from suricate.operators.cpu.templates.bindings import both, then
 from suricate.operators.cpu.templates.layering import append_layer
+from suricate.operators.cpu.templates.measuring import MANY, edges_of, edges_of_rest
+from suricate.operators.cpu.templates.pulling_once import pull_row
 from suricate.operators.cpu.templates.pushing import push_list
-from suricate.types import TOMBSTONE
 
 LARGE = 24  #: a frontier of fewer vertices than this part of all is pushed
 PULLED = 14  #: a larger one is pulled if its edges are more than this part of all, where the first offer will do
-MANY = np.int64(1) << np.int64(62)
-
-
-@inner
-def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
-    """Take the offers of the neighbours of ``v`` whose stamp is ``joined``; return whether one altered it."""
-    altered = False
-    for k in range(buckets(g, v)):
-        c = first(g, v, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                u = key(g, slot)
-                if u >= TOMBSTONE or stamp[u] != joined or (without_loop and u == v):
-                    continue
-                if store(out, v, edge(u, v, weight(g, slot), *args)):
-                    altered = True
-                    if equal:
-                        return True
-            c = following(g, c)
-    return altered
 
 
 @inner
@@ -70,43 +38,17 @@ def pull_rest(g, h, num_vertices, out, stamp, step, number, equal, queue, *args)
     return queued
 
 
-@inner
-def edges_of(g, h, num_vertices, frontier, everything, count, enough):
-    """Return the number of edges of ``count`` vertices, or more than ``enough`` of them."""
-    edges = np.int64(0)
-    for i in range(count):
-        u = np.uint32(i) if everything else frontier[i]
-        if u < num_vertices:
-            edges += np.int64(degree(g, u))
-            if both:
-                edges += np.int64(degree(h, u))
-        if edges > enough:
-            break
-    return edges
-
-
-@inner
-def edges_of_rest(g, h, num_vertices, stamp, step):
-    """Return the number of edges of the vertices that were not altered yet: what a pull without early ends reads."""
-    edges = np.int64(0)
-    for v in range(num_vertices):
-        if stamp[v] < step:
-            edges += np.int64(degree(g, v))
-            if both:
-                edges += np.int64(degree(h, v))
-    return edges
-
-
 @kernel
 def propagate(
-    g, h, back, also_back, num_vertices, equal, frontier, everything, count, out, stamp, step, number, max_steps, queue,
-    spare, layers, ends, *args,
+    g, h, back, also_back, num_vertices, equal, frontier, everything, count, out, stamp, step, number, max_steps, share,
+    queue, spare, layers, ends, *args,
 ):  # fmt: skip
     """Push or pull until no vertex joins; return the number of the last step, of vertices that pushed, of those left.
 
     ``back`` and ``also_back`` are the views of the reverse direction. The other parameters are those of
     ``propagate_levels.py``; the vertices that joined in step i have the stamp ``step + i + 1``. Edges are counted only
-    while the frontier is a large part of all vertices.
+    while the frontier is a large part of all vertices. What is left of a propagation before a step with so large a
+    frontier, or with more than ``share`` edges, is left to several threads, unless ``share`` is ``MANY``.
     """
     touched, pulling, enough = 0, False, np.int64(-1)
     fits = append_layer(layers, ends, number, frontier, everything, count)
@@ -115,11 +57,13 @@ def propagate(
         if u < num_vertices:
             stamp[u] = step + number + 1
     while count > 0 and number < max_steps and fits:
-        touched += count
         large = count * LARGE > num_vertices
+        if share < MANY and (large or edges_of(g, h, num_vertices, frontier, everything, count, share) > share):
+            break
+        touched += count
         if large and not (pulling and equal):
             if not equal:
-                enough = edges_of_rest(back, also_back, num_vertices, stamp, step)
+                enough = edges_of_rest(back, also_back, 0, num_vertices, stamp, step)
             elif enough < 0:
                 enough = edges_of(g, h, num_vertices, frontier, True, num_vertices, MANY) // PULLED
             pulling = edges_of(g, h, num_vertices, frontier, everything, count, enough) > enough
