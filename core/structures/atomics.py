@@ -10,7 +10,6 @@ from __future__ import annotations
 import platform
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -117,30 +116,3 @@ def effect_or(array, index, value):
     old = array[index]
     while not exchange(array, index, old, old | value):
         old = array[index]
-
-
-# -- union-find --------------------------------------------------------------------------------------------------------
-
-
-@inner
-def root_of(parent, x):
-    """Return the root of ``x``, halving the path. Others may write ``parent[x]`` meanwhile, but an ancestor too."""
-    above = parent[x]
-    while above != x:
-        higher = parent[above]
-        parent[x] = higher
-        x, above = higher, parent[higher]
-    return x
-
-
-@inner
-def unite(parent, u, v):
-    """Unite the sets of ``u`` and ``v``: hook the larger root under the smaller, if it still is a root."""
-    if parent[u] == parent[v]:
-        return
-    a, b = root_of(parent, np.uint32(u)), root_of(parent, np.uint32(v))
-    while a != b:
-        low, high = min(a, b), max(a, b)
-        if exchange(parent, high, high, low):
-            return
-        a, b = root_of(parent, low), root_of(parent, high)

@@ -8,10 +8,11 @@ end. So most arcs are never read. Needs both ends: on a directed graph without i
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate import threads
 from suricate.cuda.structs import enum
 from suricate.devices import Array
 from suricate.structures.union_find import UnionFind
@@ -49,11 +50,7 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
     if not n:
         return device.xp.empty(1, np.uint32)
     if not device.is_cuda:
-        votes = graph.workspace.array("connect.votes", n, np.uint32)
-        sample = np.empty(min(SAMPLES, n), np.uint32)
-        loops = loops_over(g, HERE / "connect_cpu.py")
-        largest = loops.connect(g.data, h.data, both, skips, sets.parent, SAMPLED, sample, votes)
-        return np.full(1, largest, np.uint32)
+        return _connect_on_host(graph, g.data, h.data, sets.parent, both=both, skips=skips)
     state = graph.workspace.array("connect.state", ROUND_WORDS, np.uint32)
     state.data.memset_async(0, state.nbytes)
     found = graph.workspace.array("connect.largest", 1, np.uint32)
@@ -61,3 +58,15 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
     blocks = resident_blocks(device.index, BLOCK, BLOCKS_PER_SM)
     program_over(g, HERE / "connect.cu", lambda _: PRELUDE).kernel("connect")((blocks,), (BLOCK,), arguments)
     return found
+
+
+def _connect_on_host(graph: Graph, g: Any, h: Any, parent: np.ndarray, *, both: bool, skips: bool) -> np.ndarray:
+    n, loops = graph.num_vertices, loops_over(graph.view("out"), HERE / "connect_cpu.py")
+    for place in range(SAMPLED):
+        threads.over(n, loops.unite_some, g, parent, place)
+        threads.over(n, loops.flatten, parent)
+    votes = graph.workspace.array("connect.votes", n, np.uint32)
+    largest = loops.most_frequent(parent, np.empty(min(SAMPLES, n), np.uint32), votes)
+    threads.over(n, loops.unite_rest, g, h, both, skips, parent, np.uint32(largest), unit=1 + graph.most_arcs / n)
+    threads.over(n, loops.flatten, parent)
+    return np.full(1, largest, np.uint32)

@@ -42,14 +42,17 @@ def some_neighbor(g, v, place):
     return found
 
 
-@inner
-def flatten(parent):
-    """Make every element's root its parent: parents have smaller ids and come first."""
-    for v in range(len(parent)):
-        parent[v] = parent[parent[v]]
+@kernel
+def flatten(parent, begin_place, end_place):
+    """Make the root of every element of a range its parent: parents have smaller ids and mostly come first."""
+    for v in range(begin_place, end_place):
+        root = parent[parent[v]]
+        while parent[root] != root:
+            root = parent[root]
+        parent[v] = root
 
 
-@inner
+@kernel
 def most_frequent(parent, sample, votes):
     """Return the label that most of ``len(sample)`` vertices, spread evenly, have; of equally frequent the smallest."""
     size = len(sample)
@@ -66,21 +69,21 @@ def most_frequent(parent, sample, votes):
 
 
 @kernel
-def connect(g, h, both, skips, parent, sampled, sample, votes):
-    """Unite the ends of all arcs; return the most frequent label after ``sampled`` rounds of one neighbour each.
+def unite_some(g, parent, place, begin_place, end_place):
+    """Unite each vertex of a range with its neighbour at ``place``."""
+    for v in range(begin_place, end_place):
+        unite(parent, v, some_neighbor(g, v, place))
 
-    ``sample`` is ``uint32[...]``: how many vertices vote; ``votes`` is ``uint32[n]``. Flat at the start and at the end.
+
+@kernel
+def unite_rest(g, h, both, skips, parent, largest, begin_place, end_place):
+    """Unite the ends of all arcs of the vertices of a range, but with ``skips`` of those in the set of ``largest``.
+
+    A vertex in that set may have joined it in this loop: all the same its arcs are seen from their other ends.
     """
-    for place in range(sampled):
-        for v in range(len(parent)):
-            unite(parent, v, some_neighbor(g, v, place))
-        flatten(parent)
-    largest = most_frequent(parent, sample, votes)
-    for v in range(len(parent)):
+    for v in range(begin_place, end_place):
         if skips and parent[v] == largest:
             continue
         unite_neighbors(g, v, parent)
         if both:
             unite_neighbors(h, v, parent)
-    flatten(parent)
-    return largest

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate import threads
 from suricate.arrays import as_ids, checked_ids, on_device, range_message, same_length
 from suricate.cuda.program import Program
 from suricate.devices import CPU, Array, Device, resolve_device
@@ -87,7 +88,7 @@ class UnionFind:
         if len(a) and self.device.is_cuda:
             self._launch("same_component", len(a), self._parent, a, b, same, np.int64(len(a)))
         elif len(a):
-            self._loops.same_component(self._parent, a, b, same)
+            threads.over(len(a), self._loops.same_component, self._parent, a, b, same)
         return same
 
     @property
@@ -159,7 +160,8 @@ class UnionFind:
             filtered = (_NULL if status is None else status, np.uint32(wanted))
             self._launch("unite_pairs", size, self._parent, src, dst, *filtered, np.int64(size))
         else:
-            self._loops.unite_pairs(self._parent, src, dst, _NO_STATUS if status is None else status, wanted, size)
+            status = _NO_STATUS if status is None else status
+            threads.over(size, self._loops.unite_pairs, self._parent, src, dst, status, wanted)
 
     def _compress(self, label: Array | None) -> Array:
         """Flatten, write the labels if asked for, and return the number of sets."""
@@ -170,7 +172,8 @@ class UnionFind:
                 target = _NULL if label is None else label
                 self._launch("compress", n, self._parent, target, np.int64(n), count)
         else:
-            count[0] = self._loops.compress(self._parent, _NO_LABEL if label is None else label, n)
+            label = _NO_LABEL if label is None else label
+            count[0] = sum(threads.over(n, self._loops.compress, self._parent, label))
         return count
 
     def _make_singletons(self, begin: int, end: int) -> None:

@@ -13,7 +13,7 @@ from suricate import threads
 from suricate.edgefn.layout import HALF, Layout, numba_decoded
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, stamps_of
-from suricate.operators.cpu.instances import ATOMICS, SHARED, Walk, expanded
+from suricate.operators.cpu.instances import ATOMICS, Walk, expanded
 from suricate.operators.cpu.parallel import compacted, cut
 from suricate.operators.cpu.push import WINDOW
 from suricate.operators.cpu.push_steps import SCAN, shared_from
@@ -227,7 +227,7 @@ def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> s
         call.layout.numba_source,
         f"@inner\ndef parent_of(word):\n    return np.uint32({low} & np.uint64(0xFFFFFFFF))",
         f"uniform = {uniform}\nboth = False",
-        *(_shared_words(call.layout) if template in SHARED else ()),
+        *(_shared_words(call.layout) if template == "forest_parts" else ()),
         f"@inner\ndef first_key(word):\n    return {first}",
         "@inner\ndef order_of(tree, v):\n    return first_key(load_word(tree, v))",
         f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}",

@@ -94,7 +94,6 @@ def store(out, v, value):
     return False
 """
 ATOMICS = import_line("suricate.structures.atomics")  #: what several threads take in place of the plain functions
-SHARED = frozenset({"forest_parts", "push_parts"})  #: templates whose parts write to the same places
 
 #: what functions, reductions and ``cursor_functions`` use
 IMPORTS = "import math\n\nimport numpy as np\nfrom numba import njit\n\nfrom suricate.jit import inner"
@@ -127,31 +126,34 @@ class Walk(NamedTuple):
     swapped: bool = False
 
 
-def instance(template: str, walk: Walk, call: Call) -> ModuleType:
-    """Return the module of ``template`` over the cursor of a view, with the functions of ``call``."""
+def instance(template: str, walk: Walk, call: Call, *, shared: bool = False) -> ModuleType:
+    """Return the module of ``template`` over the cursor of a view, with the functions of ``call``.
+
+    ``shared``: several threads write to the same places.
+    """
     view = walk.view
     cursor = None if view is None else (view.cursor, view.weight_dtype is not None, view.owner_per)
-    key = (template, cursor, walk[1:], call.function, call.reduce, call.dtype, call.then, call.commit)
+    key = (template, shared, cursor, walk[1:], call.function, call.reduce, call.dtype, call.then, call.commit)
     module = _instances.get(key)
     if module is None:
         with _lock:
             module = _instances.get(key)
             if module is None:
-                text = _module_text(template, walk, call)
+                text = _module_text(template, walk, call, shared=shared)
                 module = _instances[key] = load_module(template, text, None if view is None else view.cursor)
     return module
 
 
-def _module_text(template: str, walk: Walk, call: Call) -> str:
+def _module_text(template: str, walk: Walk, call: Call, *, shared: bool) -> str:
     """Return the source of an instance: what its templates import from ``bindings``, then the templates."""
     wanted: set[str] = set()
     body = expanded(template, wanted, {"pulling": "pulling_mode"} if call.reduce == "mode" else {})
-    parts = [*_imports(call), *([ATOMICS] if template in SHARED else [])]
+    parts = [*_imports(call), *([ATOMICS] if shared else [])]
     from_cursor = (wanted - _OWN) | call.function.cursor_names
     if walk.view is not None and from_cursor:
         parts.append(cursor_functions(walk.view, from_cursor, absent_weight=1))
     parts += _functions(walk, call, wanted)
-    parts += _reduction(call, wanted, shared=template in SHARED)
+    parts += _reduction(call, wanted, shared=shared)
     parameters = "".join(f", a{i}" for i in range(len(call.function.arguments)))
     return re.sub(r",\s*\*args\b", parameters, "\n\n".join([*parts, body]))
 

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate import threads
 from suricate.devices import Device
+from suricate.edgefn import bounds
 from suricate.operators.call import Call, Start, Until, stamps_of
 from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.parallel import compacted, cut, run_shared
 from suricate.operators.cpu.sources import Listed, arcs_of, listed, numba_values, union_of, walk_over
 from suricate.structures.frontier import Frontier
 
@@ -24,20 +27,32 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     vertices = _vertices(graph, call, start, ends=True)
     kept = np.empty(vertices.size, np.uint32)
     module = instance("vertex_map", Walk(graph.view() if call.function.needs_view else None), call)
-    count = module.vertex_map(graph.num_vertices, *vertices, kept, *numba_values(call))
     distinct = not _keeps_repeats(call) or start.frontiers[0].distinct
+    alone = not distinct or call.function.by_hand or bounds.CHECKED  # a vertex may be there twice, or more be written
+    ranges = [(0, vertices.size)] if alone else threads.ranges(vertices.size, threads.parts(vertices.size))
+    given = graph.num_vertices, vertices.ids, vertices.everything
+    parts = [(*given, *part, kept) for part in ranges]
+    count = compacted(kept, ranges, run_shared(call, numba_values(call), module.vertex_map, parts))
     return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=distinct)
 
 
 def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
     """Call a function for its effects on every edge of ``start``."""
     walk, g, h = walk_over(graph, over)
-    module, values, n = instance("edge_map", walk, call), numba_values(call), graph.num_vertices
+    values, views, alone = numba_values(call), (g, h, graph.num_vertices), call.function.by_hand or bounds.CHECKED
     for arcs in start.arcs:
-        module.map_arcs(n, *arcs_of(arcs), *values)
+        *given, size = arcs_of(arcs)
+        ranges = threads.ranges(size, 1 if alone else threads.parts(size))
+        module = instance("edge_map", walk, call, shared=len(ranges) > 1)
+        run_shared(call, values, module.map_arcs, [(views[2], *given, *part) for part in ranges])
     if start.frontiers:
-        low, high = first or EVERY_PLACE
-        module.edge_map(g, h, n, *_vertices(graph, call, start), low, high, *values)
+        vertices, places = _vertices(graph, call, start), first or EVERY_PLACE
+        module = instance("edge_map", walk, call)
+        ranges = [(0, vertices.size)] if alone else cut(graph, walk, over, module, views, vertices)
+        if len(ranges) > 1:
+            module = instance("edge_map", walk, call, shared=True)
+        ids = vertices.ids, vertices.everything
+        run_shared(call, values, module.edge_map, [(*views, *ids, *places, *part) for part in ranges])
 
 
 def _vertices(graph: Graph, call: Call, start: Start, *, ends: bool = False) -> Listed:

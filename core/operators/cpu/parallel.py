@@ -92,6 +92,14 @@ def compacted(queue: np.ndarray, ranges: list[threads.Range], lasts: list[int]) 
     return count
 
 
+def run_shared(call: Call, values: Values, function: Any, parts: list[tuple[Any, ...]]) -> list[Any]:
+    """Run the parts of a call, of which each is passed the arguments too: ``values``, with totals of its own."""
+    shares = Shares(call, values, len(parts))
+    results = threads.run(function, [(*part, *own) for part, own in zip(parts, shares.of, strict=True)])
+    shares.fold()
+    return results
+
+
 class Shares:
     """What the parts of a call are passed as its arguments: each has totals of its own for accumulators."""
 

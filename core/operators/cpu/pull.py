@@ -10,11 +10,11 @@ import numpy as np
 from suricate.operators import schemes
 from suricate.operators.call import Call, Start, Until, stamps_of
 from suricate.operators.cpu.instances import Walk, instance
-from suricate.operators.cpu.parallel import Shares, compacted, cut
+from suricate.operators.cpu.parallel import compacted, cut, run_shared
 from suricate.operators.cpu.sources import NO_VERTICES, Listed, frontier_of, numba_values, union_of, walk_over
 from suricate.operators.results import Layers, Propagated
 from suricate.structures.frontier import Frontier
-from suricate.threads import Range, run
+from suricate.threads import Range
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -79,15 +79,9 @@ class _Pull:
         return self._module.neighbor_reduce(*self._views, *whole, *self._target, 0, *tables, *self._values)
 
     def _run_parts(self, vertices: Listed, ranges: list[Range], tables: tuple[np.ndarray, np.ndarray]) -> int:
-        shares, (ids, everything, _) = Shares(self._call, self._values, len(ranges)), vertices
-        lasts = run(
-            self._module.neighbor_reduce,
-            [
-                (*self._views, ids, everything, begin, end, *self._target, begin, *tables, *values)
-                for (begin, end), values in zip(ranges, shares.of, strict=True)
-            ],
-        )
-        shares.fold()
+        given = *self._views, vertices.ids, vertices.everything
+        parts = [(*given, begin, end, *self._target, begin, *tables) for begin, end in ranges]
+        lasts = run_shared(self._call, self._values, self._module.neighbor_reduce, parts)
         return 0 if self._call.then is None else compacted(self._target[-1], ranges, lasts)
 
     def run_layers(self, layers: Layers) -> int:

@@ -10,7 +10,7 @@ from suricate import threads
 from suricate.edgefn import bounds
 from suricate.operators.call import LAST_STEP, Call, Stamps
 from suricate.operators.cpu.instances import Walk, instance
-from suricate.operators.cpu.parallel import DEGREE, Shares, compacted, cut
+from suricate.operators.cpu.parallel import DEGREE, compacted, cut, run_shared
 from suricate.operators.cpu.sources import NO_VERTICES, Listed, arcs_of, walk_over
 from suricate.operators.cpu.templates.measuring import MANY
 from suricate.operators.cpu.templates.propagate_once import LARGE, PULLED
@@ -54,7 +54,7 @@ class Steps:
     def __init__(self, push: Push) -> None:
         self._push = push
         self._walk, g, h = walk_over(push.graph, push.over)
-        self._module = instance("push_parts", self._walk, push.call)
+        self._module = instance("push_parts", self._walk, push.call, shared=True)
         self._views = g, h, push.graph.num_vertices
         self._pulling, self._enough = False, -1  # of a search: whether it pulls, and the edges from which it does
 
@@ -125,11 +125,8 @@ class Steps:
         target = push.out, push.stamps.array, first, number, equal, queue
         count = compacted(queue, ranges, self._run(self._module.pull, [(b, c, *part, *target) for part in ranges]))
         ranges = threads.ranges(count, threads.parts(count))
-        target = push.stamps.array, first + number + 1, first, number, queue
-        return compacted(queue, ranges, self._run(self._module.settle, [(*part, *target) for part in ranges]))
+        given = push.stamps.array, first + number + 1, first, number, queue
+        return compacted(queue, ranges, self._run(self._module.settle, [(*part, *given) for part in ranges]))
 
     def _run(self, function: Any, calls: list[tuple[Any, ...]]) -> list[Any]:
-        shares = Shares(self._push.call, self._push.values, len(calls))
-        results = threads.run(function, [(*call, *own) for call, own in zip(calls, shares.of, strict=True)])
-        shares.fold()
-        return results
+        return run_shared(self._push.call, self._push.values, function, calls)

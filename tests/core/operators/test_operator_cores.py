@@ -214,3 +214,60 @@ def test_forests(name, algorithm, directed):
         return [*found, *tracker.result]
 
     same(run)
+
+
+def is_odd(v, x):
+    x[v] = 3 * v
+    return v % 2 == 1
+
+
+def count_and_join(u, v, w, count, most, some, total, sets, seen):
+    su.atomic.add(count, v % 10, w)
+    su.atomic.max(most, v, u)
+    su.atomic.min(some, u, v / 2)
+    su.atomic.add(total, v, 0.5)
+    su.unite(sets, u, v)
+    seen.add(1)
+
+
+def test_maps(name):
+    graph = make_case(name, CPU, "int32", in_edges=True).graph
+    n = graph.num_vertices
+
+    def run():
+        x, seen = np.zeros(n, np.int64), su.Scalar("sum", "int64")
+        odd = su.vertex_map(graph, None, is_odd, args=(x,))
+        arrays = [np.zeros(10, np.int64), np.zeros(n, np.uint32), np.full(n, 1e9, np.float32), np.zeros(n)]
+        sets = su.UnionFind(n)
+        su.edge_map(graph, count_and_join, odd, args=(*arrays, sets, seen), over="both")
+        su.edge_map(graph, count_and_join, args=(*arrays, sets, seen), first=slice(0, 3))
+        su.edge_map(graph, count_and_join, su.edges(graph), args=(*arrays, sets, seen))
+        return [odd.vertices, x, *arrays, sets.labels(), seen.read()]
+
+    same(run)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_components(name, directed):
+    case = make_case(name, CPU, directed=directed)
+    gone = np.random.default_rng(0).permutation(len(case.src))[:4000]
+
+    def run():
+        graph = case.graph.to("cpu")
+        tracker = graph.track("wcc")
+        found = [*tracker.result]
+        graph.delete_edges(case.src[gone], case.dst[gone])
+        return [*found, *tracker.result]
+
+    same(run)
+
+
+def test_union_find():
+    src, dst = np.random.default_rng(0).integers(0, 9000, (2, 6000))
+
+    def run():
+        sets = su.UnionFind(9000)
+        sets.union(src, dst)
+        return [sets.connected(src, dst[::-1]), sets.labels(), sets.num_components]
+
+    same(run)

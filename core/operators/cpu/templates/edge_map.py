@@ -17,6 +17,7 @@ from suricate.operators.cpu.templates.bindings import (
     visit,
     weight,
 )
+from suricate.operators.cpu.templates.measuring import measure_blocks
 from suricate.types import TOMBSTONE
 
 
@@ -40,9 +41,15 @@ def map_row(g, i, u, without_loop, place, low, high, *args):
 
 
 @kernel
-def edge_map(g, h, num_vertices, vertices, everything, count, low, high, *args):
-    """Visit the edges of ``count`` vertices, of each those at places ``low`` to ``high`` in storage order."""
-    for i in range(count):
+def measure(g, h, num_vertices, vertices, everything, count, block, work):
+    """Write the work of each block of vertices: see ``measuring.py``."""
+    measure_blocks(g, h, num_vertices, vertices, everything, count, block, work)
+
+
+@kernel
+def edge_map(g, h, num_vertices, vertices, everything, low, high, first_place, last_place, *args):
+    """Visit the edges of ``vertices[first_place:last_place]``, of each those at places ``low`` to ``high``."""
+    for i in range(first_place, last_place):
         u = np.uint32(i) if everything else vertices[i]
         if u < num_vertices:
             place = map_row(g, i, u, False, 0, low, high, *args)
@@ -51,9 +58,9 @@ def edge_map(g, h, num_vertices, vertices, everything, count, low, high, *args):
 
 
 @kernel
-def map_arcs(num_vertices, src, dst, weights, status, wanted, size, *args):
-    """Visit the given arcs, those of the wanted status."""
-    for i in range(size):
+def map_arcs(num_vertices, src, dst, weights, status, wanted, first_place, last_place, *args):
+    """Visit the given arcs ``first_place`` to ``last_place``, those of the wanted status."""
+    for i in range(first_place, last_place):
         u, v = src[i], dst[i]
         if u < num_vertices and v < num_vertices and not (len(status) and status[i] != wanted):
             visit(i, u, v, arc_weight(weights, i), *args)

@@ -9,10 +9,13 @@ from suricate.operators.cpu.templates.bindings import visit_vertex
 
 
 @kernel
-def vertex_map(num_vertices, vertices, everything, count, kept, *args):
-    """Write the vertices for which the function is true to ``kept``; return how many there are."""
-    passed = 0
-    for i in range(count):
+def vertex_map(num_vertices, vertices, everything, begin, end, kept, *args):
+    """Write those of ``vertices[begin:end]`` for which the function is true to ``kept``, from ``begin`` on.
+
+    Returns where they end.
+    """
+    passed = begin
+    for i in range(begin, end):
         v = np.uint32(i) if everything else vertices[i]
         if v < num_vertices and visit_vertex(i, v, *args):
             kept[passed] = v
