@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from suricate import threads
 from suricate.backends.slabhash import loops, maintain
 from suricate.backends.slabhash.budget import Budget
+from suricate.backends.slabhash.duplicates import merge_duplicates
 from suricate.backends.slabhash.kernels import Batch, BucketPlan
-from suricate.backends.slabhash.layout import BUMP, Slabs
+from suricate.backends.slabhash.layout import BUMP, LISTED, TAKEN, Slabs
 from suricate.backends.slabhash.ledger import Arrived, Reservation
 from suricate.devices import Array
+from suricate.primitives.sorting import Grouped, can_sort, grouped
 from suricate.types import EMPTY, Outcome
 
 NO_WORDS = np.zeros(0, np.uint32)
 
 
 class Scratch(NamedTuple):
-    """Scratch memory for an insertion: see :func:`loops.insert_edges` and :func:`loops.merge_duplicates`."""
+    """Scratch memory for an insertion: see :func:`loops.insert_edges` and :func:`merge_duplicates`."""
 
     existing: np.ndarray
     tables: np.ndarray
@@ -38,6 +43,51 @@ def table_size(edges: int) -> int:
     return 1 << (2 * edges).bit_length()
 
 
+@dataclass(slots=True)
+class Part:
+    """A part of a batch: all edges of some vertices, in their order, and what the loops write about them.
+
+    ``place[i]`` is where edge i is in the batch; without entries in a part that is the whole batch. ``done`` edges are
+    in. ``ring`` is as for :func:`loops.fetch`.
+    """
+
+    src: np.ndarray
+    dst: np.ndarray
+    words: np.ndarray
+    status: np.ndarray
+    before: np.ndarray
+    existing: np.ndarray
+    tables: np.ndarray
+    place: np.ndarray
+    ring: np.ndarray
+    done: int = 0
+
+    @classmethod
+    def of(cls, group: Grouped, begin: int, end: int, weight: np.ndarray, size: int) -> Part:
+        """Return a part of a batch with weights of ``size`` words."""
+        src, dst, place = (array[begin:end] for array in group[:3])
+        words = weight.reshape(-1, size)[place].reshape(-1) if len(weight) else NO_WORDS
+        existing = np.empty(end - begin + 1 if len(words) else 0, np.uint32)
+        existing[-1:] = 0
+        tables = np.empty((2, table_size(len(existing)) if len(existing) else 0), np.uint32)
+        status, before = np.zeros(end - begin, np.uint8), np.empty((end - begin) * size, np.uint32)
+        return cls(src, dst, words, status, before, existing, tables, place, np.empty(loops.RING, np.int64))
+
+    def finish(self, size: int, outcome: Outcome) -> None:
+        """Let the last duplicates have the statuses, and report."""
+        if len(self.existing) and self.existing[-1]:
+            existing = self.existing[: self.existing[-1]]
+            table, last = self.tables[:, : table_size(len(existing))]
+            table[:] = EMPTY
+            reports = existing, table, last, self.status, self.before
+            merge_duplicates(self.src, self.dst, self.words, size, *reports)
+        self.write(size, outcome)
+
+    def write(self, size: int, outcome: Outcome) -> None:
+        """Report in the order of the batch."""
+        maintain.put_back(self.place, size, self.status, self.before, outcome.status, as_words(outcome.weight))
+
+
 class CpuKernels:
     """The operations of a store on NumPy arrays; see :class:`suricate.backends.slabhash.kernels.Kernels`.
 
@@ -54,6 +104,8 @@ class CpuKernels:
         self._budget = budget
         self._weight_words, self._per_bucket, self._hashing = weight_words, per_bucket, hashing
         self._ring = np.empty(loops.RING, np.int64)  # heads of the edges ahead
+        self._group: tuple[Array, Grouped] | None = None  # the sources of a batch that is counted, and all of it
+        self._parts: list[Part] = []  # of the batch that is being inserted
         self._rehashes = False  # whether a vertex has outgrown its buckets; before, a kernel without rehashing inserts
         budget.cached = self.cached_bytes
 
@@ -101,29 +153,82 @@ class CpuKernels:
         self, slabs: Slabs, batch: Batch, reservation: Reservation, outcome: Outcome, scratch: Scratch, start: int
     ) -> int:
         """Insert a batch from the edge ``start`` on; return how many edges are in."""
-        src, dst, words, before = batch.src, batch.dst, as_words(batch.weight), as_words(outcome.weight)
-        insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
-        done = insert(
-            slabs, src, dst, words, scratch.existing, start, reservation.quota, self._hashing, self._per_bucket,
-            self._ring, outcome.status, before,
-        )  # fmt: skip
-        if done < len(src) and not self._rehashes:
+        if start == 0:
+            self._parts = self._cut(slabs, batch, outcome, scratch)
+        left = [part for part in self._parts if part.done < len(part.src)]
+        self._insert_parts(slabs, left, reservation.quota)
+        if not self._rehashes and any(part.done < len(part.src) for part in left):
             self._rehashes = True
-            return self.insert(slabs, batch, reservation, outcome, scratch, done)
-        if done == len(src) and self._weight_words and scratch.existing[-1]:
-            existing = scratch.existing[: scratch.existing[-1]]
-            table, last = scratch.tables[:, : table_size(len(existing))]
-            table[:] = EMPTY
-            loops.merge_duplicates(src, dst, words, self._weight_words, existing, table, last, outcome.status, before)
+            return self.insert(slabs, batch, reservation, outcome, scratch, 1)
+        done = sum(part.done for part in self._parts)
+        if done == len(batch.src):
+            parts, self._parts = self._parts, []
+            threads.run(Part.finish, [(part, self._weight_words, outcome) for part in parts])
         return done
+
+    def _insert_parts(self, slabs: Slabs, parts: list[Part], quota: int) -> None:
+        """Insert what is left of ``parts``, each with its share of the slabs that rehashing may use."""
+        insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
+        given = quota // len(parts) if quota > 0 else quota, self._hashing, self._per_bucket
+        calls = [
+            (
+                slabs,
+                part.src,
+                part.dst,
+                part.words,
+                part.existing,
+                part.done,
+                *given,
+                part.ring,
+                part.status,
+                part.before,
+            )
+            for part in parts
+        ]
+        for part, done in zip(parts, threads.run(insert, calls), strict=True):
+            part.done = done
+        slabs.counters[TAKEN] = min(slabs.counters[TAKEN], slabs.counters[LISTED])
+
+    def _cut(self, slabs: Slabs, batch: Batch, outcome: Outcome, scratch: Scratch) -> list[Part]:
+        """Return the parts of a batch: each has all edges of its vertices. A small one is one part.
+
+        So is one if memory does not suffice for more: the slabs are reserved by now, and nothing may fail any more.
+        """
+        weight = as_words(batch.weight)
+        with suppress(MemoryError):
+            group = self._grouped(slabs, batch.src, batch.dst)
+            self._group = None
+            if group is not None:
+                return [Part.of(group, begin, end, weight, self._weight_words) for begin, end in group.parts]
+        report, memory = (outcome.status, as_words(outcome.weight)), (scratch.existing, scratch.tables)
+        return [Part(batch.src, batch.dst, weight, *report, *memory, NO_WORDS, self._ring)]
+
+    def _grouped(self, slabs: Slabs, src: Array, dst: Array) -> Grouped | None:
+        """Return a batch by ranges of its sources, if it is large; that of the last call if that was about it."""
+        bits = max(1, (len(slabs.buckets) - 1).bit_length())
+        if self._budget.limit is not None or not can_sort(len(src), bits):
+            return None
+        if self._group is None or self._group[0] is not src:
+            self._group = src, grouped(src, dst, bits)
+        return self._group[1]
+
+    def _rings(self, parts: int) -> list[np.ndarray]:
+        """Return memory for the heads of the edges ahead, for each part."""
+        return [self._ring, *np.empty((parts - 1, loops.RING), np.int64)]
 
     def delete(self, slabs: Slabs, batch: Batch, outcome: Outcome) -> None:
         """Delete a batch."""
-        loops.delete_edges(slabs, batch.src, batch.dst, self._ring, outcome.status, as_words(outcome.weight))
+        parts = self._cut(slabs, batch, outcome, NO_SCRATCH)
+        calls = [(slabs, part.src, part.dst, part.ring, part.status, part.before) for part in parts]
+        threads.run(loops.delete_edges, calls)
+        threads.run(Part.write, [(part, self._weight_words, outcome) for part in parts])
 
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""
-        loops.find_edges(slabs, src, dst, self._ring, found, as_words(weight))
+        ranges, words = threads.ranges(len(src), threads.parts(len(src))), as_words(weight)
+        rings = self._rings(len(ranges))
+        calls = [(slabs, src, dst, own, found, words, *part) for own, part in zip(rings, ranges, strict=True)]
+        threads.run(loops.find_edges, calls)
 
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 
@@ -161,7 +266,13 @@ class CpuKernels:
     def count_batch(self, slabs: Slabs, bump: int, batch: Batch, *, fresh: bool) -> int:
         """Return how many slabs inserting the batch needs at most."""
         left = np.zeros(bump + len(slabs.buckets), np.uint8)
-        return int(maintain.count_slabs(slabs, bump, batch.src, batch.dst, self._ring, left, fresh))
+        group = self._grouped(slabs, batch.src, batch.dst)
+        parts = [(batch.src, batch.dst)]
+        if group is not None:
+            parts = [(group.src[begin:end], group.dst[begin:end]) for begin, end in group.parts]
+        rings = self._rings(len(parts))
+        calls = [(slabs, bump, *part, own, left, fresh) for own, part in zip(rings, parts, strict=True)]
+        return sum(threads.run(maintain.count_slabs, calls))
 
     def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
         """Return how many slabs besides the ``heads`` moving all edges of ``old`` needs at most."""

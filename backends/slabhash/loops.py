@@ -35,6 +35,7 @@ from suricate.backends.slabhash.layout import (
 from suricate.backends.slabhash.vector import match8, reach8, trailing_zeros
 from suricate.jit import inner, kernel
 from suricate.prefetch import prefetch
+from suricate.structures.atomics import add, exchange
 from suricate.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
 
 FAR, MIDWAY, NEAR = 80, 50, 20  # edges ahead at which a vertex, its head slab and the next slab are prefetched
@@ -116,14 +117,17 @@ def weight_of(g, slot):
 
 @inner
 def allocate(g, owner):
-    """Return a clean slab for vertex ``owner``: one of the free list, else a new one. The host has reserved it."""
-    taken = np.int64(g.counters[TAKEN])
-    if taken < g.counters[LISTED]:
-        slab = np.int64(g.free_list[taken])
-        g.counters[TAKEN] = taken + 1
-    else:
-        slab = np.int64(g.counters[BUMP])
-        g.counters[BUMP] = slab + 1
+    """Return a clean slab for vertex ``owner``: one of the free list, else a new one. The host has reserved it.
+
+    Threads that ask at once may count more slabs as taken than are listed; ``cpu.py`` sees to that.
+    """
+    slab = np.int64(-1)
+    if g.counters[TAKEN] < g.counters[LISTED]:
+        taken = np.int64(add(g.counters, TAKEN, np.uint32(1)))
+        if taken < g.counters[LISTED]:
+            slab = np.int64(g.free_list[taken])
+    if slab < 0:
+        slab = np.int64(add(g.counters, BUMP, np.uint32(1)))
     g.owner[slab] = owner
     return slab
 
@@ -137,7 +141,7 @@ def release(g, slab):
     g.owner[slab] = KEY_EMPTY
     if g.marked:
         g.fresh[slab] = np.int64(g.fresh[slab]) & LISTED_BIT
-    g.counters[FREED] += np.uint32(1)
+    add(g.counters, FREED, np.uint32(1))
 
 
 @inner
@@ -157,8 +161,7 @@ def mark_slot(g, slot):
     slab = slot >> trailing_zeros(g.words)
     before = np.int64(g.fresh[slab])
     if before & LISTED_BIT == 0:
-        g.touched[g.counters[TOUCHED]] = slab
-        g.counters[TOUCHED] += np.uint32(1)
+        g.touched[add(g.counters, TOUCHED, np.uint32(1))] = slab
     g.fresh[slab] = before | LISTED_BIT | 1 << (slot & (g.words - 1))
 
 
@@ -223,6 +226,17 @@ def chain_length(g, slab):
     return length
 
 
+@inner
+def carve(g, count):
+    """Return the first of ``count`` new slabs in a row; -1 if the pool has not so many."""
+    first = g.counters[BUMP]
+    while np.int64(first) + count <= g.capacity:
+        if exchange(g.counters, BUMP, first, np.uint32(np.int64(first) + count)):
+            return np.int64(first)
+        first = g.counters[BUMP]
+    return np.int64(-1)
+
+
 @kernel
 def rehash(g, v, per_bucket, quota):
     """Move vertex ``v``, which has outgrown its buckets, to more; return the slabs spent, -1 if ``quota`` denies them.
@@ -233,14 +247,14 @@ def rehash(g, v, per_bucket, quota):
     head, count = first_slab(g.vertex[head_place(v)]), bucket_count(g, v)
     degree = np.int64(g.vertex[degree_place(v)])
     code = encode(np.int64(np.ceil(degree * REHASH_GROWTH / per_bucket)))
-    heads, target = decode(code), np.int64(g.counters[BUMP])
+    heads = decode(code)
     need = heads
     for k in range(count):
         need += chain_length(g, head + k)
-    if need > quota or target + heads > g.capacity:
-        g.counters[DENIED] += np.uint32(need)
+    target = carve(g, heads) if need <= quota else np.int64(-1)
+    if target < 0:
+        add(g.counters, DENIED, np.uint32(need))
         return np.int64(-1)
-    g.counters[BUMP] = target + heads
     g.owner[target : target + heads] = v
     for k in range(count):
         slab = head + k
@@ -259,70 +273,6 @@ def has_outgrown(g, v, per_bucket):
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
-
-
-@inner
-def edge_hash(u, v):
-    """Return a hash of 32 bits of an edge."""
-    h = ((np.int64(u) * 0x9E3779B1) ^ (np.int64(v) * 0x85EBCA77)) & 0xFFFFFFFF
-    h = ((h ^ h >> 15) * 0x2C1B3C6D) & 0xFFFFFFFF
-    return h ^ h >> 13
-
-
-@inner
-def place_of(src, dst, i, table, mask):
-    """Return the place in ``table`` of the edge with index ``i``: where an index of the same edge is, or EMPTY."""
-    at = edge_hash(src[i], dst[i]) & mask
-    while True:
-        other = table[at]
-        if other == KEY_EMPTY or (src[other] == src[i] and dst[other] == dst[i]):
-            return at
-        at = (at + 1) & mask
-
-
-@kernel
-def merge_duplicates(src, dst, weights, size, existing, table, last, status, before):
-    """Make the last duplicate of an edge the only one with a status, that of all of them together.
-
-    The edges were inserted one by one. ``existing`` are, in order, the indices of those that were there by then.
-    ``table`` (uint32, a power of two, more than ``existing``, all EMPTY) is an open-addressing hash table of the first
-    index of these edges, ``last`` as long, has the last one. ``size`` is the words of a weight. Weights are compared as
-    words, bit for bit.
-    """
-    mask = len(table) - 1
-    for k in range(len(existing)):
-        if k + FAR < len(existing):
-            ahead = edge_hash(src[existing[k + FAR]], dst[existing[k + FAR]]) & mask
-            prefetch(table, ahead)
-            prefetch(last, ahead)
-        i = np.int64(existing[k])
-        at = place_of(src, dst, i, table, mask)
-        if table[at] == KEY_EMPTY:
-            table[at] = i
-        last[at] = i
-    for j in range(len(src)):
-        if j + FAR < len(src):
-            prefetch(table, edge_hash(src[j + FAR], dst[j + FAR]) & mask)
-        if status[j] == NEW:
-            at = place_of(src, dst, j, table, mask)
-            if table[at] != KEY_EMPTY:
-                table[at] = j
-    for k in range(len(existing)):
-        i = np.int64(existing[k])
-        at = place_of(src, dst, i, table, mask)
-        head = np.int64(table[at])
-        if last[at] != i:
-            if head != i:
-                status[i] = UNCHANGED
-            continue
-        if head == i:
-            continue
-        same = True
-        for t in range(size):
-            before[i * size + t] = before[head * size + t]
-            same &= before[i * size + t] == weights[i * size + t]
-        status[i] = NEW if status[head] == NEW else (UNCHANGED if same else REPLACED)
-        status[head] = UNCHANGED
 
 
 @inner
@@ -480,12 +430,12 @@ def delete_edges(g, src, dst, heads, status, before):
 
 
 @kernel
-def find_edges(g, src, dst, heads, found, result):
-    """Look edges up; copy their weights."""
+def find_edges(g, src, dst, heads, found, result, first, last):
+    """Look the edges from ``first`` to ``last`` up; copy their weights. ``heads`` is as for ``fetch``."""
     size = g.weight_words
-    for i in range(-FAR, len(src)):
-        fetch(g, src, dst, np.int64(0), heads, i)
-        if i < 0:
+    for i in range(first - FAR, last):
+        fetch(g, src, dst, first, heads, i)
+        if i < first:
             continue
         slot = locate(g, heads[i & (RING - 1)], dst[i])
         found[i] = slot >= 0

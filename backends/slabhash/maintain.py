@@ -37,6 +37,15 @@ from suricate.types import EMPTY
 
 
 @kernel
+def put_back(place, size, status, before, all_status, all_before):
+    """Write the status of the i-th edge, and its words, to ``place[i]`` of the arrays of a batch."""
+    for i in range(len(place)):
+        all_status[place[i]] = status[i]
+        for t in range(size):
+            all_before[np.int64(place[i]) * size + t] = before[i * size + t]
+
+
+@kernel
 def count_keys(src, counts):
     """Add the number of edges of each source to ``counts``."""
     for i in range(len(src)):

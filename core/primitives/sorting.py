@@ -8,6 +8,7 @@ of the batch, then of the buckets.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,27 +32,83 @@ def can_sort(size: int, bits: int) -> bool:
     return size >= LARGE and 2 * bits - top_bits(size, bits) + (size - 1).bit_length() <= 64
 
 
+class Buckets(NamedTuple):
+    """A batch whose words are distributed over buckets; bucket i ends at ``ends[i]``, and keeps the order of the batch.
+
+    A word is the lower ``shift`` bits of the source, ``bits`` of the destination and ``low`` of the place.
+    """
+
+    ends: np.ndarray
+    shift: int
+    bits: int
+    low: int
+    words: np.ndarray
+
+
+def distributed(src: np.ndarray, dst: np.ndarray, bits: int) -> Buckets:
+    """Return the edges in buckets by the first bits of their source; see :func:`can_sort`."""
+    size, top = len(src), top_bits(len(src), bits)
+    shift, low, buckets = bits - top, (size - 1).bit_length(), 1 << top
+    parts = threads.ranges(size, min(threads.parts(size), threads.limit()))
+    counts = np.zeros((len(parts), buckets), np.int64)
+    threads.run(_count_top, [(src, *part, shift, own) for part, own in zip(parts, counts, strict=True)])
+    ends = np.cumsum(counts.T).reshape(buckets, len(parts))  # of each bucket, where what a part has of it ends
+    places, words = np.ascontiguousarray(ends.T) - counts, np.empty(size, np.uint64)
+    form = shift, bits, low
+    threads.run(_distribute, [(src, dst, *part, *form, own, words) for part, own in zip(parts, places, strict=True)])
+    return Buckets(np.ascontiguousarray(ends[:, -1]), *form, words)
+
+
+def shares(buckets: Buckets) -> list[threads.Range]:
+    """Return ranges of buckets that hold about equally many edges."""
+    size, count = len(buckets.words), len(buckets.ends)
+    parts = threads.parts(size)
+    edges = [0, *np.searchsorted(buckets.ends, size * np.arange(1, parts) // parts).tolist(), count]
+    return list(pairwise(edges))
+
+
 def sort_batch(src: np.ndarray, dst: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
     """Return ``(keys, order)`` of the edges; see :func:`suricate.primitives.sort_batch` and :func:`can_sort`."""
-    size, top = len(src), top_bits(len(src), bits)
-    low, shift, buckets = (size - 1).bit_length(), bits - top, 1 << top
-    parts = threads.parts(size)
-    few = threads.ranges(size, min(parts, threads.limit()))
-    counts = np.zeros((len(few), buckets), np.int64)
-    threads.run(_count_top, [(src, *part, shift, own) for part, own in zip(few, counts, strict=True)])
-    ends = np.cumsum(counts.T).reshape(buckets, len(few))  # of each bucket, where what a part has of it ends
-    places = np.ascontiguousarray(ends.T) - counts
-    words, keys, order = np.empty(size, np.uint64), np.empty(size, np.uint64), np.empty(size, np.uint32)
-    form = shift, bits, low
-    threads.run(_distribute, [(src, dst, *part, *form, own, words) for part, own in zip(few, places, strict=True)])
-    last = np.ascontiguousarray(ends[:, -1])
-    edges = [0, *np.searchsorted(last, size * np.arange(1, parts) // parts).tolist(), buckets]
-    scratch = np.zeros((parts, 1 << DIGIT), np.int64)
-    threads.run(
-        _sort_buckets,
-        [(*ab, last, *form, words, keys, order, own) for ab, own in zip(pairwise(edges), scratch, strict=True)],
-    )
+    buckets = distributed(src, dst, bits)
+    keys, order = np.empty(len(src), np.uint64), np.empty(len(src), np.uint32)
+    parts = shares(buckets)
+    scratch = np.zeros((len(parts), 1 << DIGIT), np.int64)
+    threads.run(_sort_buckets, [(*ab, *buckets, keys, order, own) for ab, own in zip(parts, scratch, strict=True)])
     return keys, order
+
+
+class Grouped(NamedTuple):
+    """Edges by ranges of their sources, in each range in the order of the batch; ``place[i]`` is that in the batch.
+
+    All edges of a source are in one of the ``parts``, which are ranges of the arrays (``uint32[m]`` each).
+    """
+
+    src: np.ndarray
+    dst: np.ndarray
+    place: np.ndarray
+    parts: list[threads.Range]
+
+
+def grouped(src: np.ndarray, dst: np.ndarray, bits: int) -> Grouped:
+    """Return the edges by ranges of their sources, one per part of the work; see :func:`can_sort`."""
+    buckets = distributed(src, dst, bits)
+    us, vs, places = (np.empty(len(src), np.uint32) for _ in range(3))
+    ranges = shares(buckets)
+    threads.run(_unpack, [(*ab, *buckets, us, vs, places) for ab in ranges])
+    ends = [0, *(int(buckets.ends[last - 1]) if last else 0 for _, last in ranges)]
+    return Grouped(us, vs, places, [(begin, end) for begin, end in pairwise(ends) if begin < end])
+
+
+@kernel
+def _unpack(first, last, ends, shift, bits, low, words, src, dst, place):
+    """Write the edges of the buckets from ``first`` to ``last`` to the arrays."""
+    lowest = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
+    ids = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    for bucket in range(first, last):
+        above = np.uint64(bucket) << np.uint64(shift)
+        for i in range(ends[bucket - 1] if bucket else np.int64(0), ends[bucket]):
+            key = words[i] >> np.uint64(low)
+            src[i], dst[i], place[i] = above | (key >> np.uint64(bits)), key & ids, words[i] & lowest
 
 
 @kernel

@@ -50,6 +50,17 @@ def exchange(typing_context, array, index, old, new):
     return types.boolean(array, index, held, held), codegen
 
 
+@intrinsic
+def add(typing_context, array, index, value):
+    """``add(array, index, value)``: add to an integer; return what it was before."""
+
+    def codegen(context, builder, signature, arguments):
+        place = _place(context, builder, array, arguments[0], index, arguments[1])
+        return builder.atomic_rmw("add", place, arguments[2], ORDER)
+
+    return array.dtype(array, index, array.dtype), codegen
+
+
 _PAIR = types.UniTuple(types.uint64, 2)
 _HALF, _WHOLE = ir.IntType(64), ir.IntType(128)
 

@@ -37,7 +37,7 @@ def stream(seed: int):
     rng = np.random.default_rng(seed)
     kinds = ["spread", "skewed", "hub", "duplicates", "ascending"]
     yield "insert", *edges(rng, 40_000, "spread"), rng.random(40_000)
-    for _ in range(12):
+    for _ in range(5):
         kind, size = rng.choice(kinds), int(rng.integers(1, 9000))
         yield "insert", *edges(rng, size, kind), rng.integers(0, 3, size) / 2
         kind, size = rng.choice(kinds), int(rng.integers(1, 9000))

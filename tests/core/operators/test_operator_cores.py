@@ -21,7 +21,7 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "GRAIN", 64)
 
 
-@pytest.fixture(params=["slabhash", "hornet_like", "csr_baseline"])
+@pytest.fixture(params=["slabhash", "csr_baseline"])
 def name(request) -> str:
     assert "cpu" in backends()[request.param].devices
     return request.param
@@ -52,8 +52,8 @@ def distance(u, v, w, x):
     return x[u] + 1
 
 
-@pytest.mark.parametrize("over", ["out", "in", "both"])
-@pytest.mark.parametrize("reduce", ["sum", "min", "max"])
+@pytest.mark.parametrize("over", ["out", "both"])
+@pytest.mark.parametrize("reduce", ["sum", "min"])
 def test_neighbor_reduce(name, over, reduce):
     graph = make_case(name, CPU, "float32", in_edges=True).graph
     x = np.random.default_rng(0).random(graph.num_vertices)
@@ -108,7 +108,7 @@ def reached(v, step, x):
     return v % 7 != 3
 
 
-@pytest.mark.parametrize("over", ["out", "in", "both"])
+@pytest.mark.parametrize("over", ["out", "both"])
 def test_advance(name, over):
     graph = make_case(name, CPU, in_edges=True).graph
     n = graph.num_vertices
@@ -132,7 +132,7 @@ def product_of(u, v, w, x):
 
 
 @pytest.mark.parametrize("options", [{}, {"layers": True}, {"then": reached}, {"once": True}, {"once": "equal"}])
-@pytest.mark.parametrize("over", ["out", "in", "both"])
+@pytest.mark.parametrize("over", ["out", "both"])
 def test_propagate(name, over, options):
     graph = make_case(name, CPU, in_edges=True).graph
 

@@ -1,0 +1,75 @@
+"""Duplicates within a batch on the CPU: the last one carries the status, and its weight wins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.backends.slabhash.cursor import KEY_EMPTY
+from suricate.backends.slabhash.loops import FAR
+from suricate.jit import inner, kernel
+from suricate.prefetch import prefetch
+from suricate.types import NEW, REPLACED, UNCHANGED
+
+
+@inner
+def edge_hash(u, v):
+    """Return a hash of 32 bits of an edge."""
+    h = ((np.int64(u) * 0x9E3779B1) ^ (np.int64(v) * 0x85EBCA77)) & 0xFFFFFFFF
+    h = ((h ^ h >> 15) * 0x2C1B3C6D) & 0xFFFFFFFF
+    return h ^ h >> 13
+
+
+@inner
+def place_of(src, dst, i, table, mask):
+    """Return the place in ``table`` of the edge with index ``i``: where an index of the same edge is, or EMPTY."""
+    at = edge_hash(src[i], dst[i]) & mask
+    while True:
+        other = table[at]
+        if other == KEY_EMPTY or (src[other] == src[i] and dst[other] == dst[i]):
+            return at
+        at = (at + 1) & mask
+
+
+@kernel
+def merge_duplicates(src, dst, weights, size, existing, table, last, status, before):
+    """Make the last duplicate of an edge the only one with a status, that of all of them together.
+
+    The edges were inserted one by one. ``existing`` are, in order, the indices of those that were there by then.
+    ``table`` (uint32, a power of two, more than ``existing``, all EMPTY) is an open-addressing hash table of the first
+    index of these edges, ``last`` as long, has the last one. ``size`` is the words of a weight. Weights are compared as
+    words, bit for bit.
+    """
+    mask = len(table) - 1
+    for k in range(len(existing)):
+        if k + FAR < len(existing):
+            ahead = edge_hash(src[existing[k + FAR]], dst[existing[k + FAR]]) & mask
+            prefetch(table, ahead)
+            prefetch(last, ahead)
+        i = np.int64(existing[k])
+        at = place_of(src, dst, i, table, mask)
+        if table[at] == KEY_EMPTY:
+            table[at] = i
+        last[at] = i
+    for j in range(len(src)):
+        if j + FAR < len(src):
+            prefetch(table, edge_hash(src[j + FAR], dst[j + FAR]) & mask)
+        if status[j] == NEW:
+            at = place_of(src, dst, j, table, mask)
+            if table[at] != KEY_EMPTY:
+                table[at] = j
+    for k in range(len(existing)):
+        i = np.int64(existing[k])
+        at = place_of(src, dst, i, table, mask)
+        head = np.int64(table[at])
+        if last[at] != i:
+            if head != i:
+                status[i] = UNCHANGED
+            continue
+        if head == i:
+            continue
+        same = True
+        for t in range(size):
+            before[i * size + t] = before[head * size + t]
+            same &= before[i * size + t] == weights[i * size + t]
+        status[i] = NEW if status[head] == NEW else (UNCHANGED if same else REPLACED)
+        status[head] = UNCHANGED
