@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from suricate import threads
 from suricate.backends.hornet_like import loops
 from suricate.backends.hornet_like.kernels import Plan
 from suricate.backends.hornet_like.layout import CLASSES, Graph
 from suricate.devices import Array
-from suricate.primitives.cpu import rank, report_deletion, report_insertion
+from suricate.primitives.cpu import rank, report_deletion, report_insertion, source_ranges
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
 
 
@@ -28,7 +29,9 @@ class CpuPlan(Plan):
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
     """See :meth:`HornetKernels.locate`."""
-    loops.locate(graph.begin, graph.end, graph.dst, batch.keys, batch.kind, batch.slot)
+    given = graph.begin, graph.end, graph.dst
+    parts = source_ranges(batch.keys)
+    threads.run(loops.locate, [(*given, batch.keys[part], batch.kind[part], batch.slot[part]) for part in parts])
     if kind != LOOKUP:
         rank(batch, kind)
 
@@ -44,9 +47,11 @@ def plan_deletion(graph: Graph, batch: LocatedBatch, edges: int, may_shrink: boo
 
 
 def _plan(graph: Graph, batch: LocatedBatch, changes: int) -> CpuPlan:
-    plan = CpuPlan(np.zeros(CLASSES, np.int64))
-    loops.plan(graph.begin, graph.end, graph.klass, batch.keys, batch.kind, changes, plan.blocks)
-    return plan
+    parts, given = source_ranges(batch.keys), (graph.begin, graph.end, graph.klass)
+    need = np.zeros((len(parts), CLASSES), np.int64)
+    calls = [(*given, batch.keys[part], batch.kind[part], changes, own) for part, own in zip(parts, need, strict=True)]
+    threads.run(loops.plan, calls)
+    return CpuPlan(need.sum(axis=0))
 
 
 def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:

@@ -179,6 +179,20 @@ def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> N
     threads.over(len(batch), _answer, batch.order, batch.kind, batch.slot, weight, found, result)
 
 
+def source_ranges(keys: Array) -> list[slice]:
+    """Return the ranges of a sorted batch that are parts of the work: all edges of a source are in one of them."""
+    size = len(keys)
+    marks = size * np.arange(1, threads.parts(size)) // max(1, threads.parts(size))
+    firsts = (keys[marks] >> np.uint64(32)) << np.uint64(32)  # of the sources there
+    edges = [0, *np.searchsorted(keys, firsts).tolist(), size]
+    return [slice(begin, end) for begin, end in pairwise(edges) if begin < end]
+
+
 def rank(batch: LocatedBatch, kind: int) -> None:
     """Count the entries of a kind."""
-    batch.most = int(np.count_nonzero(batch.kind == kind))
+    kinds = batch.kind
+
+    def count(begin: int, end: int) -> int:
+        return int(np.count_nonzero(kinds[begin:end] == kind))
+
+    batch.most = sum(threads.over(len(batch), count, unit=1 / 8))

@@ -81,7 +81,8 @@ class _Repair:
         count = self._suspects(replaced, count, exists=True)
         invalid = 0
         if roots is not None:
-            self.loops.restart_all(self.n, self.tree, *self.values)
+            ranges = threads.ranges(self.n, 1 if self._has_totals() else threads.parts(self.n))
+            threads.run(self.loops.restart_all, [(self.tree, *part, *self.values) for part in ranges])
         if count:
             invalid, self.step = self.loops.invalidate(
                 self.g, self.back, self.has_back, self.tree, self.stamps.array, self.step + 1, count, self.queue,
@@ -121,8 +122,10 @@ class _Repair:
 
     def _shared_from(self) -> int:
         """Return the number of edges above which a step is left to several threads; ``MANY`` if none is."""
-        has_totals = any(argument.kind == "accumulator" for argument in self.call.function.arguments)
-        return int(MANY) if has_totals else shared_from(self.graph, self.tree)
+        return int(MANY) if self._has_totals() else shared_from(self.graph, self.tree)
+
+    def _has_totals(self) -> bool:
+        return any(argument.kind == "accumulator" for argument in self.call.function.arguments)
 
     def _shared_step(self, everything: bool, count: int) -> int:
         """Push once from what is queued, by several threads; return how much is queued then."""

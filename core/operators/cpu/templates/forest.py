@@ -73,9 +73,9 @@ def counts(src, dst, status, wanted, num_vertices, i):
 
 
 @kernel
-def restart_all(num_vertices, tree, *args):
-    """Let all vertices start anew."""
-    for v in range(num_vertices):
+def restart_all(tree, first_place, last_place, *args):
+    """Let the vertices of a range start anew."""
+    for v in range(first_place, last_place):
         store_word(tree, v, commit(np.uint32(v), *args))
 
 
