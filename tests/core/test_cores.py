@@ -190,3 +190,67 @@ def test_fork(two):
         time.sleep(0.01)
     assert status == (child, 0)
     assert np.all(np.array(threads.run(abs, [(-1,), (-2,)])) == [1, 2])
+
+
+def share(u, v, w, x):
+    return x[v] + w
+
+
+def results(seed: int) -> list[np.ndarray]:
+    """Return the answers of a graph of its own after a few batches."""
+    rng = np.random.default_rng(seed)
+    backend = ("slabhash", "hornet_like", "csr_baseline")[seed % 3]
+    graph = su.Graph(900, backend=backend, device="cpu", directed=False)
+    src, dst = rng.integers(0, 900, (2, 6000))
+    graph.insert_edges(src, dst)
+    graph.delete_edges(src[::3], dst[::3])
+    levels = graph.compute("bfs", source=int(src[1]))
+    pulled = su.neighbor_reduce(graph, share, args=(np.arange(900),))
+    return [pulled, *levels, *graph.compute("wcc"), graph.has_edges(src, dst)]
+
+
+def test_graphs_in_several_threads(monkeypatch):
+    """Several threads work on graphs of their own, each with all threads of the pool: nothing is mixed up."""
+    monkeypatch.setattr(threads, "GRAIN", 50)
+    with threads.Limited(1):
+        expected = [results(seed) for seed in range(6)]
+    errors = []
+
+    def work(seed):
+        try:
+            with threads.Limited(3):
+                for _ in range(4):
+                    for a, b in zip(results(seed), expected[seed], strict=True):
+                        np.testing.assert_array_equal(a, b)
+        except BaseException as error:
+            errors.append(error)
+
+    crew = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in crew:
+        thread.start()
+    for thread in crew:
+        thread.join(300)
+    assert not errors
+    assert not any(thread.is_alive() for thread in crew)
+
+
+def test_one_graph_in_several_threads(monkeypatch):
+    monkeypatch.setattr(threads, "GRAIN", 50)
+    graph = su.Graph(900, device="cpu", threads=3)
+    graph.insert_edges(*np.random.default_rng(0).integers(0, 900, (2, 6000)))
+    expected = su.neighbor_reduce(graph, share, args=(np.arange(900),))
+    errors = []
+
+    def work():
+        try:
+            for _ in range(30):
+                np.testing.assert_array_equal(su.neighbor_reduce(graph, share, args=(np.arange(900),)), expected)
+        except BaseException as error:
+            errors.append(error)
+
+    crew = [threading.Thread(target=work) for _ in range(4)]
+    for thread in crew:
+        thread.start()
+    for thread in crew:
+        thread.join(300)
+    assert not errors

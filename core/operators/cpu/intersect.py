@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate import fallbacks
+from suricate import fallbacks, threads
+from suricate.edgefn import bounds
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, Stamps
 from suricate.operators.cpu.instances import IMPORTS, TEMPLATES
+from suricate.operators.cpu.parallel import run_shared
 from suricate.types import ArcList, StoreView
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ BINDINGS_IMPORT = re.compile(
 )
 RIGHT = "right_"  #: prefix of the functions of the second cursor
 NEVER = 1 << 40
+CORNER_PARTS = 4  #: at most, since each has a sum per vertex
 SEARCH = {"hash": 8, "sorted": 100, "linear": NEVER}  #: how many times what a mark costs a look-up costs
 NO_STATUS = np.empty(0, np.uint8)
 
@@ -79,12 +82,28 @@ def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None
     module.rank_vertices(view.data, by_degree, workspace.array("intersect.counts", n + 2, np.int64), rank, order)
     rows = workspace.array("intersect.rows", module.list_starts(view.data, order, starts, lengths), np.uint32)
     module.orient(view.data, rank, order, starts, lengths, rows)
-    marked = workspace.array("intersect.marked", n, np.uint8)
-    if len(out) == 1:
-        module.sum_triangles(order, starts, lengths, rows, marked, out, *_values(call))
-    else:
-        sums = workspace.array("intersect.sums", n, call.dtype)
-        module.sum_corners(order, starts, lengths, rows, marked, sums, out, *_values(call))
+    corners = len(out) > 1
+    parts = _parts(call, len(rows), CORNER_PARTS if corners else threads.MOST)
+    marked = workspace.array("intersect.marked", parts * n, np.uint8).reshape(parts, n)
+    given = order, starts, lengths, rows
+    if corners:
+        sums = workspace.array("intersect.sums", parts * n, call.dtype).reshape(parts, n)
+        run_shared(
+            call, _values(call), module.sum_corners, [(*given, marked[p], sums[p], p, parts) for p in range(parts)]
+        )
+        module.put_back(order, sums, out)
+        return
+    sums = np.empty((parts, 1), call.dtype)
+    run_shared(
+        call, _values(call), module.sum_triangles, [(*given, marked[p], sums[p], p, parts) for p in range(parts)]
+    )
+    out[0] = sums.sum(dtype=call.dtype)
+
+
+def _parts(call: Call, edges: int, most: int) -> int:
+    """Return the number of parts of a sum over all triangles: one per thread, each of which has memory of its own."""
+    alone = call.function.by_hand or call.function.effects or bounds.CHECKED
+    return 1 if alone else min(threads.limit(), threads.parts(edges), most)
 
 
 # -- instances ---------------------------------------------------------------------------------------------------------

@@ -271,3 +271,20 @@ def test_union_find():
         return [sets.connected(src, dst[::-1]), sets.labels(), sets.num_components]
 
     same(run)
+
+
+def one_each(u, v, x, seen):
+    seen.add(1)
+    return u + v + x
+
+
+@pytest.mark.parametrize("oriented", ["degree", "id"])
+def test_triangles(name, oriented):
+    graph = make_case(name, CPU, directed=False).graph
+
+    def run():
+        seen, corners = su.Scalar("sum", "int64"), np.zeros(graph.num_vertices, np.int64)
+        total = su.intersect(graph, fn=one_each, args=(seen,), oriented=oriented)
+        return [total, seen.read(), su.intersect(graph, oriented=oriented, out=corners)]
+
+    same(run)

@@ -72,10 +72,13 @@ def orient(g, rank, order, starts, lengths, rows):
 
 
 @kernel
-def sum_triangles(order, starts, lengths, rows, marked, out, *args):
-    """Write to ``out[0]`` the sum over all triangles; ``marked`` is ``uint8[n]``, zero before and after."""
+def sum_triangles(order, starts, lengths, rows, marked, out, begin_rank, stride, *args):
+    """Write to ``out[0]`` the sum over the triangles whose lowest rank is one of every ``stride`` from ``begin_rank``.
+
+    ``marked`` is ``uint8[n]``, zero before and after.
+    """
     total = cast(0)
-    for r in range(len(order)):
+    for r in range(begin_rank, len(order), stride):
         low, high = np.uint64(starts[r]), np.uint64(starts[r] + lengths[r])
         if high - low < 2:
             continue
@@ -93,10 +96,10 @@ def sum_triangles(order, starts, lengths, rows, marked, out, *args):
 
 
 @kernel
-def sum_corners(order, starts, lengths, rows, marked, sums, out, *args):
-    """Write to ``out`` the sum over the triangles at each vertex; ``sums`` is of its type and length, by rank."""
+def sum_corners(order, starts, lengths, rows, marked, sums, begin_rank, stride, *args):
+    """Write to ``sums`` the sum over those triangles (see ``sum_triangles``) at each vertex, by rank."""
     sums[:] = cast(0)
-    for r in range(len(order)):
+    for r in range(begin_rank, len(order), stride):
         low, high = np.uint64(starts[r]), np.uint64(starts[r] + lengths[r])
         if high - low < 2:
             continue
@@ -116,5 +119,13 @@ def sum_corners(order, starts, lengths, rows, marked, sums, out, *args):
         sums[r] += lowest
         for j in range(low, high):
             marked[np.uint64(rows[j])] = 0
+
+
+@kernel
+def put_back(order, sums, out):
+    """Write to ``out`` by vertex what ``sums``, of which each row is one part, has by rank."""
     for r in range(len(order)):
-        out[order[r]] = sums[r]
+        total = sums[0, r]
+        for p in range(1, len(sums)):
+            total += sums[p, r]
+        out[order[r]] = total
