@@ -126,7 +126,7 @@ class Steps:
         count = compacted(queue, ranges, self._run(self._module.pull, [(b, c, *part, *target) for part in ranges]))
         ranges = threads.ranges(count, threads.parts(count))
         given = push.stamps.array, first + number + 1, first, number, queue
-        return compacted(queue, ranges, self._run(self._module.settle, [(*part, *given) for part in ranges]))
+        return compacted(queue, ranges, self._run(self._module.let_join, [(*part, *given) for part in ranges]))
 
     def _run(self, function: Any, calls: list[tuple[Any, ...]]) -> list[Any]:
         return run_shared(self._push.call, self._push.values, function, calls)

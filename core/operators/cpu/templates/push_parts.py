@@ -83,7 +83,7 @@ def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *a
 
 
 @kernel
-def settle(begin, end, stamp, step, refused, number, queue, *args):
+def let_join(begin, end, stamp, step, refused, number, queue, *args):
     """Stamp ``queue[begin:end]`` with ``step``; keep those that join step ``number``, and return where they end."""
     at = begin
     for i in range(begin, end):
