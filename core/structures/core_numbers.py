@@ -79,9 +79,11 @@ class CoreNumbers:
     def __init__(self, device: Device) -> None:
         self.device = device
         xp = device.xp
+        self._standing: Array = xp.empty(0, np.uint64)  # of CUDA alone: numbers in the lower halves, places in the upper
+        self._sums: Array = xp.empty(0, np.uint64)  # of CUDA alone, 0 between launches
         self.core: Array = xp.empty(0, np.uint32)
-        self._support: Array = xp.empty(0, np.uint32)
         self._place: Array = xp.empty(0, np.uint32)
+        self._support: Array = xp.empty(0, np.uint32)
         self._later: Array = xp.empty(0, np.uint32)
         self._stamp: Array = xp.empty(0, np.uint32)
         self._mark: Array = xp.empty(0, np.uint32)
@@ -93,7 +95,7 @@ class CoreNumbers:
         if not graph.num_vertices:
             return
         if self.device.is_cuda:
-            self._launch(graph, "peel", (self.core, self._place))
+            self._launch(graph, "peel", (self._standing,))
         else:
             self._peel(graph)
 
@@ -103,7 +105,7 @@ class CoreNumbers:
         self.grow(n)
         if self.device.is_cuda:
             limit = np.uint32(LAST_EPOCH if n <= FEW else n // CUDA_SHARE)
-            own = (self.core, self._support, self._later, self._mark, *self._scratch(graph, "before"), self._place)
+            own = (self._support, self._later, self._mark, self._sums, *self._scratch(graph, "before"), self._standing)
             self._launch(graph, "maintain", (packed_arcs(deleted), packed_arcs(inserted), limit, *own))
             return
         if self._kept[:3].max() >= LAST_EPOCH:
@@ -123,14 +125,17 @@ class CoreNumbers:
 
     def grow(self, num_vertices: int) -> None:
         """Add vertices without edges, up to ``num_vertices``."""
-        before, xp = len(self.core), self.device.xp
+        before = len(self.core)
         if num_vertices <= before:
             return
-        held = (self.core, self._support, self._place, self._later, self._stamp, self._mark)
-        grown = [xp.zeros(num_vertices, np.uint32) for _ in held]
-        for new, old in zip(grown, held, strict=True):
-            new[:before] = old
-        self.core, self._support, self._place, self._later, self._stamp, self._mark = grown
+        numbers = ("_standing", "_sums") if self.device.is_cuda else ("core", "_place")
+        for name in (*numbers, "_support", "_later", "_stamp", "_mark"):
+            held = getattr(self, name)
+            grown = self.device.xp.zeros(num_vertices, held.dtype)
+            grown[:before] = held
+            setattr(self, name, grown)
+        if self.device.is_cuda:
+            self.core, self._place = (self._standing.view(np.uint32)[half::2] for half in range(2))
 
     def _peel(self, graph: Graph) -> None:
         view, n = graph.view("out"), graph.num_vertices

@@ -2,23 +2,26 @@
 #pragma once
 #include "core_numbers.cuh"
 
-// What the phases share. core, support, place, later: see core_numbers_cpu.py. mark[v]: the number of the last search of which v was
-// a candidate, plus 1 if it rose. left and removed are scratch. listed: the candidates, and the seeds of the next search, by turns.
+// What the phases share. support, later: see core_numbers_cpu.py; standing: see core_numbers.cuh. mark[v]: the number of the last search
+// of which v was a candidate, plus 1 if it rose. left, removed and sums are scratch, sums 0 before and after. listed: the candidates,
+// and the seeds of the next search, by turns.
 struct Cores {
     const View& g;
-    uint32_t* core;
+    uint64_t* standing;
     uint32_t* support;
-    uint32_t* place;
     uint32_t* later;
     uint32_t* mark;
     int* left;
     uint32_t* removed;
+    uint64_t* sums;
     uint32_t* listed[2];
     RoundState* state;
     uint32_t number;  // of the search
     uint32_t clock;   // greatest place
     uint32_t head;    // every place is at least that, but for isolated vertices
     uint32_t turn;    // which list holds the candidates
+
+    __device__ uint32_t core(uint32_t v) const { return core_of(standing[v]); }
 };
 
 __device__ __forceinline__ uint32_t lane_id() { return threadIdx.x & 31; }
@@ -36,22 +39,65 @@ __device__ __forceinline__ const uint32_t* seed(const Cores& c, const Arcs& inse
     for (long long i = thread_id(); i < inserted.size; i += thread_count()) {
         if (inserted.status && inserted.status[i] != inserted.wanted) continue;
         const uint32_t v = inserted.dst[i];
-        if (v == inserted.src[i] || fresh(c.later[v]) <= c.core[v]) continue;
+        if (v == inserted.src[i] || fresh(c.later[v]) <= c.core(v)) continue;
         if (atomicExch(&c.mark[v], c.number) != c.number) nominate(c, v, c.turn, c.number, next);
     }
     return close_round(r, count);
 }
 
+// Of a candidate: those that come after it on its level have one more before them that may rise.
+struct Seek {
+    const Cores& c;
+    Next next;
+    uint64_t own;
+    __device__ Known read(uint32_t w) const { return {c.standing[w], 0}; }
+    __device__ uint32_t change(uint32_t w, const Known& its) const {
+        const bool after = core_of(its.standing) == core_of(own) && place_of(its.standing) > place_of(own);
+        return after ? atomicAdd(&c.later[w], 1u) : NOTHING;
+    }
+    __device__ void act(uint32_t w, const Known&, uint32_t had) const {
+        if (had == core_of(own)) nominate(c, w, c.turn, c.number, next);
+    }
+};
+
 // So is whoever has too many after it if all candidates before it go. later is right then for those that stay.
 __device__ __forceinline__ uint32_t seek(const Cores& c, Rounds& r, const uint32_t* list, uint32_t count) {
-    const auto go = [&](uint32_t v, uint32_t w, const Next& next) {
-        const uint32_t k = c.core[v];
-        if (c.core[w] != k || c.place[w] <= c.place[v]) return;
-        if (atomicAdd(&c.later[w], 1u) == k) nominate(c, w, c.turn, c.number, next);
-    };
-    run_rounds(c.g, r, list, count, by_neighbor(c.g, go));
+    const auto visitor = [&](uint32_t v, const Next& next) { return Seek{c, next, c.standing[v]}; };
+    run_rounds(c.g, r, list, count, by_neighbor(c.g, visitor));
     return counted(c.state->listed[c.turn]);
 }
+
+// Counts the candidates and higher vertices among the neighbours of v.
+struct CountStaying {
+    const Cores& c;
+    uint32_t v, k;
+    uint64_t sum;
+    __device__ Known read(uint32_t w) const { return {c.standing[w], c.mark[w]}; }
+    __device__ uint32_t change(uint32_t w, const Known& its) {
+        const uint32_t core = core_of(its.standing);
+        sum += w != v && (core > k || (core == k && its.mark == c.number));
+        return NOTHING;
+    }
+    __device__ void act(uint32_t, const Known&, uint32_t) const {}
+};
+
+// Of a candidate that goes: others of its level with this mark have one neighbour less left. Those with so `few` go next; their
+// removed[w] is `first` and the number of the round.
+struct Drop {
+    const Cores& c;
+    Next next;
+    uint32_t v, k, mark, few, first;
+    __device__ Known read(uint32_t w) const { return {c.standing[w], c.mark[w]}; }
+    __device__ uint32_t change(uint32_t w, const Known& its) const {
+        if (w == v || core_of(its.standing) != k || its.mark != mark) return NOTHING;
+        return uint32_t(atomicSub(&c.left[w], 1));
+    }
+    __device__ void act(uint32_t w, const Known&, uint32_t had) const {
+        if (had != few + 1) return;
+        c.removed[w] = first + next.epoch;
+        append(next.queue, next.count, w);
+    }
+};
 
 // Take away the candidates that cannot have more candidates and higher neighbours than their number, in rounds. removed[v]: a
 // place after all others, in the order in which they go, or 0; c.clock rises. left[v] is what is left of these neighbours.
@@ -59,25 +105,19 @@ __device__ __forceinline__ void sift(Cores& c, uint32_t candidates, Rounds& r) {
     const uint32_t first = c.clock + 1, number = c.number, *listed = c.listed[c.turn];
     const Next next = open_round(r);
     const uint32_t base = r.epoch;
-    const auto stays = [&](uint32_t v, uint32_t w) {
-        const uint32_t its = c.core[w], k = c.core[v];
-        return uint32_t(its > k || (its == k && c.mark[w] == number));
-    };
-    const auto note = [&](uint32_t v, uint32_t has) {
-        const bool goes = has <= c.core[v];
+    const auto note = [&](uint32_t v, uint64_t has) {
+        const bool goes = has <= c.core(v);
         c.left[v] = int(has);
         c.removed[v] = goes ? first : 0;
         if (goes) append(next.queue, next.count, v);
     };
-    sum_rows(c.g, candidates, [&](uint32_t i) { return listed[i]; }, stays, note);
+    const auto staying = [&](uint32_t v) { return CountStaying{c, v, c.core(v), 0}; };
+    sum_rows(c.g, candidates, [&](uint32_t i) { return listed[i]; }, staying, note);
     uint32_t count;
     const uint32_t* list = close_round(r, count);
-    const auto drop = [&](uint32_t v, uint32_t w, const Next& after) {
-        const uint32_t k = c.core[v];
-        if (w == v || c.core[w] != k || c.mark[w] != number) return;
-        if (atomicSub(&c.left[w], 1) != int(k) + 1) return;
-        c.removed[w] = first + (after.epoch - base);
-        append(after.queue, after.count, w);
+    const auto drop = [&](uint32_t v, const Next& after) {
+        const uint32_t k = c.core(v);
+        return Drop{c, after, v, k, number, k, first - base};
     };
     run_rounds(c.g, r, list, count, by_neighbor(c.g, drop));
     c.clock = first + (r.epoch - base);
@@ -95,18 +135,15 @@ __device__ __forceinline__ uint32_t peel_risen(const Cores& c, uint32_t candidat
         const uint32_t has = fresh(c.left[v]);
         c.mark[v] = risen;
         c.support[v] = has;
-        if (has > c.core[v] + 1) continue;
+        if (has > c.core(v) + 1) continue;
         c.removed[v] = 1;
         append(next.queue, next.count, v);
     }
     uint32_t count;
     const uint32_t* list = close_round(r, count);
-    const auto drop = [&](uint32_t v, uint32_t w, const Next& after) {
-        const uint32_t k = c.core[v];
-        if (w == v || c.core[w] != k || c.mark[w] != risen) return;
-        if (atomicSub(&c.left[w], 1) != int(k) + 2) return;
-        c.removed[w] = 1 + (after.epoch - base);
-        append(after.queue, after.count, w);
+    const auto drop = [&](uint32_t v, const Next& after) {
+        const uint32_t k = c.core(v);
+        return Drop{c, after, v, k, risen, k + 1, 1 - base};
     };
     run_rounds(c.g, r, list, count, by_neighbor(c.g, drop));
     return r.epoch - base + 1;
@@ -117,28 +154,40 @@ __device__ __forceinline__ void rise(Cores& c, uint32_t candidates, uint32_t rou
     const uint32_t* listed = c.listed[c.turn];
     c.head -= rounds + 1;
     for (uint32_t i = thread_id(); i < candidates; i += thread_count()) {
-        const uint32_t v = listed[i], turn = c.removed[v];
-        if (turn < ORIGIN) ++c.core[v];
-        c.place[v] = turn >= ORIGIN ? turn : c.head + (turn ? turn - 1 : rounds);
+        const uint32_t v = listed[i], turn = c.removed[v], core = c.core(v);
+        const bool goes = turn >= ORIGIN;
+        c.standing[v] = standing_of(core + !goes, goes ? turn : c.head + (turn ? turn - 1 : rounds));
     }
     if (thread_id() == 0) c.state->listed[c.turn ^ 1] = 0;
 }
 
-// Count anew what comes after candidates; those that have risen support others of their new level. Who has risen and has too many
-// after it is a candidate of the next search.
+// Counts what comes after v, once a candidate; if it has risen it supports others of its new level that have not.
+struct CountAfter {
+    const Cores& c;
+    uint32_t v;
+    bool rose;
+    uint64_t own, sum;
+    __device__ Known read(uint32_t w) const { return {c.standing[w], fresh(c.mark[w])}; }
+    __device__ uint32_t change(uint32_t w, const Known& its) {
+        const uint32_t core = core_of(its.standing), k = core_of(own);
+        if (w == v) return NOTHING;
+        if (rose && core == k && its.mark <= c.number) atomicAdd(&c.support[w], 1u);
+        sum += core > k || (core == k && place_of(its.standing) >= place_of(own));
+        return NOTHING;
+    }
+    __device__ void act(uint32_t, const Known&, uint32_t) const {}
+};
+
+// Count anew what comes after candidates. Who has risen and has too many after it is a candidate of the next search.
 __device__ __forceinline__ const uint32_t* arrange(Cores& c, uint32_t candidates, Rounds& r, uint32_t& count) {
     const uint32_t number = c.number, *listed = c.listed[c.turn];
     const Next next = open_round(r);
-    const auto comes_after = [&](uint32_t v, uint32_t w) {
-        const uint32_t its = c.core[w], k = c.core[v];
-        if (its == k && fresh(c.mark[w]) <= number && fresh(c.mark[v]) > number) atomicAdd(&c.support[w], 1u);
-        return uint32_t(its > k || (its == k && c.place[w] >= c.place[v]));
+    const auto after = [&](uint32_t v) { return CountAfter{c, v, fresh(c.mark[v]) > number, c.standing[v], 0}; };
+    const auto note = [&](uint32_t v, uint64_t has) {
+        c.later[v] = uint32_t(has);
+        if (has > c.core(v)) nominate(c, v, c.turn ^ 1, number + 2, next);
     };
-    const auto note = [&](uint32_t v, uint32_t has) {
-        c.later[v] = has;
-        if (has > c.core[v]) nominate(c, v, c.turn ^ 1, number + 2, next);
-    };
-    sum_rows(c.g, candidates, [&](uint32_t i) { return listed[i]; }, comes_after, note);
+    sum_rows(c.g, candidates, [&](uint32_t i) { return listed[i]; }, after, note);
     c.number += 2;
     c.turn ^= 1;
     return close_round(r, count);

@@ -4,10 +4,8 @@
 // the vertices stay in shared memory, and while a block waits for the others it reads the rows of its own: two trips are left, and
 // the barrier, whose counter says how many vertices all blocks have taken away.
 #pragma once
-#include "rounds.cuh"
+#include "core_rows.cuh"
 
-constexpr int TILE = 8;  // lanes that serve a vertex of at most SMALL neighbours, else a warp does
-constexpr uint32_t SMALL = 64;  // neighbours
 constexpr uint32_t THIN = 64;  // vertices per block up to which a list is thin; with twice as many they are spread anew
 constexpr uint32_t OWN = 1024;  // neighbours that a block reads while it waits, so that it keeps no more vertices
 

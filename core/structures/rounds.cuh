@@ -25,7 +25,7 @@ struct RoundState {
     uint32_t listed[3];
     uint32_t remaining[3];
     uint32_t least[3];
-    uint32_t hubs[2];
+    uint32_t hubs[3];
 };
 static_assert(sizeof(RoundState) <= 4 * ROUND_WORDS, "the host allocates the memory for it");
 
