@@ -6,7 +6,8 @@
 #include "core_order.cuh"
 
 constexpr uint32_t ENOUGH = 2;  // buckets for each team of a warp, above which several warps share a vertex
-constexpr uint32_t LATER_SHIFT = 32, ARRIVED_SHIFT = 52;  // of a sum: support below; no core number has more than 20 bits
+constexpr uint32_t LATER_SHIFT = 32,
+                   ARRIVED_SHIFT = 52;  // of a sum: support below; no core number has more than 20 bits
 
 // What the rounds share. at uint32[n]: see above. The vertices of a round with more than HUB neighbours are listed besides, in lists that
 // take turns, of three counters.

@@ -12,8 +12,8 @@ __device__ __forceinline__ Rounds begin(RoundState* state, uint32_t* stamp, uint
 }
 
 extern "C" __global__ void __launch_bounds__(CORE_BLOCK, 1)
-peel(View g, uint32_t n, uint64_t* standing, int* left, uint32_t* rest, uint32_t* spare, uint32_t* queue0, uint32_t* queue1,
-     uint32_t* stamp, RoundState* state, unsigned long long* kept) {
+peel(View g, uint32_t n, uint64_t* standing, int* left, uint32_t* rest, uint32_t* spare, uint32_t* queue0,
+     uint32_t* queue1, uint32_t* stamp, RoundState* state, unsigned long long* kept) {
     Rounds r = begin(state, stamp, queue0, queue1, kept, n);
     const uint32_t base = r.epoch;
     peel_all(g, n, standing, left, rest, spare, r);
@@ -66,9 +66,10 @@ __device__ __forceinline__ void tally(const Cores& c, const Arcs& arcs, uint32_t
 // All arcs are counted first, then deletions lower numbers, then insertions raise them. If more than `limit` vertices are
 // served for that, all is computed from scratch.
 extern "C" __global__ void __launch_bounds__(CORE_BLOCK, 1)
-maintain(View g, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32_t* support, uint32_t* later, uint32_t* mark,
-         uint64_t* sums, uint32_t* before, uint64_t* standing, int* left, uint32_t* rest, uint32_t* spare,
-         uint32_t* queue0, uint32_t* queue1, uint32_t* stamp, RoundState* state, unsigned long long* kept) {
+maintain(View g, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32_t* support, uint32_t* later,
+         uint32_t* mark, uint64_t* sums, uint32_t* before, uint64_t* standing, int* left, uint32_t* rest,
+         uint32_t* spare, uint32_t* queue0, uint32_t* queue1, uint32_t* stamp, RoundState* state,
+         unsigned long long* kept) {
     const bool known = kept[3] != 0, renews = kept[1] > LAST_NUMBER;
     const bool full = kept[2] > LAST_NUMBER || kept[4] < ORIGIN / 2;
     const uint32_t start = renews ? 2 : uint32_t(kept[1]) + 2, clock = uint32_t(kept[2]), head = uint32_t(kept[4]);

@@ -92,9 +92,8 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint64_t* st
             standing[w] = standing_of(k, ORIGIN + (epoch - base));
             return true;
         };
-        auto serve = by_neighbor(g, [&](uint32_t, const Next& later) {
-            return TakeAway{left, standing, k, base, later};
-        });
+        auto serve =
+            by_neighbor(g, [&](uint32_t, const Next& later) { return TakeAway{left, standing, k, base, later}; });
         for (bool spread = true; count > 0; spread = !spread) {
             const bool thin = spread && k <= NARROW && count > ALONE && count <= THIN * gridDim.x;
             list = thin ? thin_rounds(g, r, turns, list, count, take) : run_round(g, r, list, count, serve);

@@ -79,8 +79,8 @@ class CoreNumbers:
     def __init__(self, device: Device) -> None:
         self.device = device
         xp = device.xp
-        self._standing: Array = xp.empty(0, np.uint64)  # of CUDA alone: numbers in the lower halves, places in the upper
-        self._sums: Array = xp.empty(0, np.uint64)  # of CUDA alone, 0 between launches
+        self._standing: Array = xp.empty(0, np.uint64)  # on CUDA core and place are its lower and upper halves
+        self._sums: Array = xp.empty(0, np.uint64)  # on CUDA, 0 between launches
         self.core: Array = xp.empty(0, np.uint32)
         self._place: Array = xp.empty(0, np.uint32)
         self._support: Array = xp.empty(0, np.uint32)
