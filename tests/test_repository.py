@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from suricate import plugins
+from suricate import generators, plugins
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LAYERS = ("core", "backends", "algorithms", "bench")
@@ -93,6 +95,19 @@ def test_the_script_of_sahus_setting_measures_errors() -> None:
         errors = [float(error) for error in re.findall(r"\d\.\d+e-\d+", line)]
         assert len(errors) == (2 if line.startswith("dfp") else 1)
         assert max(errors) < 1e-5
+
+
+def test_the_script_that_counts_look_ups() -> None:
+    script = runpy.run_path(str(CHECKOUT / ".ci" / "lookups.py"))
+    arcs = generators.rmat(6, seed=1, permute=False, self_loops=False)
+    edges = {(min(pair), max(pair)) for pair in zip(arcs.src.tolist(), arcs.dst.tolist(), strict=True)}
+    degree = Counter(vertex for edge in edges for vertex in edge)
+    higher: dict[int, set[int]] = {vertex: set() for vertex in degree}
+    for edge in edges:
+        low, high = sorted(edge, key=lambda vertex: (degree[vertex], vertex))
+        higher[low].add(high)
+    work = sum(len(higher[low]) for low in higher for high in higher[low] if higher[high])
+    assert script["lookups"](6) == (len(edges), work)
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------
