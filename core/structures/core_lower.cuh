@@ -1,16 +1,19 @@
 // Core numbers after deletions: vertices that lack support fall by one at a time, in rounds with one barrier each.
 //
 // Who falls stands at the end of its new level at once, at a place that is the number of the next round. So whoever meets it during
-// the same round knows by its place that the round began with what `left` and `at` say, its number and place before.
+// the same round sees that by its place, and knows its number when the round began, one more; a mark tells if it had fallen in
+// the round before as well.
 #pragma once
 #include "core_order.cuh"
 
-constexpr uint32_t ENOUGH = 2;  // buckets for each team of a warp, above which several warps share a vertex
+constexpr uint32_t ENOUGH = 1;  // buckets for each team of a warp, above which several warps share a vertex
+constexpr uint32_t AGAIN =
+    0x80000000u;  // in a core number: has fallen in two rounds in succession. The second takes it away
 constexpr uint32_t LATER_SHIFT = 32,
                    ARRIVED_SHIFT = 52;  // of a sum: support below; no core number has more than 20 bits
 
-// What the rounds share. at uint32[n]: see above. The vertices of a round with more than HUB neighbours are listed besides, in lists that
-// take turns, of three counters.
+// What the rounds share. left int32[n] and at uint32[n]: number and place before the vertex fell. The vertices of a round with more
+// than HUB neighbours are listed besides, in lists that take turns, of three counters.
 struct Falls {
     const Cores& c;
     uint32_t* at;
@@ -19,21 +22,14 @@ struct Falls {
 
     __device__ uint32_t* hubs(uint32_t which) const { return which % 2 ? c.removed : c.listed[0]; }
 
-    // v, which stood at `before`, falls to `core`; the round after this one serves it.
-    __device__ void fall(uint32_t v, uint64_t before, uint32_t core) const {
-        *(volatile int*)&c.left[v] = int(core_of(before));
-        *(volatile uint32_t*)&at[v] = place_of(before);
-        fence();
-        *(volatile uint64_t*)&c.standing[v] = standing_of(core, now + 1);
+    // v falls from a number and place to a number, marked or not; the next round serves it.
+    __device__ void fall(uint32_t v, uint32_t core, uint32_t place, uint32_t to) const {
+        const bool hub = degree(c.g, v) > HUB;
+        c.left[v] = int(core);
+        at[v] = place;
+        c.standing[v] = standing_of(to, now + 1);
         append(next.queue, next.count, v);
-        if (degree(c.g, v) > HUB) append(hubs(round + 1), &c.state->hubs[(round + 1) % 3], v);
-    }
-
-    // Where v stood when the round began.
-    __device__ uint64_t begun(uint32_t v, uint64_t standing) const {
-        if (place_of(standing) != now + 1) return standing;
-        fence();
-        return standing_of(uint32_t(fresh(c.left[v])), fresh(at[v]));
+        if (hub) append(hubs(round + 1), &c.state->hubs[(round + 1) % 3], v);
     }
 };
 
@@ -45,18 +41,19 @@ struct Withdraw {
     uint64_t sum;
     __device__ Known read(uint32_t w) const { return {falls.c.standing[w], 0}; }
     __device__ uint32_t change(uint32_t w, const Known& its) {
-        const uint64_t begun = falls.begun(w, its.standing);
-        const uint32_t core = core_of(begun), place = place_of(begun);
+        const uint32_t place = place_of(its.standing), marked = core_of(its.standing);
+        const bool falls_now = place == falls.now + 1;
+        const uint32_t core = (marked & ~AGAIN) + falls_now;
         if (w == v || core < k) return NOTHING;
-        const bool fell = place == falls.now;
+        const bool fell = falls_now ? marked & AGAIN : place == falls.now;
         sum += 1 | uint64_t(core > k || fell) << LATER_SHIFT;
-        if (fell || core == k || core > before || place_of(its.standing) > falls.now) return NOTHING;
+        if (fell || falls_now || core == k || core > before) return NOTHING;
         if (core < before || place <= old) atomicSub(&falls.c.later[w], 1u);
         return atomicSub(&falls.c.support[w], 1u);
     }
     __device__ void act(uint32_t w, const Known& its, uint32_t had) const {
         const uint32_t core = core_of(its.standing);
-        if (had == core) falls.fall(w, its.standing, core - 1);
+        if (had == core) falls.fall(w, core, place_of(its.standing), core - 1);
     }
 };
 
@@ -85,10 +82,9 @@ struct Lower {
     }
 
     __device__ void serve(const Falls& falls, uint32_t v, uint32_t part, uint32_t sharers) {
-        const uint32_t number = buckets(c.g, v);
-        sharers = max(1u, min(sharers, min(number / (ENOUGH * TEAMS), 256u)));
+        sharers = max(1u, min(sharers, buckets(c.g, v) / (ENOUGH * TEAMS)));
         if (part >= sharers) return;
-        const uint32_t k = c.core(v);
+        const uint32_t marked = c.core(v), k = marked & ~AGAIN;
         Withdraw visit = {falls, v, k, uint32_t(c.left[v]), at[v], 0};
         visit_part(c.g, v, part, sharers, visit);
         uint64_t sum = warp_sum(visit.sum);
@@ -101,7 +97,11 @@ struct Lower {
         }
         c.support[v] = uint32_t(sum);
         c.later[v] = uint32_t(sum >> LATER_SHIFT) & ((1u << (ARRIVED_SHIFT - LATER_SHIFT)) - 1u);
-        if (uint32_t(sum) < k) falls.fall(v, c.standing[v], k - 1);
+        if (uint32_t(sum) < k) {
+            falls.fall(v, k, falls.now, (k - 1) | AGAIN);
+        } else if (marked != k) {
+            c.standing[v] = standing_of(k, falls.now);
+        }
     }
 };
 
@@ -113,7 +113,8 @@ __device__ __forceinline__ void lower_all(Cores& c, const Arcs& deleted, uint32_
         const uint32_t v = deleted.dst[i];
         const uint64_t standing = c.standing[v];
         if (fresh(c.support[v]) >= core_of(standing) || atomicExch(&next.stamp[v], next.epoch) == next.epoch) continue;
-        seeds.fall(v, standing, min(core_of(standing) - 1, degree(c.g, v)));
+        const uint32_t core = core_of(standing);
+        seeds.fall(v, core, place_of(standing), min(core - 1, degree(c.g, v)));
     }
     uint32_t count;
     const uint32_t* list = close_round(r, count);

@@ -26,11 +26,17 @@ struct Cores {
 
 __device__ __forceinline__ uint32_t lane_id() { return threadIdx.x & 31; }
 
-// v becomes a candidate, and its neighbours are looked at next.
+// v becomes a candidate, and its neighbours are looked at next. As `append` to both lists, whose atomics overlap.
 __device__ __forceinline__ void nominate(const Cores& c, uint32_t v, uint32_t turn, uint32_t number, const Next& next) {
+    const uint32_t here = __activemask(), leader = __ffs(here) - 1, before = __popc(here & ((1u << lane_id()) - 1u));
+    uint32_t queued = 0, listed = 0;
+    if (lane_id() == leader) {
+        queued = atomicAdd(next.count, __popc(here));
+        listed = atomicAdd(&c.state->listed[turn], __popc(here));
+    }
     *(volatile uint32_t*)&c.mark[v] = number;
-    append(next.queue, next.count, v);
-    append(c.listed[turn], &c.state->listed[turn], v);
+    next.queue[__shfl_sync(here, queued, leader) + before] = v;
+    c.listed[turn][__shfl_sync(here, listed, leader) + before] = v;
 }
 
 // The ends of inserted arcs that have too many after them are candidates.

@@ -1,14 +1,15 @@
 // Rows of vertices, served by the blocks of a cooperative launch: what a round of core numbers does with the neighbours of a list.
 //
 // A visitor says what happens to the neighbours that one thread meets: `read(w)` loads what is known of w, `change(w, known)` may
-// issue an atomic operation and returns its result, and `act(w, known, result)` does the rest. A thread does each of these for BATCH
-// neighbours before the next, so that their trips to memory overlap.
+// issue an atomic operation and returns its result, and `act(w, known, result)` does the rest. A thread reads a part of a row, then
+// does each of these for BATCH neighbours before the next, so that their trips to memory overlap.
 #pragma once
 #include "rounds.cuh"
 
 constexpr int TILE = 8;  // lanes that serve a vertex of at most SMALL neighbours, else a warp does
 constexpr uint32_t SMALL = 64;  // neighbours
-constexpr int BATCH = 4;
+constexpr uint32_t BATCH = 4;
+constexpr uint32_t HELD = 16;  // neighbours that a thread holds in shared memory; where it meets more it walks again
 constexpr uint32_t HUB = 1024,
                    HUBS = 64;  // vertices of more neighbours than HUB are served by a block, HUBS of them in a round
 constexpr uint32_t TEAMS = 32 / SEARCH_LANES;  // of a warp: each takes a bucket at a time
@@ -20,56 +21,62 @@ struct Known {
     uint32_t mark;
 };
 
-template <class Visit>
-__device__ __noinline__ void serve_batch(Visit& visit, uint32_t a, uint32_t b, uint32_t c, uint32_t d, int count) {
-    const uint32_t w[BATCH] = {a, b, c, d};
-    Known known[BATCH];
-    uint32_t result[BATCH];
-#pragma unroll
-    for (int j = 0; j < BATCH; ++j) known[j] = j < count ? visit.read(w[j]) : Known{0, 0};
-#pragma unroll
-    for (int j = 0; j < BATCH; ++j) result[j] = j < count ? visit.change(w[j], known[j]) : NOTHING;
-#pragma unroll
-    for (int j = 0; j < BATCH; ++j) {
-        if (result[j] != NOTHING) visit.act(w[j], known[j], result[j]);
-    }
+// Where the calling thread holds neighbours, CORE_BLOCK words apart.
+__device__ __forceinline__ uint32_t* held_words() {
+    __shared__ uint32_t words[HELD * CORE_BLOCK];
+    return words + threadIdx.x;
 }
 
-// Hands the neighbours that a thread meets to a visitor.
-template <class Visit> struct Batch {
-    Visit& visit;
-    uint32_t w[BATCH];
-    int count;
-
-    __device__ explicit Batch(Visit& visit) : visit(visit), w{}, count(0) {}
-    __device__ __forceinline__ void add(uint32_t neighbor) {
+// Hands the neighbours that walk(f) calls f(w, slot) for, in this thread, to a visitor.
+template <class Walk, class Visit> __device__ __forceinline__ void visit_walk(Walk&& walk, Visit& visit) {
+    uint32_t* const held = held_words();
+    uint32_t met, before = 0;
+    do {
+        met = 0;
+        walk([&](uint32_t w, long long) {
+            const uint32_t at = met++ - before;
+            if (at < HELD) held[at * CORE_BLOCK] = w;
+        });
+        const uint32_t number = min(met - before, HELD);
+        for (uint32_t first = 0; first < number; first += BATCH) {
+            uint32_t w[BATCH], result[BATCH];
+            Known known[BATCH];
 #pragma unroll
-        for (int j = BATCH - 1; j > 0; --j) w[j] = w[j - 1];
-        w[0] = neighbor;
-        if (++count == BATCH) flush();
-    }
-    __device__ __forceinline__ void flush() {
-        if (count) serve_batch(visit, w[0], w[1], w[2], w[3], count);
-        count = 0;
-    }
+            for (uint32_t j = 0; j < BATCH; ++j) w[j] = first + j < number ? held[(first + j) * CORE_BLOCK] : EMPTY;
+#pragma unroll
+            for (uint32_t j = 0; j < BATCH; ++j) known[j] = w[j] != EMPTY ? visit.read(w[j]) : Known{0, 0};
+#pragma unroll
+            for (uint32_t j = 0; j < BATCH; ++j) result[j] = w[j] != EMPTY ? visit.change(w[j], known[j]) : NOTHING;
+#pragma unroll
+            for (uint32_t j = 0; j < BATCH; ++j) {
+                if (result[j] != NOTHING) visit.act(w[j], known[j], result[j]);
+            }
+        }
+        before += HELD;
+    } while (met > before);
+}
+
+// Walks a row, or bucket k of it: walk(f) calls f(w, slot) for what falls to the calling one of LANES lanes.
+template <int LANES> struct WalkRow {
+    const View& g;
+    uint32_t v;
+    int lane;
+    template <class F> __device__ void operator()(F&& each) const { for_neighbors<LANES>(g, v, lane, each); }
 };
-
-template <int LANES, class Visit>
-__device__ __forceinline__ void visit_neighbors(const View& g, uint32_t v, int lane, Visit& visit) {
-    Batch<Visit> batch(visit);
-    for_neighbors<LANES>(g, v, lane, [&](uint32_t w, long long) { batch.add(w); });
-    batch.flush();
-}
+struct WalkBucket {
+    const View& g;
+    uint32_t v, k;
+    int lane;
+    template <class F> __device__ void operator()(F&& each) const { for_bucket<SEARCH_LANES>(g, v, k, lane, each); }
+};
 
 // Visits the neighbours of v that fall to one of `sharers` warps: its part of the buckets.
 template <class Visit>
 __device__ __forceinline__ void visit_part(const View& g, uint32_t v, uint32_t part, uint32_t sharers, Visit& visit) {
     const uint32_t lane = threadIdx.x & 31, number = buckets(g, v);
-    Batch<Visit> batch(visit);
     for (uint32_t k = part * TEAMS + lane / SEARCH_LANES; k < number; k += sharers * TEAMS) {
-        for_bucket<SEARCH_LANES>(g, v, k, lane % SEARCH_LANES, [&](uint32_t w, long long) { batch.add(w); });
+        visit_walk(WalkBucket{g, v, k, int(lane % SEARCH_LANES)}, visit);
     }
-    batch.flush();
 }
 
 // Serves a list: visitor(v, next) visits the neighbours of v, in the threads that share v. With at least twice as many warps as
@@ -107,19 +114,19 @@ template <class Visitor> struct ByNeighbor {
                              uint32_t* hubs, uint32_t* num_hubs) {
         constexpr uint32_t TILES = 32 / TILE;
         const uint32_t lane = threadIdx.x & 31, tile = lane / TILE;
-        for (uint32_t base = warp * TILES; base < count; base += warps * TILES) {
-            const uint32_t v = base + tile < count ? list[base + tile] : EMPTY;
+        for (uint32_t base = warp; base < count; base += warps * TILES) {
+            const uint32_t i = base + tile * warps, v = i < count ? list[i] : EMPTY;
             const uint32_t neighbors = v == EMPTY ? 0 : degree(g, v);
             if (neighbors > 0 && neighbors <= SMALL) {
                 auto visit = visitor(v, next);
-                visit_neighbors<TILE>(g, v, lane % TILE, visit);
+                visit_walk(WalkRow<TILE>{g, v, int(lane % TILE)}, visit);
             }
             uint32_t wide = __ballot_sync(WARP, neighbors > SMALL && lane % TILE == 0);
             for (; wide; wide &= wide - 1) {
                 const uint32_t u = __shfl_sync(WARP, v, __ffs(wide) - 1);
                 if (degree(g, u) > HUB && listed_as_hub(u, hubs, num_hubs)) continue;
                 auto visit = visitor(u, next);
-                visit_neighbors<32>(g, u, lane, visit);
+                visit_part(g, u, 0, 1, visit);
             }
         }
     }
@@ -150,16 +157,14 @@ template <class Vertex, class Visitor, class Done>
 __device__ __forceinline__ void sum_rows(const View& g, uint32_t count, Vertex&& vertex, Visitor&& visitor,
                                          Done&& done) {
     const uint32_t lane = threadIdx.x & 31, warps = thread_count() / 32;
-    const uint32_t tiles = min(32u / TILE, (count + warps - 1) / warps);
-    for (unsigned long long base = (unsigned long long)(thread_id() / 32) * tiles; base < count;
-         base += (unsigned long long)warps * tiles) {
-        const uint32_t v =
-            lane / TILE < tiles && base + lane / TILE < count ? vertex(uint32_t(base) + lane / TILE) : EMPTY;
-        const bool wide = v != EMPTY && (tiles == 1 || degree(g, v) > SMALL);
+    for (unsigned long long base = thread_id() / 32; base < count; base += (unsigned long long)warps * (32 / TILE)) {
+        const unsigned long long i = base + (unsigned long long)(lane / TILE) * warps;
+        const uint32_t v = i < count ? vertex(uint32_t(i)) : EMPTY;
+        const bool wide = v != EMPTY && (count <= warps || degree(g, v) > SMALL);
         uint64_t mine = 0;
         if (v != EMPTY && !wide) {
             auto visit = visitor(v);
-            visit_neighbors<TILE>(g, v, lane % TILE, visit);
+            visit_walk(WalkRow<TILE>{g, v, int(lane % TILE)}, visit);
             mine = visit.sum;
         }
         for (int step = TILE / 2; step > 0; step >>= 1) mine += __shfl_xor_sync(WARP, mine, step);
@@ -167,7 +172,7 @@ __device__ __forceinline__ void sum_rows(const View& g, uint32_t count, Vertex&&
         for (uint32_t left = __ballot_sync(WARP, wide && lane % TILE == 0); left; left &= left - 1) {
             const uint32_t u = __shfl_sync(WARP, v, __ffs(left) - 1);
             auto visit = visitor(u);
-            visit_neighbors<32>(g, u, lane, visit);
+            visit_part(g, u, 0, 1, visit);
             const uint64_t found = warp_sum(visit.sum);
             if (lane == 0) done(u, found);
         }
