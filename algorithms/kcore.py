@@ -54,12 +54,12 @@ class KCore(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Lower what deletions took support from, then raise what insertions gave it to."""
-        deleted, inserted = delta.edges("deleted"), delta.edges("inserted")
+        deleted, inserted = delta.arc_list("deleted"), delta.arc_list("inserted")
         row = graph.most_arcs / max(graph.num_vertices, 1)  # what it takes to lower a vertex
         if self.outweighs(graph, deleted, inserted, times=row / USUAL_ROW):
             self._numbers.compute(graph)
         else:
-            self._numbers.update(graph, deleted.arcs(), inserted.arcs())
+            self._numbers.update(graph, deleted, inserted)
 
     @property
     def result(self) -> KCoreResult:

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.structs import constants, enum
 from suricate.devices import Array, Device
-from suricate.structures.arcs import ARCS, NO_ARCS, packed_arcs, plain_arcs
+from suricate.structures.arcs import ARCS, NO_ARCS, arc_values, packed_arcs, plain_arcs
 from suricate.structures.walking import ROUND_WORDS, assembled, loops_over, packed, program_over, resident_blocks
 from suricate.types import ArcList, StoreView
 
@@ -44,6 +45,7 @@ LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an upda
 PASSES = 8  #: rounds of moving back, and two more per number, before there are candidates, on the CPU
 ORIGIN = 1 << 28  #: places begin here after a peel; those that rise come before, those that fall after
 FEW = 1 << 15  #: graphs of at most so many vertices are never computed from scratch because an update takes long
+DELETED, INSERTED = 2, 3  #: places of the arguments of ``maintain``
 SHARE = 4  #: larger ones are on the CPU if it looks at more than one in so many arcs
 CUDA_SHARE = 4  #: and on CUDA if it serves more vertices than one in so many
 
@@ -88,6 +90,7 @@ class CoreNumbers:
         self._stamp: Array = xp.empty(0, np.uint32)
         self._mark: Array = xp.empty(0, np.uint32)
         self._kept: Array = xp.zeros(5, np.int64)  # see core_numbers_cpu.py and core_numbers.cu
+        self._updates: _Updates | None = None  # with the arrays as they are
 
     def compute(self, graph: Graph) -> None:
         """Compute from scratch."""
@@ -95,7 +98,9 @@ class CoreNumbers:
         if not graph.num_vertices:
             return
         if self.device.is_cuda:
-            self._launch(graph, "peel", (self._standing,))
+            program, blocks, arguments = self._launch_of(graph, (self._standing,))
+            _clear(arguments[-2])
+            program.kernel("peel")((blocks,), (BLOCK,), arguments)
         else:
             self._peel(graph)
 
@@ -104,9 +109,7 @@ class CoreNumbers:
         n = graph.num_vertices
         self.grow(n)
         if self.device.is_cuda:
-            limit = np.uint32(LAST_EPOCH if n <= FEW else n // CUDA_SHARE)
-            own = (self._support, self._later, self._mark, self._sums, *self._scratch(graph, "before"), self._standing)
-            self._launch(graph, "maintain", (packed_arcs(deleted), packed_arcs(inserted), limit, *own))
+            self._updates_of(graph).launch(deleted, inserted)
             return
         if self._kept[:3].max() >= LAST_EPOCH:
             self._stamp[...] = self._mark[...] = self._kept[:2] = 0
@@ -148,13 +151,54 @@ class CoreNumbers:
     def _scratch(self, graph: Graph, *names: str) -> tuple[Array, ...]:
         return tuple(graph.workspace.array(f"cores.{name}", graph.num_vertices, np.uint32) for name in names)
 
-    def _launch(self, graph: Graph, kernel: str, arguments: tuple[Any, ...]) -> None:
-        """Launch a cooperative kernel: the view, its own arguments, then what both need."""
-        view, workspace = graph.view("out"), graph.workspace
+    def _launch_of(self, graph: Graph, own: tuple[Any, ...]) -> tuple[Program, int, tuple[Any, ...]]:
+        """Return program, number of blocks and all arguments of a kernel: the view, its own, then what both need."""
+        view, workspace, n = graph.view("out"), graph.workspace, graph.num_vertices
         state = workspace.array("cores.state", ROUND_WORDS, np.uint32)
-        state.data.memset_async(0, state.nbytes)
         lists = self._scratch(graph, "rest", "spare", "queue0", "queue1")
-        both = (workspace.array("cores.left", graph.num_vertices, np.int32), *lists, self._stamp, state, self._kept)
-        program = program_over(view, SOURCE, prelude_of)
-        blocks = resident_blocks(self.device.index, BLOCK)
-        program.kernel(kernel)((blocks,), (BLOCK,), (packed(view), np.uint32(graph.num_vertices), *arguments, *both))
+        both = (workspace.array("cores.left", n, np.int32), *lists, self._stamp, state, self._kept)
+        program, blocks = program_over(view, SOURCE, prelude_of), resident_blocks(self.device.index, BLOCK)
+        return program, blocks, (packed(view), np.uint32(n), *own, *both)
+
+    def _updates_of(self, graph: Graph) -> _Updates:
+        """Return the launches of updates, made anew where an array has moved."""
+        held = self._updates
+        if held is None or held.graph is not graph or held.standing is not self._standing or not held.walks(graph):
+            n, arcs = graph.num_vertices, packed_arcs(NO_ARCS)
+            limit = np.uint32(LAST_EPOCH if n <= FEW else n // CUDA_SHARE)
+            numbers = (self._support, self._later, self._mark, self._sums, *self._scratch(graph, "before"))
+            launch = self._launch_of(graph, (arcs, arcs, limit, *numbers, self._standing))
+            held = self._updates = _Updates(graph, self._standing, launch)
+        return held
+
+
+class _Updates:
+    """The launches of updates: all arguments stay but arcs, and the view where it is new."""
+
+    def __init__(self, graph: Graph, standing: Array, launch: tuple[Program, int, tuple[Any, ...]]) -> None:
+        self.graph, self.standing = graph, standing
+        self._program, blocks, self._arguments = launch
+        self._view = graph.view("out")
+        self._kernel = PreparedKernel(self._program.kernel("maintain"), blocks, BLOCK, self._arguments)
+
+    def walks(self, graph: Graph) -> bool:
+        """Take the view of ``graph`` as it is now; return False if its backend's shape has changed."""
+        view = graph.view("out")
+        if view is self._view:
+            return True
+        if program_over(view, SOURCE, prelude_of) is not self._program:
+            return False
+        self._view = view
+        self._kernel.put(0, packed(view))
+        return True
+
+    def launch(self, deleted: ArcList, inserted: ArcList) -> None:
+        """Launch an update after these changes."""
+        self._kernel.put_struct(DELETED, ARCS.packer, arc_values(deleted))
+        self._kernel.put_struct(INSERTED, ARCS.packer, arc_values(inserted))
+        _clear(self._arguments[-2])
+        self._kernel.launch()
+
+
+def _clear(array: Array) -> None:
+    array.data.memset_async(0, array.nbytes)

@@ -44,7 +44,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return np.zeros(1, struct)[0]
 
     monkeypatch.setattr(Program, "kernel", kernel)
-    for module in (component_forest, triangle_changes):
+    for module in (component_forest, core_numbers, triangle_changes):
         monkeypatch.setattr(module, "PreparedKernel", FakePrepared)
     for module in (component_forest, connect, core_numbers, triangle_changes):
         monkeypatch.setattr(module, "packed", packed)
@@ -91,7 +91,11 @@ def test_core_numbers(launched: list[str], backend_name: str) -> None:
     numbers = CoreNumbers(graph.device)
     numbers.compute(graph)
     numbers.update(graph, arcs_of(7, filtered=True), arcs_of(3, filtered=False))
-    assert launched == ["peel", "maintain"]
+    graph.view.__self__.insert_edges([0], [1])  # new views
+    numbers.update(graph, inserted=arcs_of(3, filtered=False))
+    numbers.grow(VERTICES + 9)
+    numbers.update(graph, arcs_of(7, filtered=True))
+    assert launched == ["peel", *["maintain"] * 3]
 
 
 def test_triangles(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
