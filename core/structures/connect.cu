@@ -32,9 +32,9 @@ __device__ __forceinline__ void flatten(volatile uint32_t* parent, uint32_t n) {
     }
 }
 
-// A neighbour of v in its first bucket, or in a part of it if that is large; v if there is none. In round 0 the smallest that is smaller:
-// to hook an element under a smaller one takes no other's place, so nobody has to try again. Later one at random, but the same
-// in every run, so that vertices without smaller ones find the others as well.
+// A neighbour of v in its first bucket, or in a part of it if that is large; v if there is none. In round 0 the smallest, if it is
+// smaller: to hook an element under a smaller one takes no other's place, so nobody has to try again. Later one at random, but the
+// same in every run, so that vertices without smaller neighbours find others as well.
 __device__ __forceinline__ uint32_t sampled_neighbor(const View& g, uint32_t v, uint32_t round) {
     const uint32_t salt = (v + round) * 0x9E3779B1u + round;
     uint32_t chosen = v, least = EMPTY;
@@ -91,11 +91,11 @@ __device__ __forceinline__ void unite_all(const View& g, const View& h, int both
     if (both) for_neighbors<LANES>(h, v, lane, each);
 }
 
-// parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. First every vertex is united with one neighbour, SAMPLED
-// times, each time followed by flattening; then with all. With `skips` the vertices that are in the largest set by then are left
-// out: their arcs are met from the other side. From the second time on the FIRST vertices are united before the others: their sets have the
-// smallest roots, so the largest set gets one that few will replace; else very many would, one after another. One thread per vertex, then a tile for each of those that a warp has found, or
-// the warp.
+// parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. First every vertex is united with one neighbour, SAMPLED times,
+// each time followed by flattening; then with all. With `skips` those that are in the largest set by then are left out: their arcs are
+// met from the other side. After the first time the FIRST vertices go before the others: their sets have the smallest roots, so the
+// largest set gets a root that few will replace; else very many would try to, one after another. One thread per vertex; in the end a
+// tile for each of those that a warp has found, or the warp.
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3)
 connect(View g, View h, int both, int skips, uint32_t n, uint32_t* parent, uint32_t* largest, RoundState* state) {
     Rounds r = {state, nullptr, {nullptr, nullptr}, 0, 0, 0, 0};

@@ -25,9 +25,8 @@ struct ThinTurns {
     unsigned long long before[2];
 };
 
-// Keep v for the next round if there is space for its neighbours, else queue it.
-__device__ __forceinline__ void keep(const View& g, Rounds& r, Thin& thin, uint32_t side, uint32_t v) {
-    const uint32_t neighbors = degree(g, v);
+// Keep v, which has so many neighbours, for the next round if there is space for them, else queue it.
+__device__ __forceinline__ void keep(Rounds& r, Thin& thin, uint32_t side, uint32_t v, uint32_t neighbors) {
     if (neighbors <= SMALL && atomicAdd(&thin.reserved[side], neighbors) + neighbors <= OWN) {
         thin.own[side][atomicAdd(&thin.owns[side], 1u)] = v;
     } else {
@@ -73,7 +72,7 @@ __device__ __forceinline__ const uint32_t* thin_rounds(const View& g, Rounds& r,
     if (me < 2) thin.owns[me] = thin.reserved[me] = thin.edges[me] = 0;
     if (me == 0) thin.spilled = 0;
     __syncthreads();
-    for (uint32_t i = begin + me; i < end; i += blockDim.x) keep(g, r, thin, 0, list[i]);
+    for (uint32_t i = begin + me; i < end; i += blockDim.x) keep(r, thin, 0, list[i], degree(g, list[i]));
     __syncthreads();
     read_rows(g, thin, 0);
     for (bool goes_on = true; goes_on;) {
@@ -83,7 +82,11 @@ __device__ __forceinline__ const uint32_t* thin_rounds(const View& g, Rounds& r,
         const uint32_t edges = thin.edges[side];
         for (uint32_t i = me; i < edges; i += blockDim.x) {
             const uint32_t w = thin.to[i];
-            if (take(w, r.epoch)) keep(g, r, thin, side ^ 1, w);
+            const uint32_t neighbors =
+                degree(g, w);  // mostly for nothing, but its way to memory overlaps with that of `take`
+            const bool taken = take(w, r.epoch);
+            asm volatile("" : : "r"(neighbors));  // so that it is read there
+            if (taken) keep(r, thin, side ^ 1, w, neighbors);
         }
         __syncthreads();  // all are taken
         if (me == 0) {
