@@ -26,17 +26,13 @@ struct Cores {
 
 __device__ __forceinline__ uint32_t lane_id() { return threadIdx.x & 31; }
 
-// v becomes a candidate, and its neighbours are looked at next. As `append` to both lists, whose atomics overlap.
-__device__ __forceinline__ void nominate(const Cores& c, uint32_t v, uint32_t turn, uint32_t number, const Next& next) {
-    const uint32_t here = __activemask(), leader = __ffs(here) - 1, before = __popc(here & ((1u << lane_id()) - 1u));
-    uint32_t queued = 0, listed = 0;
-    if (lane_id() == leader) {
-        queued = atomicAdd(next.count, __popc(here));
-        listed = atomicAdd(&c.state->listed[turn], __popc(here));
-    }
+// v becomes a candidate, and its neighbours are looked at next.
+template <class Queue>
+__device__ __forceinline__ void nominate(const Cores& c, uint32_t v, uint32_t turn, uint32_t number,
+                                         const Queue& next) {
     *(volatile uint32_t*)&c.mark[v] = number;
-    next.queue[__shfl_sync(here, queued, leader) + before] = v;
-    c.listed[turn][__shfl_sync(here, listed, leader) + before] = v;
+    queue(next, v);
+    append(c.listed[turn], &c.state->listed[turn], v);
 }
 
 // The ends of inserted arcs that have too many after them are candidates.
@@ -54,7 +50,7 @@ __device__ __forceinline__ const uint32_t* seed(const Cores& c, const Arcs& inse
 // Of a candidate: those that come after it on its level have one more before them that may rise.
 struct Seek {
     const Cores& c;
-    Next next;
+    OwnNext next;
     uint64_t own;
     __device__ Known read(uint32_t w) const { return {c.standing[w], 0}; }
     __device__ uint32_t change(uint32_t w, const Known& its) const {
@@ -68,9 +64,12 @@ struct Seek {
 
 // So is whoever has too many after it if all candidates before it go. later is right then for those that stay.
 __device__ __forceinline__ uint32_t seek(const Cores& c, Rounds& r, const uint32_t* list, uint32_t count) {
-    const auto visitor = [&](uint32_t v, const Next& next) { return Seek{c, next, c.standing[v]}; };
-    run_rounds(c.g, r, list, count, by_neighbor(c.g, visitor));
-    return counted(c.state->listed[c.turn]);
+    const auto visitor = [&](uint32_t v, const OwnNext& next) { return Seek{c, next, c.standing[v]}; };
+    const uint32_t before = r.served;
+    run_rounds(c.g, r, list, count, own_first(c.g, visitor));
+    const uint32_t candidates = counted(c.state->listed[c.turn]);
+    r.served = before + candidates;
+    return candidates;
 }
 
 // Counts the candidates and higher vertices among the neighbours of v.
@@ -87,12 +86,13 @@ struct CountStaying {
     __device__ void act(uint32_t, const Known&, uint32_t) const {}
 };
 
-// Of a candidate that goes: others of its level with this mark have one neighbour less left. Those with so `few` go next; their
-// removed[w] is `first` and the number of the round.
-struct Drop {
+// Of a candidate that goes: others of its level with this mark have one neighbour less left. Those with so `few` go next: whoever
+// goes because of others has a greater removed[w] than they. That is the number of the round, or the next of `turns`, if not null.
+template <class Queue> struct Drop {
     const Cores& c;
-    Next next;
+    Queue next;
     uint32_t v, k, mark, few, first;
+    uint32_t* turns;
     __device__ Known read(uint32_t w) const { return {c.standing[w], c.mark[w]}; }
     __device__ uint32_t change(uint32_t w, const Known& its) const {
         if (w == v || core_of(its.standing) != k || its.mark != mark) return NOTHING;
@@ -100,17 +100,17 @@ struct Drop {
     }
     __device__ void act(uint32_t w, const Known&, uint32_t had) const {
         if (had != few + 1) return;
-        c.removed[w] = first + next.epoch;
-        append(next.queue, next.count, w);
+        c.removed[w] = first + (turns ? atomicAdd(turns, 1u) : next.epoch);
+        queue(next, w);
     }
 };
 
-// Take away the candidates that cannot have more candidates and higher neighbours than their number, in rounds. removed[v]: a
-// place after all others, in the order in which they go, or 0; c.clock rises. left[v] is what is left of these neighbours.
+// Take away the candidates that cannot have more candidates and higher neighbours than their number. removed[v]: a place after all
+// others, in the order in which they go, or 0; c.clock rises. left[v] is what is left of these neighbours.
 __device__ __forceinline__ void sift(Cores& c, uint32_t candidates, Rounds& r) {
     const uint32_t first = c.clock + 1, number = c.number, *listed = c.listed[c.turn];
+    const uint32_t gone = counted(c.state->gone);
     const Next next = open_round(r);
-    const uint32_t base = r.epoch;
     const auto note = [&](uint32_t v, uint64_t has) {
         const bool goes = has <= c.core(v);
         c.left[v] = int(has);
@@ -121,12 +121,12 @@ __device__ __forceinline__ void sift(Cores& c, uint32_t candidates, Rounds& r) {
     sum_rows(c.g, candidates, [&](uint32_t i) { return listed[i]; }, staying, note);
     uint32_t count;
     const uint32_t* list = close_round(r, count);
-    const auto drop = [&](uint32_t v, const Next& after) {
+    const auto drop = [&](uint32_t v, const OwnNext& after) {
         const uint32_t k = c.core(v);
-        return Drop{c, after, v, k, number, k, first - base};
+        return Drop<OwnNext>{c, after, v, k, number, k, first + 1 - gone, &c.state->gone};
     };
-    run_rounds(c.g, r, list, count, by_neighbor(c.g, drop));
-    c.clock = first + (r.epoch - base);
+    run_rounds(c.g, r, list, count, own_first(c.g, drop));
+    c.clock = first + (counted(c.state->gone) - gone);
 }
 
 // Of the candidates that are left, which all rise, peel those that have at most their new number left, in rounds: the order in which
@@ -149,7 +149,7 @@ __device__ __forceinline__ uint32_t peel_risen(const Cores& c, uint32_t candidat
     const uint32_t* list = close_round(r, count);
     const auto drop = [&](uint32_t v, const Next& after) {
         const uint32_t k = c.core(v);
-        return Drop{c, after, v, k, risen, k + 1, 1 - base};
+        return Drop<Next>{c, after, v, k, risen, k + 1, 1 - base, nullptr};
     };
     run_rounds(c.g, r, list, count, by_neighbor(c.g, drop));
     return r.epoch - base + 1;

@@ -13,6 +13,9 @@ constexpr uint32_t HELD = 16;  // neighbours that a thread holds in shared memor
 constexpr uint32_t HUB = 1024,
                    HUBS = 64;  // vertices of more neighbours than HUB are served by a block, HUBS of them in a round
 constexpr uint32_t TEAMS = 32 / SEARCH_LANES;  // of a warp: each takes a bucket at a time
+static_assert(CORE_BLOCK >= 64, "a thread for each vertex of a block's own");
+constexpr uint32_t MOST_OWN = 64,
+                   FEW_OWN = 16;  // vertices that a block keeps, and up to which it serves them itself: a warp for each
 constexpr uint32_t NOTHING = 0xFFFFFFFFu;  // the result of `change` where there was no operation
 
 // What is read of a neighbour.
@@ -85,7 +88,8 @@ template <class Visitor> struct ByNeighbor {
     const View& g;
     Visitor visitor;
 
-    __device__ void operator()(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Next& next) {
+    template <class Queue>
+    __device__ void operator()(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Queue& next) {
         __shared__ uint32_t hubs[HUBS];
         __shared__ uint32_t num_hubs;
         const uint32_t sharers = warps / count;
@@ -103,14 +107,16 @@ template <class Visitor> struct ByNeighbor {
         __syncthreads();  // before `hubs` is used again
     }
 
-    __device__ void share(uint32_t v, uint32_t part, uint32_t sharers, const Next& next) {
+    template <class Queue>
+    __device__ void share(uint32_t v, uint32_t part, uint32_t sharers, const Queue& next) {
         if (part > 0 && part * TEAMS >= buckets(g, v)) return;
         auto visit = visitor(v, next);
         visit_part(g, v, part, sharers, visit);
     }
 
     // A tile per vertex, a warp if it has more neighbours; hubs are listed for the whole block.
-    __device__ void by_tiles(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Next& next,
+    template <class Queue>
+    __device__ void by_tiles(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Queue& next,
                              uint32_t* hubs, uint32_t* num_hubs) {
         constexpr uint32_t TILES = 32 / TILE;
         const uint32_t lane = threadIdx.x & 31, tile = lane / TILE;
@@ -143,6 +149,59 @@ template <class Visitor> struct ByNeighbor {
 template <class Visitor>
 __device__ __forceinline__ ByNeighbor<Visitor> by_neighbor(const View& g, Visitor visitor) {
     return {g, visitor};
+}
+
+// Vertices that a block has found itself, and serves itself before the round ends: lists that take turns.
+struct Own {
+    uint32_t list[2][MOST_OWN], count[2];
+};
+
+// Where vertices are queued by a block that serves its own. `append` keeps v if there is space.
+struct OwnNext : Next {
+    Own* own;
+    uint32_t side;
+};
+__device__ __forceinline__ void queue(const OwnNext& next, uint32_t v) {
+    const uint32_t place = atomicAdd(&next.own->count[next.side], 1u);
+    if (place < MOST_OWN) {
+        next.own->list[next.side][place] = v;
+    } else {
+        append(next.queue, next.count, v);
+    }
+}
+__device__ __forceinline__ void queue(const Next& next, uint32_t v) { append(next.queue, next.count, v); }
+
+// As ByNeighbor where the order does not matter in which vertices are served: those that a block queues it serves at once, without a
+// barrier of the grid, while they are few and not hubs; then all blocks share them in the next round.
+template <class Visitor> struct OwnFirst {
+    ByNeighbor<Visitor> serve;
+
+    __device__ void operator()(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Next& next) {
+        __shared__ Own own;
+        if (threadIdx.x < 2) own.count[threadIdx.x] = 0;
+        __syncthreads();
+        serve(list, warp, warps, count, OwnNext{next, &own, 0});
+        for (uint32_t side = 0;; side ^= 1) {
+            __syncthreads();  // all that the block has found is there
+            const uint32_t number = min(own.count[side], MOST_OWN), me = threadIdx.x / 32;
+            if (number == 0) break;
+            const uint32_t mine = threadIdx.x < number ? own.list[side][threadIdx.x] : EMPTY;
+            const bool wide = number <= FEW_OWN && mine != EMPTY && degree(serve.g, mine) > HUB;
+            if (__syncthreads_or(number > FEW_OWN || wide)) {
+                if (mine != EMPTY) append(next.queue, next.count, mine);
+                break;
+            }
+            const uint32_t sharers = blockDim.x / 32 / number;
+            const OwnNext further = {next, &own, side ^ 1};
+            if (me / sharers < number) serve.share(own.list[side][me / sharers], me % sharers, sharers, further);
+            __syncthreads();  // the list has been served
+            if (threadIdx.x == 0) own.count[side] = 0;
+        }
+    }
+};
+template <class Visitor>
+__device__ __forceinline__ OwnFirst<Visitor> own_first(const View& g, Visitor visitor) {
+    return {{g, visitor}};
 }
 
 template <class T>

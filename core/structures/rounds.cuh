@@ -26,6 +26,7 @@ struct RoundState {
     uint32_t remaining[3];
     uint32_t least[3];
     uint32_t hubs[3];
+    uint32_t gone;
 };
 static_assert(sizeof(RoundState) <= 4 * ROUND_WORDS, "the host allocates the memory for it");
 
