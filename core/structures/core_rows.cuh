@@ -33,14 +33,14 @@ __device__ __forceinline__ uint32_t* held_words() {
 // Hands the neighbours that walk(f) calls f(w, slot) for, in this thread, to a visitor.
 template <class Walk, class Visit> __device__ __forceinline__ void visit_walk(Walk&& walk, Visit& visit) {
     uint32_t* const held = held_words();
-    uint32_t met, before = 0;
+    uint32_t seen, before = 0;
     do {
-        met = 0;
+        seen = 0;
         walk([&](uint32_t w, long long) {
-            const uint32_t at = met++ - before;
+            const uint32_t at = seen++ - before;
             if (at < HELD) held[at * CORE_BLOCK] = w;
         });
-        const uint32_t number = min(met - before, HELD);
+        const uint32_t number = min(seen - before, HELD);
         for (uint32_t first = 0; first < number; first += BATCH) {
             uint32_t w[BATCH], result[BATCH];
             Known known[BATCH];
@@ -56,7 +56,7 @@ template <class Walk, class Visit> __device__ __forceinline__ void visit_walk(Wa
             }
         }
         before += HELD;
-    } while (met > before);
+    } while (seen > before);
 }
 
 // Walks a row, or bucket k of it: walk(f) calls f(w, slot) for what falls to the calling one of LANES lanes.
