@@ -2,7 +2,8 @@
 
 Two rounds unite every vertex with one neighbour each and flatten the sets. By then one set usually holds most vertices;
 a sample tells which. The arcs of its members need not be looked at: an arc that leaves the set is seen from the other
-end. So most arcs are never read. Needs both ends: on a directed graph without in-edges every arc is read.
+end. So most arcs are never read; on CUDA the second round, too, leaves out what is in the largest set after the first.
+Needs both ends: on a directed graph without in-edges every arc is read.
 """
 
 from __future__ import annotations
