@@ -6,7 +6,7 @@
 constexpr int TILE = 8;  // lanes that share a vertex in the last pass
 constexpr uint32_t WIDE = 256;  // neighbours above which the warp does
 constexpr uint32_t WHOLE = 16;  // neighbours per bucket up to which a sample is drawn from all of the first
-constexpr uint32_t FIRST = 4096;  // vertices that are united before all others once sets are large
+constexpr uint32_t FIRST = 1 << 16;  // vertices that are united before all others once sets are large
 constexpr uint32_t AT_ONCE = 4;  // elements that a thread flattens at once, to have as many reads in flight
 
 // Every element's root becomes its parent, as by flatten_one. AT_ONCE elements per thread; between two barriers.

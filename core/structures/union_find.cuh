@@ -29,12 +29,14 @@ __device__ __forceinline__ uint32_t flatten_one(volatile uint32_t* parent, uint3
 }
 
 // Unite the sets of u and v; called by one thread. The larger root is hooked under the smaller by one compare-and-swap, which
-// only succeeds while it still is a root; a loser goes on from the new parent. Equal parents are seen without a walk.
+// only succeeds while it still is a root; a loser goes on from the new parent. Equal parents are seen without a walk. A root that
+// others may want as well is read first: reads of one address by a warp are answered together, its atomics one after another.
 __device__ __forceinline__ void unite(uint32_t* parent, uint32_t u, uint32_t v) {
     uint32_t a = ((volatile uint32_t*)parent)[u], b = ((volatile uint32_t*)parent)[v];
     while (a != b) {
         const uint32_t high = max(a, b), low = min(a, b);
-        const uint32_t seen = atomicCAS(&parent[high], high, low);
+        uint32_t seen = high == u || high == v ? high : ((volatile uint32_t*)parent)[high];
+        if (seen == high) seen = atomicCAS(&parent[high], high, low);
         if (seen == high) return;
         a = root_of(parent, seen);
         b = root_of(parent, low);
