@@ -1,9 +1,9 @@
 """PageRank in the setting of Sahu's experiments: time, store and answer together, beside the error, of every method.
 
-Usage: ``python .ci/sahu.py GRAPH [METHOD ...]``, with graphs as for ``suricate bench``, such as rmat:20; all five
-methods without METHOD. float64, L-infinity norm 1e-10, frontier and prune tolerance 1e-6, one self-loop at every
-vertex; batches of 1e-7 to 1e-3 of the edges, of which 80 % are insertions of uniform pairs and 20 % deletions. Eager,
-milliseconds, the median of five batches after one.
+Usage: ``python .ci/sahu.py GRAPH [METHOD ...] [SHARE ...]``, with graphs as for ``suricate bench``, such as rmat:20;
+without METHOD all five, without SHARE batches of 1e-7 to 1e-3 of the edges. float64, L-infinity norm 1e-10, frontier
+and prune tolerance 1e-6, one self-loop at every vertex; 80 % of a batch are insertions of uniform pairs and 20 %
+deletions. Eager, milliseconds, the median of five batches after one.
 
 The errors are L1 distances after the first batch to ranks whose last step changes less than 1e-14: ours, from scratch,
 continued by SciPy. DF-P is also written in plain NumPy, which starts from the same ranks and takes a product of the
@@ -140,11 +140,11 @@ def plain_error(data: Any, change: Change, matrix: Matrix, before: np.ndarray, r
     return f", of plain NumPy {np.abs(ranks - right).sum():.2e} in {steps} steps"
 
 
-def report(spec: str, methods: Sequence[str]) -> None:
+def report(spec: str, methods: Sequence[str], shares: Sequence[float]) -> None:
     """Print a line per size of batches and method."""
     data = inputs.load(spec)
     n, m = data.num_vertices, len(data.model)
-    for share in SHARES:
+    for share in shares:
         size, rng = max(5, round(share * m)), np.random.default_rng(round(1 / share))
         insertions, deletions = size * 4 // 5, size // 5
         changes = [
@@ -170,4 +170,6 @@ def report(spec: str, methods: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    report(sys.argv[1], sys.argv[2:] or METHODS)
+    graph, *chosen = sys.argv[1:]
+    numbers = [float(word) for word in chosen if word not in METHODS]
+    report(graph, [word for word in chosen if word in METHODS] or METHODS, numbers or SHARES)
