@@ -34,10 +34,11 @@ struct Rounds {
 };
 static_assert(sizeof(Rounds) <= 8 * ROUND_WORDS, "the host allocates the memory for it");
 
-// Rounds over most vertices pass over the storage where a segment is wide and has one owner: its sums are gathered in an array.
-#define SCANS (SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !IS_MODE && OVER != OVER_BOTH)
+// Rounds over most vertices pass over the storage where vertices have many neighbours (PASSES_SCAN) and a segment is wide and has one
+// owner: its sums are gathered in an array.
+#define SCANS (PASSES_SCAN && SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !IS_MODE && OVER != OVER_BOTH)
 #define SCAN_SHARE 8  // of the vertices: more than one in so many were active
-#define LIST_SHARE (SCANS ? SCAN_SHARE : 2)  // rounds in which less than one in so many were active list those that are
+#define LIST_SHARE (SCANS ? SCAN_SHARE : 4)  // rounds in which less than one in so many were active list those that are
 
 // frontier: the active vertices, without repeats. Round i (from 0) stamps with the epoch + 1 + i. memory.near and memory.spare are
 // the lists, memory.far holds a byte per position of a round. ROUND_FINISH moves what the block added to accumulators to the

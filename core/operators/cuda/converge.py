@@ -34,8 +34,8 @@ def converge(
     pulled = _walks(graph, over, "in", "out")
     woken = _walks(graph, wake or over, "out", "in")
     symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
-    blocks = SCAN_BLOCKS if over != "both" and schemes.passes_scan(graph, graph.view(over)) else CONVERGE_BLOCKS
-    program = converge_program(pulled[0], call, over, wake, until, symmetric=symmetric, blocks=blocks)
+    scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
+    program = converge_program(pulled[0], call, over, wake, until, symmetric=symmetric, scans=scans)
     frontier = merged(graph, start)
     workspace, (heavy, most) = graph.workspace, split_memory(graph)
     outcome, rounds = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
@@ -45,9 +45,13 @@ def converge(
         np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, most,
         rounds, outcome.address, *launch_values(call),
     )  # fmt: skip
-    grid = (blocks * multiprocessors(graph.device.index),)
+    grid = (_blocks(scans=scans) * multiprocessors(graph.device.index),)
     program.kernel("converge")(grid, (CONVERGE_BLOCK,), arguments)
     return propagated(graph, outcome)
+
+
+def _blocks(*, scans: bool) -> int:
+    return SCAN_BLOCKS if scans else CONVERGE_BLOCKS
 
 
 def _walks(graph: Graph, over: str, first: str, second: str) -> list[Walk]:
@@ -56,16 +60,16 @@ def _walks(graph: Graph, over: str, first: str, second: str) -> list[Walk]:
 
 
 def converge_program(
-    walk: Walk, call: Call, over: str, wake: str | None, until: Until | None, *, symmetric: bool, blocks: int
+    walk: Walk, call: Call, over: str, wake: str | None, until: Until | None, *, symmetric: bool, scans: bool
 ) -> Program:
     """Return the program of a call, made once; ``symmetric``: a vertex pulls from those that may wake it, no others."""
     name = None if until is None else _name_of(call, until.scalar)
     functions = call.function, call.then, call.commit
     at_once = wake is None and commits_at_once(call)
-    key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, blocks, at_once)
+    key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, scans, at_once)
     program = _programs.get(key)
     if program is None:
-        macros = {"CONVERGE_BLOCKS": blocks, "COMMITS_AT_ONCE": int(at_once)}
+        macros = {"CONVERGE_BLOCKS": _blocks(scans=scans), "PASSES_SCAN": int(scans), "COMMITS_AT_ONCE": int(at_once)}
         program = _programs[key] = _made(walk, call, over, wake, name, macros, symmetric=symmetric)
     return program
 

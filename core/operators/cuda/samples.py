@@ -149,12 +149,12 @@ def _rounds(walk: Walk, view: StoreView) -> list[Program]:
     commit = compile_function(publish, arguments, leading=("v",), role="vertex", **types)
     call = Call(function, (None, None, total), "sum", F64, then, commit)
     return [
-        converge_program(walk, call, "in", "out", Until(total, 0.5), symmetric=True, blocks=2),
-        converge_program(walk, call._replace(commit=None), "both", "both", None, symmetric=True, blocks=2),
-        converge_program(walk, call, "in", "in", None, symmetric=False, blocks=2),
-        converge_program(walk, call, "in", None, Until(total, 0.5), symmetric=False, blocks=3),
-        converge_program(walk, call, "both", None, None, symmetric=False, blocks=2),
-        converge_program(walk, call._replace(reduce="mode"), "both", "both", None, symmetric=True, blocks=2),
+        converge_program(walk, call, "in", "out", Until(total, 0.5), symmetric=True, scans=True),
+        converge_program(walk, call._replace(commit=None), "both", "both", None, symmetric=True, scans=False),
+        converge_program(walk, call, "in", "in", None, symmetric=False, scans=False),
+        converge_program(walk, call, "in", None, Until(total, 0.5), symmetric=False, scans=True),
+        converge_program(walk, call, "both", None, None, symmetric=False, scans=False),
+        converge_program(walk, call._replace(reduce="mode"), "both", "both", None, symmetric=True, scans=False),
     ]
 
 
