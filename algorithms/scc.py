@@ -21,7 +21,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, Requirements, pull_bytes
-from suricate.algorithms._hash import key_of, mixed_ids
+from suricate.algorithms._hash import key_of, mixed
 from suricate.algorithms._matrices import adjacency
 from suricate.operators import advance, iterate, propagate, vertex_map
 from suricate.structures.scalar import Scalar
@@ -85,13 +85,13 @@ def reach(u, v, w):
 
 def joins_pivot(v, root, ahead, behind, best):
     """Put ``v`` into the component of the pivot if they reach each other."""
-    root[v] = best.value % SPAN if ahead[v] == 1 and behind[v] == 1 else root[v]
+    root[v] = best.value & (SPAN - 1) if ahead[v] == 1 and behind[v] == 1 else root[v]
 
 
-def remains(v, rank, first, region, root, left):
+def remains(v, first, region, root, left):
     """Return whether ``v`` belongs to no component yet; count it, and begin a round for it."""
     region[v] = first[v]
-    first[v] = rank[v]
+    first[v] = mixed(v, KEY)
     left.add(1 if root[v] == EMPTY else 0)
     return root[v] == EMPTY
 
@@ -101,9 +101,9 @@ def first_of(u, v, w, first, region, root):
     return first[u] if root[v] == EMPTY and region[u] == region[v] else EMPTY
 
 
-def is_first(v, rank, first, root):
+def is_first(v, first, root):
     """Return whether ``v`` is the first of those that reach it; it then is the root of a component."""
-    chosen = first[v] == rank[v]
+    chosen = first[v] == mixed(v, KEY)
     root[v] = v if chosen else root[v]
     return chosen
 
@@ -162,13 +162,13 @@ class StronglyConnectedComponents(Algorithm):
     def _color(self, graph: Graph, root: Array) -> None:
         """Find the components of the vertices that remain."""
         xp, n = graph.device.xp, graph.num_vertices
-        rank, first, region = mixed_ids(xp, 0, n, KEY), xp.zeros(n, np.uint32), xp.zeros(n, np.uint32)
+        first, region = xp.zeros(n, np.uint32), xp.zeros(n, np.uint32)
         left = Scalar("sum", "int64", graph)
 
         def color() -> None:
-            rest = vertex_map(graph, None, remains, args=(rank, first, region, root, left))
+            rest = vertex_map(graph, None, remains, args=(first, region, root, left))
             propagate(graph, rest, first_of, first, args=(first, region, root))
-            roots = vertex_map(graph, rest, is_first, args=(rank, first, root))
+            roots = vertex_map(graph, rest, is_first, args=(first, root))
             propagate(graph, roots, root_of, root, args=(first, root), over="in")
 
         iterate(color, until=left, max_steps=n + 1)
