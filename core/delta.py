@@ -247,7 +247,7 @@ class Delta:
                 return None
             placed = getattr(change, "placed", None)
             if placed is not None and kind != "replaced_old":
-                made: PlacedArcs = placed(wanted)
+                made: PlacedArcs = placed(wanted, gone=kind == "deleted")
                 return made
         return self.arc_list(kind)
 

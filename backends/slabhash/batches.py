@@ -14,7 +14,7 @@ import numpy as np
 from suricate.backends.slabhash.programs import BLOCK, LANES
 from suricate.cuda.launch import StructKernel
 from suricate.devices import Array
-from suricate.types import REMOVED, Change, EdgeList, Outcome, PlacedArcs
+from suricate.types import Change, EdgeList, Outcome, PlacedArcs
 
 WARPS = BLOCK // LANES  # of a block
 MAX_BLOCKS = 1 << 20
@@ -68,10 +68,10 @@ class LazyChange:
         outcome = Outcome(self._array(3, np.uint8), before and self._array(4, before))
         return Change(edges, outcome, self.mirrored)
 
-    def placed(self, wanted: int) -> PlacedArcs:
-        """Return the entries of status ``wanted`` for launches: those removed have the weights they had."""
+    def placed(self, wanted: int, *, gone: bool) -> PlacedArcs:
+        """Return the entries of status ``wanted`` for launches; with the weights that they had if they are gone."""
         src, dst, weight, status, before, _, _ = self.batch.addresses
-        held, at = (self.before, before) if wanted == REMOVED else (self.weight, weight)
+        held, at = (self.before, before) if gone else (self.weight, weight)
         return PlacedArcs((src, dst, 0 if held is None else at, status), wanted, self.size, self)
 
     def _array(self, place: int, dtype: Any) -> Array:

@@ -21,7 +21,7 @@ from suricate.backends.slabhash.options import Options
 from suricate.backends.slabhash.programs import DELETION, INSERTION, KERNELS, QUERY, VIEW, backend_programs
 from suricate.backends.slabhash.supply import Supply
 from suricate.cuda.ingest import STATUS, UNVALIDATED_STRUCT, UnvalidatedBatch, the_variant
-from suricate.types import Outcome
+from suricate.types import NEW, REMOVED, REPLACED, Outcome
 
 PACKAGE = "suricate.backends.slabhash"
 VERTICES, CAPACITY, EDGES = 50, 30, 20
@@ -273,3 +273,17 @@ def test_cached_scratch_memory_is_not_counted_twice(case: Any) -> None:
     assert supply.provide(batch) == "provided"
     assert budget.held == 0
     k.scratch(case.slabs, EDGES)
+
+
+def test_arcs_in_place_have_new_weights_or_those_that_are_gone(module: ModuleType) -> None:
+    """Inserted and deleted entries have the same status: the half of the batch tells them apart."""
+    dtype, offsets = np.dtype("int32"), module.offsets_of(28, 28, 28, 7, 28, 0, 0)
+    memory = module.batch_memory(offsets, allocate(offsets[-1]))
+    src, dst, weight, status, before, _, _ = memory.addresses
+    change = module.LazyChange(7, False, dtype, dtype, memory)
+    for wanted in (NEW, REPLACED):
+        inserted = change.placed(wanted, gone=False)
+        assert (inserted.addresses, inserted.wanted, inserted.size) == ((src, dst, weight, status), wanted, 7)
+    assert change.placed(REMOVED, gone=True).addresses == (src, dst, before, status)
+    unweighted = module.LazyChange(7, False, None, None, memory)
+    assert unweighted.placed(NEW, gone=False).addresses == (src, dst, 0, status)
