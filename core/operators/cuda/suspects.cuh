@@ -54,8 +54,7 @@ __device__ __forceinline__ void look_at(const View& g, const View& back, const S
     const uint32_t v = few.suspect[k];
     if (!below) {
         word_t value;
-        if (x < few.parent[k] && offer(tree, x, v, w, steps.violated, value ARGS) &&
-            words::same_keys<PAYLOAD_BITS>(value, stored(tree + v)))
+        if (offer(tree, x, v, w, steps.violated, value ARGS) && words::same_keys<PAYLOAD_BITS>(value, stored(tree + v)))
             atomicMin(&few.parent[k], x);
         return;
     }
