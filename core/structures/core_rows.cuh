@@ -10,6 +10,7 @@ constexpr int TILE = 8;  // lanes that serve a vertex of at most SMALL neighbour
 constexpr uint32_t SMALL = 64;  // neighbours
 constexpr uint32_t BATCH = 4;
 constexpr uint32_t HELD = 16;  // neighbours that a thread holds in shared memory; where it meets more it walks again
+constexpr uint32_t GROUP = SCAN_LANES > 0 ? 3 : 1;  // buckets that mostly do not hold more than HELD for a thread
 constexpr uint32_t HUB = 1024,
                    HUBS = 64;  // vertices of more neighbours than HUB are served by a block, HUBS of them in a round
 constexpr uint32_t TEAMS = 32 / SEARCH_LANES;  // of a warp: each takes a bucket at a time
@@ -59,26 +60,31 @@ template <class Walk, class Visit> __device__ __forceinline__ void visit_walk(Wa
     } while (seen > before);
 }
 
-// Walks a row, or bucket k of it: walk(f) calls f(w, slot) for what falls to the calling one of LANES lanes.
+// Walks a row, or up to GROUP of its buckets from k on: walk(f) calls f(w, slot) for what falls to the calling one of LANES lanes.
 template <int LANES> struct WalkRow {
     const View& g;
     uint32_t v;
     int lane;
     template <class F> __device__ void operator()(F&& each) const { for_neighbors<LANES>(g, v, lane, each); }
 };
-struct WalkBucket {
+struct WalkBuckets {
     const View& g;
-    uint32_t v, k;
+    uint32_t v, k, stride, end;
     int lane;
-    template <class F> __device__ void operator()(F&& each) const { for_bucket<SEARCH_LANES>(g, v, k, lane, each); }
+    template <class F> __device__ void operator()(F&& each) const {
+#pragma unroll 1
+        for (uint32_t i = 0, at = k; i < GROUP && at < end; ++i, at += stride) {
+            for_bucket<SEARCH_LANES>(g, v, at, lane, each);
+        }
+    }
 };
 
 // Visits the neighbours of v that fall to one of `sharers` warps: its part of the buckets.
 template <class Visit>
 __device__ __forceinline__ void visit_part(const View& g, uint32_t v, uint32_t part, uint32_t sharers, Visit& visit) {
-    const uint32_t lane = threadIdx.x & 31, number = buckets(g, v);
-    for (uint32_t k = part * TEAMS + lane / SEARCH_LANES; k < number; k += sharers * TEAMS) {
-        visit_walk(WalkBucket{g, v, k, int(lane % SEARCH_LANES)}, visit);
+    const uint32_t lane = threadIdx.x & 31, number = buckets(g, v), stride = sharers * TEAMS;
+    for (uint32_t k = part * TEAMS + lane / SEARCH_LANES; k < number; k += GROUP * stride) {
+        visit_walk(WalkBuckets{g, v, k, stride, number, int(lane % SEARCH_LANES)}, visit);
     }
 }
 
