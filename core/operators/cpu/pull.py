@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate import threads
 from suricate.operators import schemes
 from suricate.operators.call import Call, Start, Until, stamps_of
 from suricate.operators.cpu.instances import Walk, instance
 from suricate.operators.cpu.parallel import compacted, cut, run_shared
+from suricate.operators.cpu.push_steps import SCAN, shared_from
 from suricate.operators.cpu.sources import NO_VERTICES, Listed, frontier_of, numba_values, union_of, walk_over
+from suricate.operators.cpu.templates.measuring import MANY
 from suricate.operators.results import Layers, Propagated
 from suricate.structures.frontier import Frontier
 from suricate.threads import Range
@@ -128,22 +131,45 @@ def converge(
     queue, spare = _queue(graph, "operators.queue"), _queue(graph, "operators.spare")
     vertices = union_of(graph, start, stamps, spare, ends=True)
     at_once = 1 if call.reduce == "mode" or _has_accumulators(call) else max_steps
-    rounds, touched, stopped = 0, 0, False
+    share = int(MANY) if call.reduce == "mode" or call.function.by_hand else shared_from(graph, NO_VERTICES)
+    wakers, rounds, touched, stopped = (waking, also_waking, wakes), 0, 0, False
     while vertices.size and rounds < max_steps and not stopped:
         first, tables = stamps.steps(at_once), mode_tables(graph, call, module, views, vertices)
+        values = numba_values(call)
         made, more, left = module.converge(
-            g, h, waking, also_waking, wakes, graph.num_vertices, *vertices, stamps.array, first, at_once,
-            queue, spare, *tables, *numba_values(call),
+            g, h, *wakers, graph.num_vertices, *vertices, stamps.array, first, at_once, share, queue, spare, *tables,
+            *values,
         )  # fmt: skip
-        stamps.give_back(first + made)
         rounds, touched = rounds + made, touched + more
         if made % 2:
             queue, spare = spare, queue
-        vertices = Listed(spare, False, left)
+        vertices = Listed(spare, False, left) if made else vertices
+        if left and made < at_once and rounds < max_steps:
+            touched, given = touched + left, (walk, over, views, wakers, vertices)
+            vertices = _shared_round(graph, call, given, values, (stamps.array, first + made), queue)
+            made, rounds, queue, spare = made + 1, rounds + 1, spare, queue
+        stamps.give_back(first + made)
         stopped = until is not None and until.scalar.read() <= until.bound
     if not rounds:
         numba_values(call)  # the totals of a call that had nothing to do are neutral
     return Propagated.of(rounds, touched, vertices.size == 0)
+
+
+def _shared_round(
+    graph: Graph, call: Call, given: tuple[Any, ...], values: tuple[Any, ...], target: tuple[np.ndarray, int],
+    queue: np.ndarray,
+) -> Listed:  # fmt: skip
+    """Compute a round by several threads; return what is active in the next one, in ``queue``."""
+    walk, over, (g, h, n), wakers, vertices = given
+    module, no_tables = instance("converge_parts", walk, call), (NO_VERTICES, NO_VERTICES)
+    active, ranges = (n, vertices.ids, vertices.everything), cut(graph, walk, over, module, (g, h, n), vertices)
+    parts = [(g, h, *wakers, *active, *part, *target, *no_tables) for part in ranges]
+    run_shared(call, values, module.compute, parts)
+    if call.commit is not None:
+        run_shared(call, values, module.publish, [(*active, *part) for part in ranges])
+    ranges = threads.ranges(n, threads.parts(int(n * SCAN)))
+    lasts = threads.run(module.gather, [(*part, *target, queue) for part in ranges])
+    return Listed(queue, False, compacted(queue, ranges, lasts))
 
 
 def _has_accumulators(call: Call) -> bool:

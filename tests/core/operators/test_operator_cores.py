@@ -288,3 +288,33 @@ def test_triangles(name, oriented):
         return [total, seen.read(), su.intersect(graph, oriented=oriented, out=corners)]
 
     same(run)
+
+
+def neighbours_share(u, v, w, x, y, changes):
+    return x[u] * w
+
+
+def take_share(v, value, x, y, changes):
+    y[v] = (x[v] + value) % 97
+    changes.add(1)
+    return (1 if v % 3 == 0 else 0) + (2 if y[v] % 5 == 0 else 0)
+
+
+def show_share(v, x, y, changes):
+    x[v] = y[v]
+
+
+@pytest.mark.parametrize("over", ["in", "both"])
+def test_converge(name, over):
+    graph = make_case(name, CPU, "int32", in_edges=True).graph
+    n = graph.num_vertices
+
+    def run():
+        x, y, changes = np.arange(n) % 50, np.zeros(n, np.int64), su.Scalar("sum", "int64")
+        done = su.converge(
+            graph, None, neighbours_share, args=(x, y, changes), reduce="sum", over=over, then=take_share,
+            commit=show_share, wake="both", max_steps=9,
+        )  # fmt: skip
+        return [x, y, changes.read(), np.array([done.steps, done.touched, done.converged])]
+
+    same(run)

@@ -19,6 +19,7 @@ from suricate.operators.cpu.templates.bindings import (
     key,
     then,
 )
+from suricate.operators.cpu.templates.measuring import MANY, edges_of
 from suricate.operators.cpu.templates.pulling import most_edges, reduce_vertex
 from suricate.types import TOMBSTONE
 
@@ -62,16 +63,19 @@ def largest_degree(g, h, num_vertices, vertices, everything, count):
 
 @kernel
 def converge(
-    g, h, waking, also_waking, wakes, num_vertices, active, everything, count, stamp, step, max_steps, queue, spare,
-    values, counts, *args,
+    g, h, waking, also_waking, wakes, num_vertices, active, everything, count, stamp, step, max_steps, share, queue,
+    spare, values, counts, *args,
 ):  # fmt: skip
     """Compute rounds until the active set is empty; return their number, of vertices computed, of those active.
 
     Vertices wake others over so many (``wakes``) of the views ``waking`` and ``also_waking``. Round ``i`` stamps with
-    ``step + i``. ``queue`` and ``spare`` are ``uint32[num_vertices]``; the active set is perhaps in ``spare``.
+    ``step + i``. ``queue`` and ``spare`` are ``uint32[num_vertices]``; the active set is perhaps in ``spare``. A round
+    with more than ``share`` edges is left to several threads, unless that is ``MANY``.
     """
     rounds, touched = 0, 0
     while count > 0 and rounds < max_steps:
+        if share < MANY and edges_of(g, h, num_vertices, active, everything, count, share) > share:
+            break
         queued = 0
         for i in range(count):
             v = np.uint32(i) if everything else active[i]
