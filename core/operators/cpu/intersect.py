@@ -82,7 +82,7 @@ def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None
     module.rank_vertices(view.data, by_degree, workspace.array("intersect.counts", n + 2, np.int64), rank, order)
     rows = workspace.array("intersect.rows", module.list_starts(view.data, order, starts, lengths), np.uint32)
     module.orient(view.data, rank, order, starts, lengths, rows)
-    corners = len(out) > 1
+    corners = len(out) != 1
     parts = _parts(call, len(rows), CORNER_PARTS if corners else threads.MOST)
     marked = workspace.array("intersect.marked", parts * n, np.uint8).reshape(parts, n)
     given = order, starts, lengths, rows

@@ -318,3 +318,8 @@ def test_converge(name, over):
         return [x, y, changes.read(), np.array([done.steps, done.touched, done.converged])]
 
     same(run)
+
+
+def test_triangles_of_no_vertices():
+    graph, none = su.Graph(0, device="cpu", directed=False), np.zeros(0, np.int64)
+    assert len(su.intersect(graph, oriented="degree", out=none)) == 0
