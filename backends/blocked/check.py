@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from suricate.backends.blocked.layout import COUNTERS, EDGES, FREE, USED, Graph
+from suricate.backends.blocked.layout import BLOCKS, COUNTERS, EDGES, FREE, LOWEST, USED, VERTICES, Graph
+from suricate.backends.blocked.mirror import STORE, Mirror
 from suricate.backends.blocked.pool import BlockedPool
 from suricate.errors import require
 from suricate.types import EMPTY
@@ -14,9 +13,7 @@ from suricate.types import EMPTY
 
 def check(pool: BlockedPool, num_vertices: int) -> None:
     """Verify the arrays of a store; raises ``CheckFailed``."""
-    arrays: dict[str, Any] = pool.graph._asdict()
-    arrays = {name: part if name == "shift" else pool.device.to_numpy(part) for name, part in arrays.items()}
-    g = Graph(**arrays)
+    g = on_host(pool)
     require(len(g.head) == len(g.degree) == num_vertices, "there is one entry per vertex")
     require(len(g.link) == len(g.back) == len(g.owner) == len(g.free), "there is one entry per block")
     require(len(g.dst) == len(g.link) << g.shift, "every block has 2^shift slots")
@@ -30,6 +27,57 @@ def check(pool: BlockedPool, num_vertices: int) -> None:
     position = check_chains(g, used)
     check_free(g, used, position)
     check_edges(g, used, position, num_vertices)
+
+
+def on_host(pool: BlockedPool) -> Graph:
+    """Return the arrays of a pool on the host."""
+    return Graph._make(part if isinstance(part, int) else pool.device.to_numpy(part) for part in pool.graph)
+
+
+def check_marks(pool: BlockedPool) -> None:
+    """Verify the marks of a pool with a mirror, and their lists where it has them."""
+    g = on_host(pool)
+    require(len(g.block_mark) == len(g.link) and len(g.vertex_mark) == len(g.head), "blocks and vertices have marks")
+    require(0 <= int(g.counters[LOWEST]) <= int(g.counters[FREE]), "the lowest height of the stack is not above it")
+    if pool.device.is_cuda:
+        return
+    for mark, listed, count in ((g.block_mark, g.block_list, BLOCKS), (g.vertex_mark, g.vertex_list, VERTICES)):
+        entries = np.sort(listed[: int(g.counters[count])])
+        require(np.array_equal(entries, np.flatnonzero(mark)), "what is marked is listed, once")
+
+
+def check_mirror(mirror: Mirror) -> None:
+    """Verify the marks of both sides, and that they differ in nothing that is not marked."""
+    for pool in (mirror.host, mirror.pool):
+        check_marks(pool)
+    ahead, other = (mirror.pool, mirror.host) if mirror.ahead == STORE else (mirror.host, mirror.pool)
+    g, h = on_host(ahead), on_host(other)
+    require(not h.block_mark.any() and not h.vertex_mark.any(), "only the side that is ahead has marks")
+    used, lowest = int(h.counters[USED]), int(g.counters[LOWEST])
+    same = ~g.block_mark[:used].astype(bool)
+    slots = np.repeat(same, 1 << g.shift)
+    for name, kept in (("link", same), ("back", same), ("owner", same), ("dst", slots), ("weight", slots)):
+        a, b = (np.asarray(getattr(side, name)[: len(kept)]) for side in (g, h))
+        require(np.array_equal(a[kept[: len(a)]], b[kept[: len(b)]]), "blocks that differ are marked")
+    kept = ~g.vertex_mark.astype(bool)
+    for name in ("head", "degree"):
+        require(np.array_equal(getattr(g, name)[kept], getattr(h, name)[kept]), "vertices that differ are marked")
+    require(np.array_equal(g.free[:lowest], h.free[:lowest]), "free blocks below the lowest height are the same")
+
+
+def check_equal(mirror: Mirror) -> None:
+    """Verify that both sides are the same, after one took over from the other."""
+    g, h = on_host(mirror.host), on_host(mirror.pool)
+    used, counters = int(g.counters[USED]), [USED, EDGES, FREE, LOWEST]
+    require(np.array_equal(g.counters[counters], h.counters[counters]), "both sides have the same counters")
+    lengths = {
+        "head": len(g.head), "degree": len(g.head), "link": used, "back": used, "owner": used,
+        "free": int(g.counters[FREE]), "dst": used << g.shift, "weight": used << g.shift,
+    }  # fmt: skip
+    for name, length in lengths.items():
+        same = np.array_equal(getattr(g, name)[:length], getattr(h, name)[:length])
+        require(same, f"{name} is the same on the host and on the device")
+    require(not g.block_mark.any() and not h.block_mark.any(), "nothing is marked when both sides are the same")
 
 
 def check_chains(g: Graph, used: int) -> np.ndarray:

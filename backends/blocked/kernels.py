@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
-from suricate.backends.blocked.layout import Graph
+from suricate.backends.blocked.layout import Graph, Packet
 from suricate.devices import Array
 from suricate.primitives.located import LocatedBatch, Report
 
 
-class BlockedKernels(Protocol):
-    """Functions over the arrays of a graph. Only ``locate`` allocates; none but ``need`` waits for the device."""
+class Plan(ABC):
+    """Which blocks an insertion takes, made before anything changes. Each device has a plan of its own."""
 
-    def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
+    @abstractmethod
+    def need(self) -> int:
+        """Return how many blocks the insertion takes; on CUDA waits."""
+
+
+class BlockedKernels(Protocol):
+    """Functions over the arrays of a graph. ``locate``, ``delete`` and the plan take scratch memory for the batch.
+
+    ``edges`` is an upper bound of the number of edges stored.
+    """
+
+    def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
         """Fill in kinds and slots (-1 for what is not stored), and the ranks of a ``kind`` unless it is ``LOOKUP``."""
 
-    def need(self, graph: Graph, batch: LocatedBatch) -> int:
-        """Return how many blocks a located insertion takes; on CUDA waits."""
+    def plan_insertion(self, graph: Graph, batch: LocatedBatch) -> Plan:
+        """Return the :class:`Plan` of an insertion."""
 
-    def insert(self, graph: Graph, batch: LocatedBatch, weight: Array, report: Report) -> None:
-        """Append the absent entries, replace weights, and report; ``weight``: bit patterns in the batch's order."""
+    def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
+        """Append the absent entries, replace weights, and report.
+
+        ``weight``: bit patterns in the order of the batch; ``plan``: None if no entry is absent (CPU).
+        """
 
     def delete(self, graph: Graph, batch: LocatedBatch, report: Report) -> None:
         """Delete the entries that are present, the last edges of a vertex taking their slots, and report."""
@@ -28,7 +43,16 @@ class BlockedKernels(Protocol):
         """Free the chains of distinct ``vertices`` (uint32[k])."""
 
     def repack(self, graph: Graph, fresh: Graph, first: Array) -> None:
-        """Copy the chain of each vertex into consecutive blocks of ``fresh``, from ``first`` (uint32[n]) on.
+        """Copy the chain of each vertex into consecutive blocks of ``fresh``, from ``first`` (uint32[n]) on."""
 
-        The arrays per vertex and the counters of ``fresh`` are those of ``graph``.
-        """
+    def count_marked(self, graph: Graph) -> tuple[int, int]:
+        """Return how many blocks and vertices are marked; on CUDA waits."""
+
+    def list_marked(self, graph: Graph, packet: Packet) -> None:
+        """Fill in the numbers of the marked blocks and vertices, of which a packet has the right number."""
+
+    def pack(self, graph: Graph, packet: Packet) -> None:
+        """Copy the blocks and vertices that a packet lists into it, and clear the marks."""
+
+    def unpack(self, graph: Graph, packet: Packet) -> None:
+        """Put what is in a packet in place."""

@@ -22,16 +22,26 @@ MAX_BLOCKS = 0xFFFFFFFE  #: numbers of blocks are below ``EMPTY``
 USED = 0  #: blocks carved from the pool so far
 EDGES = 1  #: edges stored
 FREE = 2  #: free blocks among those carved: height of their stack
-COUNTERS = 3
+LOWEST = 3  #: its lowest height since the other side of a mirror was last the same
+BLOCKS, VERTICES = 4, 5  #: lengths of the lists of marked blocks and vertices (CPU only)
+COUNTERS = 6
 
 LAYOUT: Layout = {
     "vertices": {"head": np.uint32, "degree": np.uint32},
     "blocks": {"link": np.uint32, "back": np.uint32, "owner": np.uint32, "free": np.uint32},
     "edges": {"dst": np.uint32, "weight": WEIGHT},
     "counters": {"counters": np.int64},
+    "marks of blocks": {"block_mark": np.uint8},
+    "marks of vertices": {"vertex_mark": np.uint8},
+    "marked blocks": {"block_list": np.uint32},
+    "marked vertices": {"vertex_list": np.uint32},
 }
 
-CONSTANTS = {"USED": USED, "EDGES": EDGES, "FREE": FREE}
+SCANNED = 256  #: a batch of at least one edge per so many stored is located by a pass over the pool (CUDA)
+CONSTANTS = {
+    "USED": USED, "EDGES": EDGES, "FREE": FREE, "LOWEST": LOWEST, "COUNTERS": COUNTERS,
+    "LANES": 8,  # threads that walk a chain together to locate an edge
+}  # fmt: skip
 
 
 class Graph(NamedTuple):
@@ -39,7 +49,11 @@ class Graph(NamedTuple):
 
     ``head`` (first block, ``EMPTY`` without edges) and ``degree`` are per vertex; ``link`` (next block or ``EMPTY``),
     ``back`` (block before; of a first block the last) and ``owner`` (``EMPTY``: the block is free) per block; the first
-    ``counters[FREE]`` entries of ``free`` are the free blocks; ``dst`` and ``weight`` are per slot.
+    ``counters[FREE]`` entries of ``free`` are the free blocks; ``dst`` and ``weight`` are per slot. ``blocks`` is the
+    length of the arrays per block.
+
+    In a store with a mirror ``block_mark`` and ``vertex_mark`` are 1 where the two differ; else they are empty. On the
+    CPU ``block_list`` and ``vertex_list`` begin with these, as many as ``counters[BLOCKS]`` and ``counters[VERTICES]``.
     """
 
     head: Array
@@ -51,14 +65,51 @@ class Graph(NamedTuple):
     dst: Array
     weight: Array
     counters: Array
+    block_mark: Array
+    vertex_mark: Array
+    block_list: Array
+    vertex_list: Array
     shift: int
+    blocks: int
 
 
 GRAPH = Struct("Graph", {
     "head": "uint32_t*", "degree": "uint32_t*", "link": "uint32_t*", "back": "uint32_t*", "owner": "uint32_t*",
-    "free": "uint32_t*", "dst": "uint32_t*", "weight": "bits_t*", "counters": "long long*", "shift": "long long",
+    "free": "uint32_t*", "dst": "uint32_t*", "weight": "bits_t*", "counters": "long long*",
+    "block_mark": "uint8_t*", "vertex_mark": "uint8_t*", "block_list": "uint32_t*", "vertex_list": "uint32_t*",
+    "shift": "long long", "blocks": "long long",
 })  # fmt: skip
 assert tuple(GRAPH.fields) == Graph._fields
+
+
+class Packet(NamedTuple):
+    """What one side of a mirror takes over: marked blocks with their slots, marked vertices, free blocks.
+
+    ``link``, ``back``, ``owner``, ``dst`` and ``weight`` are those of the blocks ``block``, ``head`` and ``degree``
+    those of the vertices ``vertex``; ``free`` is the stack of free blocks from the height ``lowest`` on.
+    """
+
+    block: Array
+    link: Array
+    back: Array
+    owner: Array
+    dst: Array
+    weight: Array
+    vertex: Array
+    head: Array
+    degree: Array
+    free: Array
+    counters: Array
+    lowest: int
+
+
+PACKET = Struct("Packet", {
+    "block": "uint32_t*", "link": "uint32_t*", "back": "uint32_t*", "owner": "uint32_t*", "dst": "uint32_t*",
+    "weight": "bits_t*", "vertex": "uint32_t*", "head": "uint32_t*", "degree": "uint32_t*", "free": "uint32_t*",
+    "counters": "long long*", "blocks": "long long", "vertices": "long long", "frees": "long long",
+    "lowest": "long long",
+})  # fmt: skip
+assert tuple(PACKET.fields)[:11] == Packet._fields[:11]
 
 
 class BlockedView(NamedTuple):

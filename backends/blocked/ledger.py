@@ -11,6 +11,21 @@ import numpy as np
 SMALLEST, DEFAULT, LARGEST = 4, 8, 32  #: capacities that are chosen automatically; what is chosen without any hint
 
 
+HOST_BATCH = 1 << 10  #: edges of a host batch up to which the mirror is worth while
+SAVING = 100e-6  #: seconds that a small batch takes less on the host than on the device
+RATE = 8e9  #: bytes per second that the host takes over
+WAIT = 50e-6  #: seconds of a wait for the device
+
+
+def pays_off(waived: int, behind: int) -> bool:
+    """Return whether the host should take over ``behind`` bytes for a small batch.
+
+    ``waived``: how many such batches went to the device since the device has been ahead. When they have cost as much as
+    the mirror would have, it is made: so both ways together cost at most twice what the better one does.
+    """
+    return not behind or waived * SAVING >= WAIT + behind / RATE
+
+
 def capacity_for(mean_degree: float) -> int:
     """Return the number of edges per block that suits an expected degree: the power of two next to it, within limits.
 

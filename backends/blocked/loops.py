@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from suricate.backends.blocked.layout import EDGES, FREE, USED
+from suricate.backends.blocked.layout import BLOCKS, EDGES, FREE, LOWEST, USED, VERTICES
 from suricate.jit import inner, kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
-from suricate.types import EMPTY, TOMBSTONE
+from suricate.types import EMPTY, REPLACED, TOMBSTONE
 
 NO_BLOCK = np.uint32(EMPTY)
 DELETED = np.uint32(TOMBSTONE)
@@ -121,10 +121,29 @@ def need(g, keys, kind):
 
 
 @inner
+def touch(g, c):
+    """Mark block ``c`` as one that a mirror must take over, if there is a mirror."""
+    if len(g.block_mark) and not g.block_mark[c]:
+        g.block_mark[c] = 1
+        g.block_list[g.counters[BLOCKS]] = c
+        g.counters[BLOCKS] += 1
+
+
+@inner
+def touch_vertex(g, u):
+    """Mark vertex ``u`` likewise."""
+    if len(g.vertex_mark) and not g.vertex_mark[u]:
+        g.vertex_mark[u] = 1
+        g.vertex_list[g.counters[VERTICES]] = u
+        g.counters[VERTICES] += 1
+
+
+@inner
 def add_block(g, u):
     """Put an empty block at the end of the chain of ``u``: a free one, else one carved from the pool; return it."""
     if g.counters[FREE]:
         g.counters[FREE] -= 1
+        g.counters[LOWEST] = min(g.counters[LOWEST], g.counters[FREE])
         c = g.free[g.counters[FREE]]
     else:
         c = np.uint32(g.counters[USED])
@@ -140,6 +159,8 @@ def add_block(g, u):
     else:
         tail = g.back[head]
         g.link[tail], g.back[c], g.back[head] = c, tail, c
+        touch(g, tail)
+        touch(g, head)
     return c
 
 
@@ -149,6 +170,7 @@ def free_block(g, c):
     g.owner[c] = NO_BLOCK
     g.free[g.counters[FREE]] = c
     g.counters[FREE] += 1
+    touch(g, c)
 
 
 @inner
@@ -162,10 +184,12 @@ def last_slot(g, u):
 def append(g, u, v):
     """Add an edge at the end of the chain of ``u``; return its slot."""
     fill = np.int64(g.degree[u]) & ((np.int64(1) << g.shift) - 1)
-    block = add_block(g, u) if fill == 0 else g.back[g.head[u]]
-    at = (np.int64(block) << g.shift) + fill
+    block = np.int64(add_block(g, u) if fill == 0 else g.back[g.head[u]])
+    at = (block << g.shift) + fill
     g.dst[at] = v
     g.degree[u] += 1
+    touch(g, block)
+    touch_vertex(g, u)
     return at
 
 
@@ -175,6 +199,8 @@ def drop_last(g, u):
     at = last_slot(g, u)
     g.dst[at] = NO_BLOCK
     g.degree[u] -= 1
+    touch(g, at >> g.shift)
+    touch_vertex(g, u)
     if at & ((np.int64(1) << g.shift) - 1):
         return
     head, tail = g.head[u], np.uint32(at >> g.shift)
@@ -183,13 +209,17 @@ def drop_last(g, u):
     else:
         before = g.back[tail]
         g.link[before], g.back[head] = NO_BLOCK, before
+        touch(g, before)
+        touch(g, head)
     free_block(g, tail)
 
 
 @kernel
-def apply_insert(g, keys, order, kind, batch_weight):
-    """Append the absent entries in order of source and destination."""
+def apply_insert(g, keys, order, kind, slot, batch_weight, status):
+    """Append the absent entries in order of source and destination; mark blocks in which weights were replaced."""
     for i in range(len(keys)):
+        if kind[i] == PRESENT and status[order[i]] == REPLACED:
+            touch(g, slot[i] >> g.shift)
         if kind[i] == ABSENT:
             at = append(g, source(keys[i]), np.uint32(keys[i]))
             if len(g.weight):
@@ -214,6 +244,7 @@ def apply_delete(g, keys, kind, slot):
                 end = last_slot(g, u)
                 if end != slot[i]:
                     g.dst[slot[i]] = g.dst[end]
+                    touch(g, slot[i] >> g.shift)
                     if len(g.weight):
                         g.weight[slot[i]] = g.weight[end]
                 drop_last(g, u)
@@ -233,6 +264,7 @@ def free_vertices(g, vertices):
             c = g.link[c]
         g.counters[EDGES] -= np.int64(g.degree[u])
         g.head[u], g.degree[u] = NO_BLOCK, 0
+        touch_vertex(g, u)
 
 
 @kernel
@@ -254,3 +286,51 @@ def repack(g, fresh, first):
             to += 1
         if g.head[u] != NO_BLOCK:
             fresh.back[first[u]] = np.uint32(to - 1)
+
+
+@kernel
+def pack(g, p):
+    """Copy the marked blocks and vertices into a packet, and clear the marks; the packet lists their numbers."""
+    size = np.int64(1) << g.shift
+    for i in range(len(p.block)):
+        c = p.block[i]
+        at, to = np.int64(c) << g.shift, np.int64(i) << g.shift
+        p.link[i], p.back[i], p.owner[i] = g.link[c], g.back[c], g.owner[c]
+        for k in range(size):
+            p.dst[to + k] = g.dst[at + k]
+        if len(g.weight):
+            for k in range(size):
+                p.weight[to + k] = g.weight[at + k]
+        g.block_mark[c] = 0
+    for i in range(len(p.vertex)):
+        u = p.vertex[i]
+        p.head[i], p.degree[i] = g.head[u], g.degree[u]
+        g.vertex_mark[u] = 0
+    for i in range(len(p.free)):
+        p.free[i] = g.free[p.lowest + i]
+    g.counters[LOWEST] = g.counters[FREE]
+    g.counters[BLOCKS], g.counters[VERTICES] = 0, 0
+    for i in range(len(g.counters)):
+        p.counters[i] = g.counters[i]
+
+
+@kernel
+def unpack(g, p):
+    """Put what is in a packet in place."""
+    size = np.int64(1) << g.shift
+    for i in range(len(p.block)):
+        c = p.block[i]
+        at, to = np.int64(c) << g.shift, np.int64(i) << g.shift
+        g.link[c], g.back[c], g.owner[c] = p.link[i], p.back[i], p.owner[i]
+        for k in range(size):
+            g.dst[at + k] = p.dst[to + k]
+        if len(g.weight):
+            for k in range(size):
+                g.weight[at + k] = p.weight[to + k]
+    for i in range(len(p.vertex)):
+        u = p.vertex[i]
+        g.head[u], g.degree[u] = p.head[i], p.degree[i]
+    for i in range(len(p.free)):
+        g.free[p.lowest + i] = p.free[i]
+    for i in range(len(g.counters)):
+        g.counters[i] = p.counters[i]

@@ -1,16 +1,32 @@
-"""The arrays of ``blocked``: vertices, blocks, their slots, counters."""
+"""The arrays of ``blocked``: vertices, blocks, their slots, counters, and marks where there is a mirror."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from suricate.array_manager import GROWTH, ArrayManager
-from suricate.backends.blocked.layout import COUNTERS, LAYOUT, MAX_BLOCKS, USED, Graph
+from suricate.backends.blocked.layout import (
+    BLOCKS,
+    COUNTERS,
+    FREE,
+    LAYOUT,
+    LOWEST,
+    MAX_BLOCKS,
+    USED,
+    VERTICES,
+    Graph,
+)
 from suricate.devices import Array, Device
 from suricate.errors import CapacityError
 from suricate.types import EMPTY
 
-VERTEX_BYTES, COMPACT_BYTES = 8, 40  #: of a vertex; scratch memory per vertex while blocks are repacked
+COMPACT_BYTES = 40  #: scratch memory per vertex while blocks are repacked
+MARKS = {  #: arrays of marks and lists of what is marked, by whether they are per block
+    True: ("marks of blocks", "marked blocks"),
+    False: ("marks of vertices", "marked vertices"),
+}
 
 
 class BlockedPool(ArrayManager):
@@ -18,6 +34,8 @@ class BlockedPool(ArrayManager):
 
     Attributes:
         shift: a block has 2^shift slots.
+        twin: of a mirror on the host: the pool that it mirrors, which is kept at least as large; both share one limit.
+        mirrored: bytes that the mirror of this pool has allocated.
     """
 
     def __init__(
@@ -31,7 +49,9 @@ class BlockedPool(ArrayManager):
     ) -> None:
         super().__init__(backend, device, weight_dtype, limit, LAYOUT)
         self.shift = shift
-        self.admit(VERTEX_BYTES * num_vertices + 8 * COUNTERS)
+        self.twin: BlockedPool | None = None
+        self.mirrored = 0
+        self.admit(self.entry_bytes("vertices") * num_vertices + 8 * COUNTERS)
         self.attach(self._empty_vertices(num_vertices))
         self.attach(self.allocate("counters", COUNTERS, 0))
 
@@ -41,50 +61,108 @@ class BlockedPool(ArrayManager):
         a = self._arrays
         return Graph(
             a["head"], a["degree"], a["link"], a["back"], a["owner"], a["free"], a["dst"], a["weight"], a["counters"],
-            self.shift,
+            a["block_mark"], a["vertex_mark"], a["block_list"], a["vertex_list"], self.shift, len(a["link"]),
         )  # fmt: skip
 
     @property
     def blocks(self) -> int:
         """Number of blocks that there is space for."""
-        return self.length("blocks")
+        return len(self["link"])
+
+    @property
+    def is_tracked(self) -> bool:
+        """Whether changes are marked, for a mirror."""
+        return len(self["vertex_mark"]) > 0
+
+    def admit(self, size: int) -> None:
+        """See :meth:`ArrayManager.admit`: a store and its mirror share one limit."""
+        super().admit(size + self.mirrored + (0 if self.twin is None else self.twin.allocated))
+
+    def attach(self, arrays: Mapping[str, Array]) -> None:
+        """See :meth:`ArrayManager.attach`."""
+        super().attach(arrays)
+        if self.twin is not None:
+            self.twin.mirrored = self.allocated
 
     def ensure(self, blocks: int) -> None:
         """Make space for this many blocks: some more if memory allows it; raises ``CapacityError``."""
+        if self.twin is not None:
+            self.twin.ensure(blocks)
         held = self.blocks
         if blocks <= held:
             return
         try:
-            self._resize_blocks(max(blocks, int(GROWTH * held)), held)
+            self._resize_blocks(max(blocks, int(GROWTH * held)))
         except CapacityError:
-            self._resize_blocks(blocks, held)
+            self._resize_blocks(blocks)
 
     def resize_vertices(self, num_vertices: int) -> None:
         """Grow to more vertices, or back to fewer if those beyond have no edges; raises ``CapacityError``."""
-        self.admit(VERTEX_BYTES * num_vertices)
-        vertices, kept = self._empty_vertices(num_vertices), min(num_vertices, len(self["head"]))
-        for name, array in vertices.items():
+        groups = ["vertices", *self._marks(per_block=False)]
+        self.admit(num_vertices * sum(map(self.entry_bytes, groups)))
+        arrays, kept = self._empty_vertices(num_vertices), min(num_vertices, len(self["head"]))
+        for group in groups[1:]:
+            arrays.update(self.allocate(group, num_vertices, 0))
+        for name, array in arrays.items():
             array[:kept] = self[name][:kept]
-        self.attach(vertices)
+        self.attach(arrays)
 
     def new_blocks(self, blocks: int) -> dict[str, Array]:
-        """Return new arrays of blocks and slots; raises ``CapacityError``."""
+        """Return new arrays of blocks and slots, without marks; raises ``CapacityError``."""
         if blocks > MAX_BLOCKS:
             raise CapacityError(f"{self.backend} numbers {MAX_BLOCKS} blocks, {blocks} are needed")
         slots = blocks << self.shift
         self.admit(blocks * self.entry_bytes("blocks") + slots * self.entry_bytes("edges"))
         return {**self.allocate("blocks", blocks), **self.allocate("edges", slots)}
 
-    def copy_of(self, counters: np.ndarray) -> dict[str, int]:
-        """Return how many entries of each group a copy takes: all carved blocks."""
-        used = int(counters[USED])
-        return {"blocks": used, "edges": used << self.shift}
+    def carved(self, counters: np.ndarray) -> dict[str, int]:
+        """Return how many entries of each group a copy without a mirror takes: all carved blocks."""
+        used, marks = int(counters[USED]), (*MARKS[True], *MARKS[False])
+        return {"blocks": used, "edges": used << self.shift, **dict.fromkeys(marks, 0)}
 
-    def _resize_blocks(self, blocks: int, held: int) -> None:
+    # -- a store with a mirror -----------------------------------------------------------------------------------------
+
+    def track(self) -> None:
+        """Begin to mark what changes; raises ``CapacityError``."""
+        groups = {True: self.blocks, False: len(self["head"])}
+        arrays: dict[str, Array] = {}
+        for per_block, length in groups.items():
+            for group in self._marks(per_block=per_block, tracked=True):
+                arrays.update(self.new(group, length, 0))
+        self.attach(arrays)
+        self["counters"][LOWEST] = self["counters"][FREE]
+
+    def untrack(self) -> None:
+        """Stop marking: the mirror is given up."""
+        for group in (*MARKS[True], *MARKS[False]):
+            self.attach(self.allocate(group, 0))
+        self.mirrored = 0
+
+    def clear_marks(self) -> None:
+        """Forget what was marked: the other side has taken over everything."""
+        for name in ("block_mark", "vertex_mark"):
+            self[name].fill(0)
+        counters = self["counters"]
+        counters[BLOCKS : VERTICES + 1] = 0
+        counters[LOWEST] = counters[FREE]
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _marks(self, *, per_block: bool, tracked: bool | None = None) -> list[str]:
+        """Return the groups of marks that exist (``tracked``: as if changes were marked); lists on the CPU only."""
+        if not (self.is_tracked if tracked is None else tracked):
+            return []
+        marks, lists = MARKS[per_block]
+        return [marks] if self.device.is_cuda else [marks, lists]
+
+    def _resize_blocks(self, blocks: int) -> None:
+        marks = self._marks(per_block=True)
+        self.admit(blocks * sum(map(self.entry_bytes, marks)))
         arrays = self.new_blocks(blocks)
+        for group in marks:
+            arrays.update(self.allocate(group, blocks, 0))
         for name, array in arrays.items():
-            kept = self[name][: held << self.shift if name in ("dst", "weight") else held]
-            array[: len(kept)] = kept
+            array[: len(self[name])] = self[name]
         self.attach(arrays)
 
     def _empty_vertices(self, num_vertices: int) -> dict[str, Array]:

@@ -3,47 +3,53 @@
 Marrow-Graph: Neves, "Marrow-Graph: a library of dynamic graphs for GPUs" (thesis, NOVA, 2023), whose blocks follow
 faimGraph: Winter, Mlakar, Zayer, Seidel, Steinberger, "faimGraph: High Performance Management of Fully-Dynamic Graphs
 Under Tight Memory Constraints on the GPU", SC 2018.
+
+On CUDA small batches are applied to a mirror on the host and large ones on the device (see ``mirror.py``).
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from suricate.backends.blocked import check, ledger
-from suricate.backends.blocked.kernels import BlockedKernels
-from suricate.backends.blocked.layout import BLOCK_EDGES, CONSTANTS, COUNTERS, EDGES, FREE, USED, BlockedView
+from suricate.backends.blocked.kernels import BlockedKernels, Plan
+from suricate.backends.blocked.layout import COUNTERS, EDGES, FREE, USED, BlockedView
+from suricate.backends.blocked.mirror import HOST, STORE, Mirror
+from suricate.backends.blocked.options import Options
 from suricate.backends.blocked.pool import COMPACT_BYTES, BlockedPool
 from suricate.batch_store import BatchStore
 from suricate.cuda.structs import constants
 from suricate.devices import CPU, Array, Device
-from suricate.errors import CapacityError, ParameterError
+from suricate.errors import CapacityError
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import LocatedBatch, Report
-from suricate.types import EMPTY, StoreView
+from suricate.types import EMPTY, Outcome, StoreView
 
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
 CURSOR = "suricate.backends.blocked.cursor"
 
 
-class BlockedStore(BatchStore[None, None]):
+class BlockedStore(BatchStore[Plan | None, None]):
     """Chains of blocks. See :class:`suricate.store.Store` for the other arguments.
 
     Args:
         block_edges: edges per block, a power of two from 2 to 128; None: chosen by the mean of ``degree_hints`` or, if
             there are none, of the first batch where that is at least one edge per vertex, else 8.
+        batches_on: where batches are applied on CUDA: ``"host"``, to a mirror that the device is brought up to date
+            from when it is wanted next; ``"device"``; or ``"auto"``: small batches of host arrays on the host.
 
     Raises:
-        ParameterError: ``block_edges`` is none of these.
+        ParameterError: an option is none of these.
     """
 
     name: ClassVar[str] = "blocked"
     devices: ClassVar[tuple[str, ...]] = ("cpu",)
     num_counters: ClassVar[int] = COUNTERS
-    knobs: ClassVar[dict[str, tuple]] = {"block_edges": (4, 16, 64)}
+    knobs: ClassVar[dict[str, tuple]] = {"block_edges": (4, 16, 64), "batches_on": ("host", "device")}
 
     pool: BlockedPool
     kernels: BlockedKernels
@@ -57,10 +63,14 @@ class BlockedStore(BatchStore[None, None]):
         degree_hints: Array | None = None,
         memory_limit: int | None = None,
         block_edges: int | None = None,
+        batches_on: str = "auto",
     ) -> None:
-        self._capacity = _checked_capacity(block_edges)
+        self._options = Options.checked(block_edges, batches_on)
+        self._capacity = self._options.block_edges
         if self._capacity is None and degree_hints is not None:
             self._capacity = ledger.capacity_for(ledger.expected_degree(device.to_numpy(degree_hints)))
+        self._mirror: tuple[Mirror, BlockedStore] | None = None  # with the store on the host whose pool it is
+        self._waived = 0  # host batches that were applied on the device since the mirror was last current
         super().__init__(
             num_vertices,
             device=device,
@@ -71,7 +81,7 @@ class BlockedStore(BatchStore[None, None]):
 
     def options(self) -> dict[str, Any]:
         """See :meth:`suricate.store.Store.options`; the capacity once it is chosen."""
-        return {"block_edges": self._capacity}
+        return {"block_edges": self._capacity, "batches_on": self._options.batches_on}
 
     def make_pool(self) -> BlockedPool:
         """See :meth:`BatchStore.make_pool`."""
@@ -80,14 +90,119 @@ class BlockedStore(BatchStore[None, None]):
 
     def make_kernels(self) -> BlockedKernels:
         """See :meth:`BatchStore.make_kernels`."""
+        if self.device.is_cuda:
+            from suricate.backends.blocked import cuda
+
+            return cuda
         from suricate.backends.blocked import cpu
 
         return cpu
 
+    # -- where a batch is applied --------------------------------------------------------------------------------------
+
+    def takes_host_batch(self, size: int) -> bool:
+        """See :meth:`suricate.store.Store.takes_host_batch`; brings the mirror up to date if it says yes."""
+        where = self._options.batches_on
+        if not self.device.is_cuda or where == "device":
+            return False
+        if where == "auto":
+            behind = self._behind()
+            if size > ledger.HOST_BATCH or not ledger.pays_off(self._waived, behind):
+                self._waived += size <= ledger.HOST_BATCH
+                return False
+        try:
+            self._on_host(size)
+        except MemoryError:
+            if where == "host":
+                raise
+            return False
+        return True
+
+    def _behind(self) -> int:
+        """Return how many bytes the host would take over at most before it could be changed."""
+        if self._mirror is None or self._mirror[0].ahead == STORE:
+            return self.pool.allocated
+        return 0
+
+    def _on_host(self, size: int) -> BlockedStore:
+        """Return the store on the host, up to date, for a batch of ``size`` edges; waits if the device is ahead."""
+        if self._mirror is None:
+            self._choose_capacity(size)
+            self._mirror = self._made_mirror()
+        mirror, store = self._mirror
+        mirror.download()
+        mirror.ahead, self._waived = HOST, 0
+        return store
+
+    def _made_mirror(self) -> tuple[Mirror, BlockedStore]:
+        from suricate.backends.blocked.staging import Staging
+
+        extents = self.extents()
+        self.pool.admit(sum(extents.get(group, 0) * self.pool.entry_bytes(group) for group in self.pool.layout))
+        store = self._host_store()
+        store.pool.copy_from(self.pool, {**extents, "log": 0})
+        store.counters.read(store.counters_array())
+        return Mirror(store.pool, self.pool, self.kernels, Staging(self.device)), store
+
+    def _host_store(self) -> Self:
+        """Return an empty store on the host, of the same capacity."""
+        options = {**self.options(), "block_edges": 1 << self.pool.shift}
+        return type(self)(self.num_vertices, device=CPU, weight_dtype=self.weight_dtype, **options)
+
+    def _on_device(self, *, changes: bool = False) -> None:
+        """Bring the arrays of the store up to date; with ``changes`` they are about to be changed. Does not wait."""
+        if self._mirror is None:
+            return
+        mirror, store = self._mirror
+        if mirror.ahead == HOST:
+            mirror.upload()
+            self.counters.read(store.counters_array())
+        if changes:
+            mirror.ahead = STORE
+
+    def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
+        """See :meth:`suricate.store.Store.insert`."""
+        if self._takes(src):
+            return self._apply_on_host(src, dst, weight, guard, inserting=True)
+        self._on_device(changes=True)
+        return super().insert(src, dst, weight, guard=guard)
+
+    def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
+        """See :meth:`suricate.store.Store.delete`."""
+        if self._takes(src):
+            return self._apply_on_host(src, dst, None, guard, inserting=False)
+        self._on_device(changes=True)
+        return super().delete(src, dst, guard=guard)
+
+    def _takes(self, src: Array) -> bool:
+        """Return whether a batch goes to the mirror: host arrays on CUDA, and all where batches are for the host."""
+        return self.device.is_cuda and (isinstance(src, np.ndarray) or self._options.batches_on == "host")
+
+    def _apply_on_host(
+        self, src: Array, dst: Array, weight: Array | None, guard: Array | None, *, inserting: bool
+    ) -> Outcome:
+        """Apply a batch to the mirror; the outcome lies where the batch does."""
+        device = self.device
+        if guard is not None and int(guard[0]):
+            return self._new_outcome(len(src))._replace(status=device.xp.zeros(len(src), np.uint8))
+        on_host = [None if part is None else device.to_numpy(part) for part in (src, dst, weight)]
+        if inserting and self.log is not None:
+            with out_of_memory(self.name):
+                self.log.reserve(len(src), self)
+        store = self._on_host(len(src))
+        outcome = store.insert(*on_host) if inserting else store.delete(*on_host[:2])
+        if inserting and self.log is not None:
+            self.log.add(*(device.xp.asarray(part) for part in (src, dst, outcome.status)))
+        if isinstance(src, np.ndarray):
+            return outcome
+        return Outcome(*(None if part is None else device.xp.asarray(part) for part in outcome))
+
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
     def counters_array(self) -> Array:
-        """Return the counters (see ``layout.py``)."""
+        """Return the counters (see ``layout.py``), of the side that is ahead."""
+        if self._mirror is not None and self._mirror[0].ahead == HOST:
+            return self._mirror[1].counters_array()
         return self.pool["counters"]
 
     def used(self) -> dict[str, int]:
@@ -97,33 +212,42 @@ class BlockedStore(BatchStore[None, None]):
 
     def extents(self) -> dict[str, int]:
         """See :meth:`BatchStore.extents`."""
-        return self.pool.copy_of(self.known())
+        return self.pool.carved(self.known())
 
     def locate(self, keys: Array, order: Array, guard: Array | None, kind: int) -> LocatedBatch:
         """See :meth:`BatchStore.locate`."""
         batch = self.new_batch(keys, order, guard)
-        self.kernels.locate(self.pool.graph, batch, kind)
+        known = self.counters
+        self.kernels.locate(self.pool.graph, batch, kind, int(known.values[EDGES] + known.unseen[0]))
         return batch
 
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`."""
         self._choose_capacity(num_edges)
+        self._on_device()
         known, degrees = self.known(), self.device.to_numpy(self.pool["degree"])
         taken = ledger.most_taken(ledger.slack(degrees, self.pool.shift), num_edges)
         self.pool.ensure(int(known[USED] - known[FREE]) + taken)
 
-    def reserve_insertion(self, batch: LocatedBatch) -> None:
-        """See :meth:`BatchStore.reserve_insertion`."""
+    def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
+        """See :meth:`BatchStore.reserve_insertion`; by the host's bound or, if memory is short, by what is needed."""
         if not batch.most:
-            return
+            return None
         self._choose_capacity(batch.most)
-        taken = self.kernels.need(self.pool.graph, batch)
+        plan = self.kernels.plan_insertion(self.pool.graph, batch)
+        if self.device.is_cuda:
+            known, inserted = self.counters.values, int(self.counters.unseen[0]) + batch.most
+            taken = ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
+            with suppress(CapacityError):
+                self.pool.ensure(int(known[USED] - known[FREE]) + taken)
+                return plan
         known = self.known()
-        self.pool.ensure(int(known[USED] - known[FREE]) + taken)
+        self.pool.ensure(int(known[USED] - known[FREE]) + plan.need())
+        return plan
 
-    def apply_insertion(self, batch: LocatedBatch, reservation: None, weight: Array, report: Report) -> None:
+    def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
         """See :meth:`BatchStore.apply_insertion`."""
-        self.kernels.insert(self.pool.graph, batch, weight, report)
+        self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
 
     def reserve_deletion(self, batch: LocatedBatch) -> None:
         """See :meth:`BatchStore.reserve_deletion`: every block has its place among the free ones."""
@@ -143,32 +267,59 @@ class BlockedStore(BatchStore[None, None]):
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """See :meth:`suricate.store.Store.find`; sorted, so that a long chain is read once."""
+        self._on_device()
         return self.find_sorted(src, dst)
 
     def degrees(self) -> Array:
         """See :meth:`suricate.store.Store.degrees`."""
+        self._on_device()
         return self.pool["degree"].copy()
 
     @property
     def num_edges(self) -> int:
-        """Exact number of edges; on CUDA reading it waits for the device."""
+        """Exact number of edges; on CUDA reading it waits for the device, unless the mirror is ahead."""
         return int(self.counters_array()[EDGES])
 
     def delete_vertices(self, vertices: Array) -> None:
         """See :meth:`suricate.store.Store.delete_vertices`."""
         if len(vertices):
+            self._on_device(changes=True)
             self.kernels.free_vertices(self.pool.graph, vertices)
+            self.queued(0, 0)
 
     def resize(self, num_vertices: int) -> None:
         """See :meth:`suricate.store.Store.resize`; blocks stay where they are."""
+        self._on_device()
         self.pool.resize_vertices(num_vertices)
         self.num_vertices = num_vertices
+        if self._mirror is not None:
+            try:
+                self._mirror[1].resize(num_vertices)
+            except MemoryError:
+                self._drop_mirror()
 
     def compact(self) -> None:
-        """Put the blocks of each vertex one behind the other, where memory allows old and new ones side by side."""
+        """Put the blocks of each vertex one behind the other, where memory allows old and new ones side by side.
+
+        A mirror is given up. On CUDA waits for the device.
+        """
+        self._on_device()
+        self._drop_mirror()
         super().compact()
         with suppress(CapacityError), out_of_memory(self.name):
             self._repack()
+        self.known()
+
+    def copy_to(self, device: Device) -> Self:
+        """See :meth:`suricate.store.Store.copy_to`; the copy has no mirror."""
+        self._on_device()
+        return super().copy_to(device)
+
+    def _drop_mirror(self) -> None:
+        """Give the mirror up, which is not ahead."""
+        if self._mirror is not None:
+            self._mirror = None
+            self.pool.untrack()
 
     def _repack(self) -> None:
         xp, pool, shift = self.device.xp, self.pool, self.pool.shift
@@ -180,16 +331,16 @@ class BlockedStore(BatchStore[None, None]):
         first = xp.zeros(len(ends), np.uint32)
         first[1:] = ends[:-1].astype(np.uint32)
         head[has_edges] = first[has_edges]
-        counters = xp.array([blocks, self.num_edges, 0], np.int64)
+        counters = xp.array([blocks, self.num_edges, 0, 0, 0, 0], np.int64)
         pool.admit(COMPACT_BYTES * self.num_vertices + 8 * COUNTERS)
         arrays = pool.new_blocks(blocks)
-        fresh = pool.graph._replace(**arrays)
+        fresh = pool.graph._replace(**arrays, blocks=blocks)
         self.kernels.repack(pool.graph, fresh, first)
         pool.attach({**arrays, "head": head, "counters": counters})
-        self.known()
 
     def view(self) -> StoreView:
-        """Return a view that walks chains, or all blocks in address order; adjacencies are in no order."""
+        """Return a view that walks chains, or all blocks in address order; the device is brought up to date first."""
+        self._on_device()
         g, dtype = self.pool.graph, self.weight_dtype
         return StoreView(
             data=BlockedView(
@@ -200,20 +351,16 @@ class BlockedStore(BatchStore[None, None]):
             header=HEADER,
             num_vertices=self.num_vertices,
             weight_dtype=dtype,
-            declarations=constants(CONSTANTS),
+            declarations=constants({"USED": USED}),
             can_scan=True,
         )  # fmt: skip
 
     def check(self) -> None:
         """Verify every invariant of the layout on the CPU; raises ``CheckFailed``."""
+        if self._mirror is not None:
+            mirror, store = self._mirror
+            store.check()
+            check.check_mirror(mirror)
+            self._on_device()
+            check.check_equal(mirror)
         check.check(self.pool, self.num_vertices)
-
-
-def _checked_capacity(block_edges: Any) -> int | None:
-    """Return the option as a plain integer or None."""
-    if block_edges is None:
-        return None
-    if isinstance(block_edges, (int, np.integer)) and not isinstance(block_edges, bool) and block_edges in BLOCK_EDGES:
-        return int(block_edges)
-    allowed = ", ".join(map(str, BLOCK_EDGES))
-    raise ParameterError(f"blocked: block_edges must be {allowed} or None, got {block_edges!r}")

@@ -1,11 +1,8 @@
 // Cursor of blocked: the CUDA twin of cursor.py. Segments are blocks of 2^shift slots.
 // View: uint32_t head, degree (per vertex); link, owner (per block); dst and weight_t weight (per slot); counters;
 // shift; blocks: length of the arrays per block.
-//
-// Blocks of a chain that follow each other in memory are read as one range: a chain built or repacked at once is nearly
-// as cheap as a row of CSR. The threads that share a vertex look at the links of as many blocks as they are at a time.
 #pragma once
-#include "suricate.cuh"
+#include "chain.cuh"
 
 #define SCAN_LANES 8  // threads that share a block
 #define BUCKET_SLOTS 2048  // slots per bucket; splits hubs into parts of about equal work
@@ -17,12 +14,6 @@ __device__ __forceinline__ uint32_t buckets(const View& g, uint32_t u) {
 }
 
 __device__ __forceinline__ weight_t weight(const View& g, long long slot) { return g.weight[slot]; }
-
-// A bit for each thread of a tile of LANES.
-template <int LANES>
-__device__ __forceinline__ constexpr uint32_t tile_bits() {
-    return LANES == 32 ? 0xFFFFFFFFu : (1u << (LANES & 31)) - 1u;
-}
 
 // LANES threads stride over [lo, hi): consecutive lanes read consecutive slots.
 template <int LANES, class F>
@@ -36,27 +27,6 @@ __device__ __forceinline__ void for_range(const View& g, long long lo, long long
         f(v3, i + 3 * LANES);
     }
     for (; i < hi; i += LANES) f(g.dst[i], i);
-}
-
-// Number of blocks from `block` on that follow each other in memory and in the chain, of `left` that there are, at most
-// LANES; `next` is where the chain goes on, if it does. By LANES threads together.
-template <int LANES>
-__device__ __forceinline__ uint32_t run_of_blocks(const View& g, uint32_t block, uint32_t left, int lane,
-                                                  uint32_t& next) {
-    if (left == 1) return 1;
-    if constexpr (LANES == 1) {
-        next = g.link[block];
-        return 1;
-    } else {
-        const uint32_t here = block + lane;
-        const bool exists = uint32_t(lane) < left && here < g.blocks;
-        const uint32_t link = exists ? g.link[here] : EMPTY;
-        const uint32_t breaks =
-            __ballot_sync(tile_mask<LANES>(), link != here + 1) >> (threadIdx.x & 31 & ~(LANES - 1));
-        const int last = min(__ffs(breaks & tile_bits<LANES>()) - 1, LANES - 1) & (LANES - 1);
-        next = __shfl_sync(tile_mask<LANES>(), link, last, LANES);
-        return last + 1;
-    }
 }
 
 // Edges number `from` to `to` of the chain of u.

@@ -1,0 +1,125 @@
+// Freeing vertices, repacking, and the exchange of changed blocks and vertices with a mirror on the host (see mirror.py). The
+// struct Packet holds the places of what is exchanged; it may lie in pinned memory of the host.
+#include "graph.cuh"
+
+// Warp per vertex of a list without repeats: free its chain. Atomics: the stack of free blocks, once per vertex.
+extern "C" __global__ void free_vertices(Graph g, uint32_t count, const uint32_t* vertices) {
+    const long long i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    const uint32_t lane = threadIdx.x % 32;
+    if (i >= count) return;
+    const uint32_t u = vertices[i], degree = g.degree[u], blocks = blocks_of(g, degree);
+    if (!degree) return;
+    unsigned long long at = 0;
+    uint32_t block = g.head[u];
+    if (lane == 0) at = atomicAdd((unsigned long long*)&g.counters[FREE], (unsigned long long)blocks);
+    for (uint32_t q = 0; q < blocks; ++q) {
+        const long long lo = (long long)block << g.shift;
+        for (long long slot = lo + lane; slot < lo + capacity(g); slot += 32) g.dst[slot] = EMPTY;
+        if (lane == 0) free_block(g, block, at + q);
+        block = g.link[block];
+    }
+    if (lane == 0) {
+        atomicAdd((unsigned long long*)&g.counters[EDGES], 0ull - degree);
+        g.head[u] = EMPTY;
+        g.degree[u] = 0;
+        touch_vertex(g, u);
+    }
+}
+
+// Warp per vertex: copy its chain into consecutive blocks of `fresh`, from first[u] on.
+extern "C" __global__ void repack(Graph g, Graph fresh, long long num_vertices, const uint32_t* first) {
+    const long long u = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    const uint32_t lane = threadIdx.x % 32;
+    if (u >= num_vertices) return;
+    const uint32_t blocks = blocks_of(g, g.degree[u]), begin = first[u];
+    uint32_t block = g.head[u];
+    for (uint32_t q = 0; q < blocks; ++q) {
+        const uint32_t to = begin + q;
+        const long long from = (long long)block << g.shift, target = (long long)to << g.shift;
+        for (long long k = lane; k < capacity(g); k += 32) {
+            fresh.dst[target + k] = g.dst[from + k];
+#if WEIGHT_BITS
+            fresh.weight[target + k] = g.weight[from + k];
+#endif
+        }
+        if (lane == 0) {
+            fresh.owner[to] = uint32_t(u);
+            fresh.back[to] = q ? to - 1 : begin + blocks - 1;
+            fresh.link[to] = q + 1 < blocks ? to + 1 : EMPTY;
+        }
+        block = g.link[block];
+    }
+}
+
+// ---- mirror -----------------------------------------------------------------------------------------------------------
+
+__device__ __forceinline__ long long wide_thread_id() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ long long wide_thread_count() { return (long long)gridDim.x * blockDim.x; }
+
+// Grid-stride loops over the slots of a packet's blocks, its vertices and free blocks: put them in place.
+extern "C" __global__ void unpack(Graph g, Packet p) {
+    const long long slots = p.blocks << g.shift, first = wide_thread_id(), step = wide_thread_count();
+    for (long long s = first; s < slots; s += step) {
+        const long long i = s >> g.shift, offset = s & (capacity(g) - 1);
+        const uint32_t block = p.block[i];
+        const long long slot = ((long long)block << g.shift) + offset;
+        g.dst[slot] = p.dst[s];
+#if WEIGHT_BITS
+        g.weight[slot] = p.weight[s];
+#endif
+        if (offset) continue;
+        g.link[block] = p.link[i];
+        g.back[block] = p.back[i];
+        g.owner[block] = p.owner[i];
+    }
+    for (long long i = first; i < p.vertices; i += step) {
+        g.head[p.vertex[i]] = p.head[i];
+        g.degree[p.vertex[i]] = p.degree[i];
+    }
+    for (long long i = first; i < p.frees; i += step) g.free[p.lowest + i] = p.free[i];
+    if (first < COUNTERS) g.counters[first] = p.counters[first];
+}
+
+// Grid-stride loops over marks: counts[0] += marked blocks, counts[1] += marked vertices; the ids are listed in no order,
+// unless there are no lists. Atomics: one per marked entry.
+extern "C" __global__ void list_marked(Graph g, long long num_vertices, unsigned long long* counts, uint32_t* block,
+                                       uint32_t* vertex) {
+    for (long long i = wide_thread_id(); i < g.counters[USED]; i += wide_thread_count()) {
+        if (!g.block_mark[i]) continue;
+        const unsigned long long at = atomicAdd(&counts[0], 1ull);
+        if (block) block[at] = uint32_t(i);
+    }
+    for (long long i = wide_thread_id(); i < num_vertices; i += wide_thread_count()) {
+        if (!g.vertex_mark[i]) continue;
+        const unsigned long long at = atomicAdd(&counts[1], 1ull);
+        if (vertex) vertex[at] = uint32_t(i);
+    }
+}
+
+// Grid-stride loops over the blocks and vertices listed in a packet: copy them into it, and clear their marks.
+extern "C" __global__ void pack(Graph g, Packet p) {
+    const long long slots = p.blocks << g.shift, first = wide_thread_id(), step = wide_thread_count();
+    for (long long s = first; s < slots; s += step) {
+        const long long i = s >> g.shift, offset = s & (capacity(g) - 1);
+        const uint32_t block = p.block[i];
+        const long long slot = ((long long)block << g.shift) + offset;
+        p.dst[s] = g.dst[slot];
+#if WEIGHT_BITS
+        p.weight[s] = g.weight[slot];
+#endif
+        if (offset) continue;
+        p.link[i] = g.link[block];
+        p.back[i] = g.back[block];
+        p.owner[i] = g.owner[block];
+        g.block_mark[block] = 0;
+    }
+    for (long long i = first; i < p.vertices; i += step) {
+        p.head[i] = g.head[p.vertex[i]];
+        p.degree[i] = g.degree[p.vertex[i]];
+        g.vertex_mark[p.vertex[i]] = 0;
+    }
+    for (long long i = first; i < p.frees; i += step) p.free[i] = g.free[p.lowest + i];
+    if (first) return;
+    g.counters[LOWEST] = g.counters[FREE];
+    for (int i = 0; i < COUNTERS; ++i) p.counters[i] = g.counters[i];
+}

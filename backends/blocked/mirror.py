@@ -1,0 +1,145 @@
+"""The mirror of a store: its arrays once more, on the host, and what the two sides take over from each other.
+
+At most one side is ahead. It marks the blocks and vertices that change, and the other side takes them over when it is
+wanted next: one packet of what is marked, or all arrays where that is most of them. Between two uses of a side any
+number of batches may change the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from suricate.backends.blocked import cpu
+from suricate.backends.blocked.kernels import BlockedKernels
+from suricate.backends.blocked.layout import COUNTERS, FREE, LOWEST, USED, Packet
+from suricate.backends.blocked.pool import BlockedPool
+from suricate.devices import Array
+from suricate.primitives import bits_dtype
+
+HOST, STORE = "host", "store"
+ALIGNMENT = 8  #: of the arrays of a packet, in bytes
+Buffer = Callable[[int], Array]  #: returns uint8[size]
+
+
+class Memory(Protocol):
+    """Memory of the host for packets that kernels of the store's device read."""
+
+    def __call__(self, size: int) -> np.ndarray:
+        """Return ``uint8[size]``."""
+
+    def queued(self) -> None:
+        """Note that the kernels which read what was given out are queued."""
+
+
+class Mirror:
+    """A pool on the host beside that of a store, with the same content but for what is marked on the side ahead.
+
+    Args:
+        host: the pool on the host, a copy of ``pool``.
+        pool: the pool of the store.
+        kernels: those of the store's device.
+        staging: where packets for the store's device are made.
+
+    Attributes:
+        ahead: ``HOST`` or ``STORE``: the side that has changed since the other was last brought up to date; or None.
+        uploaded: bytes that the store has taken over from the host so far.
+        downloaded: bytes that the host has taken over from the store so far.
+    """
+
+    def __init__(self, host: BlockedPool, pool: BlockedPool, kernels: BlockedKernels, staging: Memory) -> None:
+        self.host, self.pool, self._kernels, self._staging = host, pool, kernels, staging
+        self.ahead: str | None = None
+        self.uploaded = self.downloaded = 0
+        host.limit = pool.limit
+        host.twin = pool
+        pool.mirrored = host.allocated
+        try:
+            host.track()
+            pool.track()
+        except BaseException:
+            pool.untrack()
+            raise
+
+    def upload(self) -> None:
+        """Bring the store up to date; does not wait for its device."""
+        if self.ahead != HOST:
+            return
+        host, (blocks, vertices) = self.host, cpu.count_marked(self.host.graph)
+        counters = host["counters"]
+        if 2 * blocks > counters[USED]:
+            host.clear_marks()
+            self.uploaded += copy_all(host, self.pool)
+        else:
+            packet, buffer = new_packet(host, blocks, vertices, counters, self._staging)
+            cpu.list_marked(host.graph, packet)
+            cpu.pack(host.graph, packet)
+            self._kernels.unpack(self.pool.graph, packet)
+            self._staging.queued()
+            self.uploaded += buffer.nbytes
+        self.ahead = None
+
+    def download(self) -> None:
+        """Bring the host up to date; on CUDA waits. Raises ``CapacityError``, and nothing has changed."""
+        if self.ahead != STORE:
+            return
+        pool, host = self.pool, self.host
+        blocks, vertices = self._kernels.count_marked(pool.graph)
+        counters = pool.device.to_numpy(pool["counters"]).copy()
+        host.ensure(int(counters[USED]))
+        if 2 * blocks > counters[USED]:
+            pool.clear_marks()
+            self.downloaded += copy_all(pool, host)
+        else:
+            xp = pool.device.xp
+            packet, buffer = new_packet(pool, blocks, vertices, counters, lambda size: xp.empty(size, np.uint8))
+            self._kernels.list_marked(pool.graph, packet)
+            self._kernels.pack(pool.graph, packet)
+            arrived = pool.device.to_numpy(buffer)
+            on_host, _ = new_packet(host, blocks, vertices, counters, lambda size: arrived)
+            cpu.unpack(host.graph, on_host)
+            self.downloaded += buffer.nbytes
+        self.ahead = None
+
+
+def new_packet(
+    pool: BlockedPool, blocks: int, vertices: int, counters: np.ndarray, buffer: Buffer
+) -> tuple[Packet, Array]:
+    """Return a packet for so many blocks and vertices of ``pool``, and the one buffer that its arrays lie in."""
+    slots, lowest = blocks << pool.shift, int(counters[LOWEST])
+    weights = 0 if pool.weight_dtype is None else slots
+    shapes: list[tuple[int, type | np.dtype]] = [
+        (blocks, np.uint32), (blocks, np.uint32), (blocks, np.uint32), (blocks, np.uint32), (slots, np.uint32),
+        (weights, bits_dtype(pool.weight_dtype)), (vertices, np.uint32), (vertices, np.uint32), (vertices, np.uint32),
+        (int(counters[FREE]) - lowest, np.uint32), (COUNTERS, np.int64),
+    ]  # fmt: skip
+    sizes = [length * np.dtype(dtype).itemsize for length, dtype in shapes]
+    begins = np.cumsum([0, *(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)]).tolist()
+    memory = buffer(begins[-1])
+    parts = (
+        memory[begin : begin + size].view(dtype) for begin, size, (_, dtype) in zip(begins, sizes, shapes, strict=False)
+    )
+    return Packet._make((*parts, lowest)), memory
+
+
+def copy_all(source: BlockedPool, target: BlockedPool) -> int:
+    """Copy vertices, carved blocks and counters from one side to the other; return how many bytes they are."""
+    counters, copied = source.device.to_numpy(source["counters"]), 0
+    used = int(counters[USED])
+    for group, length in (("vertices", len(source["head"])), ("blocks", used), ("edges", used << source.shift),
+                          ("counters", COUNTERS)):  # fmt: skip
+        for name in source.layout[group]:
+            part = source[name][:length]
+            copied += part.nbytes
+            if len(part):
+                _put(source.device.to_numpy(part), target[name][:length])
+    return copied
+
+
+def _put(values: np.ndarray, target: Array) -> None:
+    if isinstance(target, np.ndarray):
+        target[:] = values
+    else:
+        target.set(values)
