@@ -19,7 +19,18 @@ from suricate.devices import Array, Device, resolve_device
 from suricate.errors import ShapeError, UnknownNameError, WeightError
 from suricate.locks import Lock, graph_lock
 from suricate.structures.edge_set import EdgeSet, net_change
-from suricate.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, PlacedArcs
+from suricate.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, Outcome, PlacedArcs
+
+
+def uploaded(device: Device, change: Change) -> Change:
+    """Return a change that was made on the host in arrays on the device."""
+    edges, outcome, mirrored = change
+    move = device.xp.asarray
+    return Change(
+        EdgeList(*(None if part is None else move(part) for part in edges)),
+        Outcome(*(None if part is None else move(part) for part in outcome)),
+        mirrored,
+    )
 
 
 class Batch:

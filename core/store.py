@@ -153,6 +153,17 @@ class Store(ABC):
         """
         raise NotImplementedError(f"backend {self.name!r} takes no unvalidated batches")
 
+    # -- optional: batches that are applied on the host ----------------------------------------------------------------
+
+    def takes_host_batch(self, size: int) -> bool:
+        """Return whether a store on CUDA takes the next batch, of ``size`` edges that lie on the host, as it is.
+
+        Then :meth:`insert` or :meth:`delete` is called with NumPy arrays and returns an outcome in NumPy arrays. A
+        store that keeps a mirror on the host says yes to small batches; it brings its device up to date when a view, or
+        anything else that lies there, is wanted next.
+        """
+        return False
+
     # -- optional: generic implementations derived from the cursor -----------------------------------------------------
 
     def view(self) -> StoreView:
@@ -286,10 +297,12 @@ OPERATIONS = (
 )  # fmt: skip
 
 
-def checked_outcome(store: Store, outcome: Outcome, count: int, *, deletion: bool = False) -> Outcome:
+def checked_outcome(
+    store: Store, outcome: Outcome, count: int, *, deletion: bool = False, on_host: bool = False
+) -> Outcome:
     """Return what ``store`` reported for a batch of ``count`` edges if it keeps to the protocol.
 
-    Values of the statuses are checked on the CPU only: on CUDA that would wait for the device.
+    ``on_host``: the batch was on the host. Values of the statuses are checked there only: on CUDA that would wait.
 
     Raises:
         BackendError: the outcome has arrays of the wrong length, dtype or device, or statuses that do not exist.
@@ -298,18 +311,19 @@ def checked_outcome(store: Store, outcome: Outcome, count: int, *, deletion: boo
         got = type(outcome).__name__
         raise BackendError(f"backend {store.name!r} returned {got} instead of an Outcome (status, weight)")
     status, weight = outcome
-    _require_array(store, status, "status", count, np.dtype(np.uint8))
+    ndarray = np.ndarray if on_host else store.device.xp.ndarray
+    _require_array(store, status, "status", count, np.dtype(np.uint8), ndarray)
     if store.weight_dtype is not None:
-        _require_array(store, weight, "weight", count, store.weight_dtype)
+        _require_array(store, weight, "weight", count, store.weight_dtype, ndarray)
     elif weight is not None:
         raise BackendError(f"backend {store.name!r} reported weights, and the store has none")
-    if count and not store.device.is_cuda and status.max() > (REMOVED if deletion else max(NEW, REPLACED)):
+    if count and ndarray is np.ndarray and status.max() > (REMOVED if deletion else max(NEW, REPLACED)):
         raise BackendError(f"backend {store.name!r} reported status {status.max()}, which does not exist")
     return outcome
 
 
-def _require_array(store: Store, array: Array, name: str, count: int, dtype: np.dtype) -> None:
-    if not isinstance(array, store.device.xp.ndarray) or array.dtype != dtype or array.shape != (count,):
+def _require_array(store: Store, array: Array, name: str, count: int, dtype: np.dtype, ndarray: Any) -> None:
+    if not isinstance(array, ndarray) or array.dtype != dtype or array.shape != (count,):
         got = f"{array.dtype}{array.shape}" if hasattr(array, "dtype") else type(array).__name__
         wanted = f"{dtype}({count},) on {store.device}"
         raise BackendError(f"backend {store.name!r} reported {name} as {got} instead of {wanted}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,17 +28,16 @@ from suricate.arrays import (
     same_length,
 )
 from suricate.cuda.ingest import Ingest
-from suricate.delta import DeletedEdges, Delta
+from suricate.delta import DeletedEdges, Delta, uploaded
 from suricate.devices import Array
 from suricate.errors import SuricateError, VertexRangeError
 from suricate.locks import Lock
 from suricate.options import GraphOptions
 from suricate.store import Store, checked_outcome
+from suricate.takeback import Action, delete_from, in_parts, insert_into
 from suricate.types import MAX_VERTICES, NEW, REMOVED, REPLACED, Change, EdgeList
 from suricate.vertices import DeletedIds, Incident, incident_arcs, incident_edges, member
 
-SMALLEST_PART = 1 << 10  # edges that a store must be able to take back at a time
-Action = Callable[[Store, EdgeList], None]
 Given = tuple[Any, Any, Any]  # src, dst, weight of a batch, as the caller gave them
 
 
@@ -128,10 +128,10 @@ class Updater:
 
     def _apply_in_steps(self, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Delta:
         """Validate and copy both parts of a batch, then change the stores."""
-        ingest = self.ingest
+        ingest, stays = self.ingest, self._stays_on_host(delete, insert)
         try:
-            removed = None if delete is None else self._validated(delete, parts[0])
-            added = None if insert is None else self._validated(insert, parts[1], inserting=True)
+            removed = None if delete is None else self._validated(delete, parts[0], stays=stays)
+            added = None if insert is None else self._validated(insert, parts[1], inserting=True, stays=stays)
         except (SuricateError, MemoryError):
             if ingest is not None and ingest.used:  # the deletion lies on the device, and may be invalid as well
                 ingest.raise_pending()
@@ -144,8 +144,10 @@ class Updater:
                 guard = ingest.guard
             else:
                 ingest.raise_pending()
+        gone: Change | Callable[[], Change] | None
+        new: Change | Callable[[], Change] | None
         try:
-            gone, new = self._change_stores(removed, added, guard)
+            gone, new = self._change_stores(removed, added, guard, stays=stays)
         except MemoryError:
             self.raise_pending()  # if the batch is invalid as well, say that
             raise
@@ -153,10 +155,20 @@ class Updater:
             self.raise_pending()
         self.version += 1
         self._added += 0 if added is None else len(added.src)
+        if stays:
+            gone, new = (part and partial(uploaded, self.device, part) for part in (gone, new))
         return self._delta(removed=gone, added=new)
 
+    def _stays_on_host(self, delete: Given | None, insert: Given | None) -> bool:
+        """Return whether all stores take both parts of a batch, which lie on the host, as they are."""
+        if self.ingest is None:
+            return False
+        given = [part for part in (delete, insert) if part is not None]
+        size = sum(len(part[0]) for part in given) << self._symmetric
+        return size > 0 and all(map(_on_host, given)) and all(store.takes_host_batch(size) for store in self.stores)
+
     def _change_stores(
-        self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None
+        self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None, *, stays: bool
     ) -> tuple[Change | None, Change | None]:
         """Delete, then insert, in all stores; all of it or nothing."""
         out, into, symmetric = self.out, self.into, self._symmetric
@@ -167,12 +179,14 @@ class Updater:
         try:
             if removed is not None:
                 outcome = out.delete(removed.src, removed.dst, guard=guard)
-                gone = Change(removed, checked_outcome(out, outcome, len(removed.src), deletion=True), symmetric)
+                gone = Change(
+                    removed, checked_outcome(out, outcome, len(removed.src), deletion=True, on_host=stays), symmetric
+                )
                 if into is not None:
                     into.delete(removed.dst, removed.src, guard=guard)
             if added is not None:
                 outcome = out.insert(*added, guard=guard)
-                new = Change(added, checked_outcome(out, outcome, len(added.src)), symmetric)
+                new = Change(added, checked_outcome(out, outcome, len(added.src), on_host=stays), symmetric)
                 if into is not None:
                     into.insert(added.dst, added.src, added.weight, guard=guard)
         except BaseException as error:
@@ -189,12 +203,12 @@ class Updater:
         traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
         if new is not None:
             (edges, (status, old), _) = new
-            self._in_each(error, _delete, edges, status, NEW)
+            self._in_each(error, delete_from, edges, status, NEW)
             if old is not None:
-                self._in_each(error, _insert, edges._replace(weight=old), status, REPLACED)
+                self._in_each(error, insert_into, edges._replace(weight=old), status, REPLACED)
         if gone is not None:
             (edges, (status, old), _) = gone
-            self._in_each(error, _insert, edges._replace(weight=old), status, REMOVED)
+            self._in_each(error, insert_into, edges._replace(weight=old), status, REMOVED)
 
     def _in_each(
         self, error: BaseException, action: Action, edges: EdgeList, status: Array | None = None, wanted: int = 0
@@ -202,7 +216,7 @@ class Updater:
         """Do ``action`` in each store with the edges whose status is ``wanted``, or all; note failures on ``error``."""
         for store, arcs in zip(self.stores, (edges, EdgeList(edges.dst, edges.src, edges.weight)), strict=False):
             try:
-                _in_parts(store, action, arcs, status, wanted)
+                in_parts(store, action, arcs, status, wanted)
             except Exception as second:
                 error.add_note(f"undoing the change failed in a store as well: {second!r}")
 
@@ -344,7 +358,7 @@ class Updater:
         except BaseException as error:
             traceback.clear_frames(error.__traceback__)
             for part in arcs:
-                self._in_each(error, _insert, part)
+                self._in_each(error, insert_into, part)
             raise
         self.deleted = deleted
         self.version += 1
@@ -380,10 +394,13 @@ class Updater:
             return src, dst, weight
         return self.ingest.prepare(src, dst, weight)
 
-    def _validated(self, edges: Given, part: int, *, inserting: bool = False, query: bool = False) -> EdgeList | None:
+    def _validated(
+        self, edges: Given, part: int, *, inserting: bool = False, query: bool = False, stays: bool = False
+    ) -> EdgeList | None:
         """Return copies of a batch as the store of out-edges takes it; None if nothing is left of it.
 
-        A host batch is validated here. A device batch will be, in the stream, ahead of what is queued next.
+        A host batch is validated here, and moved to the device unless it ``stays`` on the host. A device batch will be
+        validated in the stream, ahead of what is queued next.
         """
         symmetric = self._symmetric and not query
         if self.ingest is not None and not _on_host(edges):
@@ -403,7 +420,9 @@ class Updater:
                     self._had_loops = True
         if not len(batch.src):
             return None
-        if self.ingest is not None:
+        if stays:
+            xp = np
+        elif self.ingest is not None:
             batch = EdgeList(*(None if column is None else xp.asarray(column) for column in batch))
         return both_arcs(xp, batch) if symmetric else batch
 
@@ -448,31 +467,6 @@ class Updater:
             None if self._eager or self.ingest is None else self._wait_for_lists,
             self._lock,
         )
-
-
-def _in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None, wanted: int) -> None:
-    """Do ``action`` with the edges whose status is ``wanted``; in smaller parts where memory does not suffice."""
-    size = len(edges.src)
-    try:
-        arcs = edges if status is None else picked(edges, store.device.xp.flatnonzero(status == wanted))
-        if len(arcs.src):
-            action(store, arcs)
-    except MemoryError:
-        if size <= SMALLEST_PART:
-            raise
-    else:
-        return
-    for part in (slice(0, size // 2), slice(size // 2, size)):
-        columns = (None if column is None else column[part] for column in edges)
-        _in_parts(store, action, EdgeList(*columns), None if status is None else status[part], wanted)
-
-
-def _insert(store: Store, edges: EdgeList) -> None:
-    store.insert(*edges)
-
-
-def _delete(store: Store, edges: EdgeList) -> None:
-    store.delete(edges.src, edges.dst)
 
 
 def _on_host(edges: Given) -> bool:

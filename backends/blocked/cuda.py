@@ -138,7 +138,7 @@ def unpack(graph: Graph, packet: Packet) -> None:
 def pack(graph: Graph, packet: Packet) -> None:
     """See :meth:`BlockedKernels.pack`."""
     code, threads = program("blocks", bits_of(graph.weight)), max(256, len(packet.block) << graph.shift)
-    launch(code, "pack", min(WORKERS, threads), packed_graph(graph), packed_packet(packet))
+    launch(code, "pack_marked", min(WORKERS, threads), packed_graph(graph), packed_packet(packet))
 
 
 def count_marked(graph: Graph) -> tuple[int, int]:

@@ -50,9 +50,13 @@ class Counters:
         if self._pinned is None:
             self.values[:] = counters
             return self.values
-        self.values[:] = self._device.to_numpy(counters)
+        return self.take(self._device.to_numpy(counters))
+
+    def take(self, values: np.ndarray) -> np.ndarray:
+        """Take over the exact counters, which are known on the host; a copy that is under way is waited for."""
+        self.values[:] = values
         self.unseen[:] = 0
         self._later[:] = 0
-        while not self._pinned.has_arrived():
+        while self._pinned is not None and not self._pinned.has_arrived():
             pass  # else an older copy, queued on another stream, would be taken over later
         return self.values

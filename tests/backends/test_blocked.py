@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -186,3 +188,14 @@ def test_check_finds_damage(device: Device, damage, invariant: str) -> None:
     damage(store.pool)
     with pytest.raises(CheckFailed, match=invariant):
         store.check()
+
+
+class TestHostConformance(StoreConformance):
+    """All batches of a graph on CUDA by way of the mirror."""
+
+    backend = BlockedStore
+    options: ClassVar[dict] = {"batches_on": "host", "block_edges": 4}
+    devices = ("cuda",)
+    weight_dtypes = (None, "float64")
+    traced = False
+    cuda_marks = (pytest.mark.gpu,)

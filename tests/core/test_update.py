@@ -139,7 +139,7 @@ def test_a_failure_of_the_second_store_is_undone_in_both(operation, when, error)
 
 @pytest.mark.parametrize("operation", ["delete", "insert"])
 def test_undoing_makes_do_with_little_memory(monkeypatch, operation):
-    monkeypatch.setattr("suricate.update.SMALLEST_PART", 2)
+    monkeypatch.setattr("suricate.takeback.SMALLEST_PART", 2)
     batches = updater(in_edges=True, weight_dtype="float32")
     every = np.indices((N, N)).reshape(2, -1)
     batches.apply(None, (*every[:, ::2], 1))

@@ -11,6 +11,7 @@ extern "C" __global__ void free_vertices(Graph g, uint32_t count, const uint32_t
     if (!degree) return;
     unsigned long long at = 0;
     uint32_t block = g.head[u];
+    __syncwarp();  // all lanes have read what lane 0 writes in the end
     if (lane == 0) at = atomicAdd((unsigned long long*)&g.counters[FREE], (unsigned long long)blocks);
     for (uint32_t q = 0; q < blocks; ++q) {
         const long long lo = (long long)block << g.shift;
@@ -97,7 +98,7 @@ extern "C" __global__ void list_marked(Graph g, long long num_vertices, unsigned
 }
 
 // Grid-stride loops over the blocks and vertices listed in a packet: copy them into it, and clear their marks.
-extern "C" __global__ void pack(Graph g, Packet p) {
+extern "C" __global__ void pack_marked(Graph g, Packet p) {
     const long long slots = p.blocks << g.shift, first = wide_thread_id(), step = wide_thread_count();
     for (long long s = first; s < slots; s += step) {
         const long long i = s >> g.shift, offset = s & (capacity(g) - 1);
