@@ -50,7 +50,8 @@ def blocks_of(degree: int, shift: int) -> int:
 def slack(degrees: np.ndarray, shift: int) -> np.ndarray:
     """Return how many vertices have how many unused slots in their last block (int64[capacity]); none without edges."""
     capacity = 1 << shift
-    return np.bincount(-degrees.astype(np.int64) & (capacity - 1), minlength=capacity)
+    filled = np.bincount(degrees & (capacity - 1), minlength=capacity)
+    return np.roll(filled[::-1], 1)
 
 
 def most_taken(unused: np.ndarray, num_edges: int) -> int:

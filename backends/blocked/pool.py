@@ -36,6 +36,7 @@ class BlockedPool(ArrayManager):
         shift: a block has 2^shift slots.
         twin: of a mirror on the host: the pool that it mirrors, which is kept at least as large; both share one limit.
         mirrored: bytes that the mirror of this pool has allocated.
+        is_tracked: whether changes are marked, for a mirror.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class BlockedPool(ArrayManager):
         super().__init__(backend, device, weight_dtype, limit, LAYOUT)
         self.shift = shift
         self.twin: BlockedPool | None = None
-        self.mirrored = 0
+        self.mirrored, self.is_tracked = 0, False
         self.admit(self.entry_bytes("vertices") * num_vertices + 8 * COUNTERS)
         self.attach(self._empty_vertices(num_vertices))
         self.attach(self.allocate("counters", COUNTERS, 0))
@@ -68,11 +69,6 @@ class BlockedPool(ArrayManager):
     def blocks(self) -> int:
         """Number of blocks that there is space for."""
         return len(self["link"])
-
-    @property
-    def is_tracked(self) -> bool:
-        """Whether changes are marked, for a mirror."""
-        return len(self["vertex_mark"]) > 0
 
     def admit(self, size: int) -> None:
         """See :meth:`ArrayManager.admit`: a store and its mirror share one limit."""
@@ -129,6 +125,7 @@ class BlockedPool(ArrayManager):
         for per_block, length in groups.items():
             for group in self._marks(per_block=per_block, tracked=True):
                 arrays.update(self.new(group, length, 0))
+        self.is_tracked = True
         self.attach(arrays)
         self["counters"][LOWEST] = self["counters"][FREE]
 
@@ -136,7 +133,7 @@ class BlockedPool(ArrayManager):
         """Stop marking: the mirror is given up."""
         for group in (*MARKS[True], *MARKS[False]):
             self.attach(self.allocate(group, 0))
-        self.mirrored = 0
+        self.mirrored, self.is_tracked = 0, False
 
     def clear_marks(self) -> None:
         """Forget what was marked: the other side has taken over everything."""

@@ -194,13 +194,25 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if inserting and self.log is not None:
             with out_of_memory(self.name):
                 self.log.reserve(len(src), self)
-        store = self._on_host(len(src))
-        outcome = store.insert(*batch) if inserting else store.delete(*batch[:2])
+        try:
+            store = self._on_host(len(src))
+            outcome = store.insert(*batch) if inserting else store.delete(*batch[:2])
+        except MemoryError:
+            if self._options.batches_on == "host":
+                raise
+            return self._apply_on_device(batch, inserting=inserting)
         if inserting and self.log is not None:
             self.log.add(*(device.xp.asarray(part) for part in (src, dst, outcome.status)))
         if not self._is_here(src):
             return outcome
         return Outcome(*(None if part is None else device.xp.asarray(part) for part in outcome))
+
+    def _apply_on_device(self, batch: list[np.ndarray | None], *, inserting: bool) -> Outcome:
+        """Apply a host batch on the device, as there is not enough memory for the mirror; waits."""
+        self._drop_mirror()
+        arrays = [None if part is None else self.device.xp.asarray(part) for part in batch]
+        outcome = super().insert(*arrays) if inserting else super().delete(*arrays[:2])
+        return Outcome(*(None if part is None else on_host(part) for part in outcome))
 
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
@@ -237,7 +249,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self._on_device()
         known, degrees = self.known(), self.device.to_numpy(self.pool["degree"])
         taken = ledger.most_taken(ledger.slack(degrees, self.pool.shift), num_edges)
-        self.pool.ensure(int(known[USED] - known[FREE]) + taken)
+        blocks = int(known[USED] - known[FREE]) + taken
+        if self.device.is_cuda and self._options.batches_on == "host":
+            self._on_host(num_edges).pool.ensure(blocks)
+        self.pool.ensure(blocks)
 
     def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
         """See :meth:`BatchStore.reserve_insertion`; by the host's bound or, if memory is short, by what is needed."""
@@ -326,8 +341,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return super().copy_to(device)
 
     def _drop_mirror(self) -> None:
-        """Give the mirror up, which is not ahead."""
+        """Give the mirror up."""
         if self._mirror is not None:
+            self._on_device()
             self._mirror = None
             self.pool.untrack()
 
