@@ -120,6 +120,8 @@ def over(size: int, function: Callable[..., Any], *arguments: Any, unit: float =
 
     ``unit`` is the work per entry: less than 1 for what vector instructions do, or NumPy.
     """
+    if size * unit < 2 * GRAIN:
+        return [function(*arguments, 0, size)]
     return run(function, [(*arguments, *part) for part in ranges(size, parts(int(size * unit)))])
 
 

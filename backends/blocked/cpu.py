@@ -44,7 +44,7 @@ def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, 
 def delete(graph: Graph, batch: LocatedBatch, report: Report) -> None:
     """See :meth:`BlockedKernels.delete`."""
     report_deletion(batch, graph.weight, report)
-    loops.apply_delete(graph, batch.keys, batch.kind, batch.slot)
+    loops.apply_delete(graph, batch.keys, batch.slot)
 
 
 def free_vertices(graph: Graph, vertices: Array) -> None:

@@ -227,27 +227,36 @@ def apply_insert(g, keys, order, kind, slot, batch_weight, status):
             g.counters[EDGES] += 1
 
 
+@inner
+def take_out(g, u, slot, first, last):
+    """Delete the edges of ``u`` in slots ``first`` to ``last`` of a list (negative: none); those that stay fill them.
+
+    Slots are marked first, so that of the last edges of the chain only those that stay are moved.
+    """
+    for i in range(first, last):
+        if slot[i] >= 0:
+            g.dst[slot[i]] = DELETED
+            g.counters[EDGES] -= 1
+    for i in range(first, last):
+        if slot[i] >= 0 and g.dst[slot[i]] == DELETED:
+            while g.dst[last_slot(g, u)] == DELETED and last_slot(g, u) != slot[i]:
+                drop_last(g, u)
+            end = last_slot(g, u)
+            if end != slot[i]:
+                g.dst[slot[i]] = g.dst[end]
+                touch(g, slot[i] >> g.shift)
+                if len(g.weight):
+                    g.weight[slot[i]] = g.weight[end]
+            drop_last(g, u)
+
+
 @kernel
-def apply_delete(g, keys, kind, slot):
-    """Delete the present entries; the last edges of a vertex that stay take their slots."""
+def apply_delete(g, keys, slot):
+    """Delete the present entries, those with a slot."""
     first = 0
     while first < len(keys):
-        last, u = run_end(keys, first), source(keys[first])
-        for i in range(first, last):
-            if kind[i] == PRESENT:
-                g.dst[slot[i]] = DELETED
-                g.counters[EDGES] -= 1
-        for i in range(first, last):
-            if kind[i] == PRESENT and g.dst[slot[i]] == DELETED:
-                while g.dst[last_slot(g, u)] == DELETED and last_slot(g, u) != slot[i]:
-                    drop_last(g, u)
-                end = last_slot(g, u)
-                if end != slot[i]:
-                    g.dst[slot[i]] = g.dst[end]
-                    touch(g, slot[i] >> g.shift)
-                    if len(g.weight):
-                        g.weight[slot[i]] = g.weight[end]
-                drop_last(g, u)
+        last = run_end(keys, first)
+        take_out(g, source(keys[first]), slot, first, last)
         first = last
 
 

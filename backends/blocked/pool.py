@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 
@@ -49,6 +50,7 @@ class BlockedPool(ArrayManager):
         shift: int,
     ) -> None:
         super().__init__(backend, device, weight_dtype, limit, LAYOUT)
+        self._graph: Graph | None = None
         self.shift = shift
         self.twin: BlockedPool | None = None
         self.mirrored, self.is_tracked = 0, False
@@ -59,11 +61,14 @@ class BlockedPool(ArrayManager):
     @property
     def graph(self) -> Graph:
         """The arrays that kernels work on."""
+        if self._graph is not None:
+            return self._graph
         a = self._arrays
-        return Graph(
+        self._graph = Graph(
             a["head"], a["degree"], a["link"], a["back"], a["owner"], a["free"], a["dst"], a["weight"], a["counters"],
             a["block_mark"], a["vertex_mark"], a["block_list"], a["vertex_list"], self.shift, len(a["link"]),
         )  # fmt: skip
+        return self._graph
 
     @property
     def blocks(self) -> int:
@@ -76,9 +81,19 @@ class BlockedPool(ArrayManager):
 
     def attach(self, arrays: Mapping[str, Array]) -> None:
         """See :meth:`ArrayManager.attach`."""
+        self._graph = None
         super().attach(arrays)
         if self.twin is not None:
             self.twin.mirrored = self.allocated
+
+    def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
+        """See :meth:`ArrayManager.copy_from`."""
+        self._graph = None
+        super().copy_from(other, lengths)
+
+    def set_shift(self, shift: int) -> None:
+        """Choose the capacity of blocks, before there is one."""
+        self._graph, self.shift = None, shift
 
     def ensure(self, blocks: int) -> None:
         """Make space for this many blocks: some more if memory allows it; raises ``CapacityError``."""

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from suricate.arrays import on_host
-from suricate.backends.blocked import check, ledger
+from suricate.backends.blocked import check, ledger, small
 from suricate.backends.blocked.kernels import BlockedKernels, Plan
 from suricate.backends.blocked.layout import COUNTERS, EDGES, FREE, USED, BlockedView
 from suricate.backends.blocked.mirror import HOST, STORE, Mirror
@@ -71,6 +71,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if self._capacity is None and degree_hints is not None:
             self._capacity = ledger.capacity_for(ledger.expected_degree(on_host(degree_hints)))
         self._mirror: tuple[Mirror, BlockedStore] | None = None  # with the store on the host whose pool it is
+        dtypes = (np.uint64, np.uint32, np.int64)
+        self._small = tuple(np.empty(small.SMALL, dtype) for dtype in dtypes)
         self._waived = 0  # host batches that were applied on the device since the mirror was last current
         super().__init__(
             num_vertices,
@@ -165,6 +167,11 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """See :meth:`suricate.store.Store.insert`."""
         if self._takes(src):
             return self._apply_on_host(src, dst, weight, guard, inserting=True)
+        if (scratch := self._scratch(len(src))) is not None and not self._is_invalid(guard):
+            with out_of_memory(self.name):
+                outcome = self._new_outcome(len(src))
+            if small.insert(self.pool.graph, src, dst, self.bits(weight), *self._report(outcome), *scratch):
+                return outcome
         self._on_device(changes=True)
         return super().insert(src, dst, weight, guard=guard)
 
@@ -172,8 +179,19 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """See :meth:`suricate.store.Store.delete`."""
         if self._takes(src):
             return self._apply_on_host(src, dst, None, guard, inserting=False)
+        if (scratch := self._scratch(len(src))) is not None and not self._is_invalid(guard):
+            with out_of_memory(self.name):
+                outcome = self._new_outcome(len(src))
+            if small.delete(self.pool.graph, src, dst, *self._report(outcome), *scratch):
+                return outcome
         self._on_device(changes=True)
         return super().delete(src, dst, guard=guard)
+
+    def _scratch(self, size: int) -> tuple[np.ndarray, ...] | None:
+        """Return keys, places and slots for a batch that one loop applies; None for those that take several steps."""
+        if self.device.is_cuda or not 0 < size <= small.SMALL or self.log is not None:
+            return None
+        return self._small
 
     def _takes(self, src: Array) -> bool:
         """Return whether a batch goes to the mirror: host arrays on CUDA, and all where batches are for the host."""
@@ -286,7 +304,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if self._capacity is None:
             is_bulk = num_edges >= self.num_vertices > 0
             self._capacity = ledger.capacity_for(num_edges / self.num_vertices) if is_bulk else ledger.DEFAULT
-            self.pool.shift = self._capacity.bit_length() - 1
+            self.pool.set_shift(self._capacity.bit_length() - 1)
 
     # -- the rest ------------------------------------------------------------------------------------------------------
 

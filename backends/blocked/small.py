@@ -1,0 +1,101 @@
+"""Small batches on the CPU in one loop: sort, locate, count, apply, which ``loops.py`` does in steps.
+
+A batch that needs more blocks than there is space for, or that has many edges of one vertex, is declined: then nothing
+has changed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.backends.blocked.layout import EDGES, FREE, USED
+from suricate.backends.blocked.loops import TABLE_FROM, append, scan, source, take_out, touch
+from suricate.jit import inner, kernel
+from suricate.types import NEW, REMOVED, REPLACED
+
+SMALL = 128  #: edges of such a batch at most
+
+
+@inner
+def sort(src, dst, keys, order):
+    """Fill in the sorted keys and their places in the batch; equal keys keep their order. Returns the longest run."""
+    for i in range(len(src)):
+        key = (np.uint64(src[i]) << np.uint64(32)) | np.uint64(dst[i])
+        at = i
+        while at > 0 and keys[at - 1] > key:
+            keys[at], order[at] = keys[at - 1], order[at - 1]
+            at -= 1
+        keys[at], order[at] = key, i
+    longest, first = 0, 0
+    while first < len(src):
+        last = first + 1
+        while last < len(src) and (keys[last] >> np.uint64(32)) == (keys[first] >> np.uint64(32)):
+            last += 1
+        longest, first = max(longest, last - first), last
+    return longest
+
+
+@inner
+def locate(g, keys, count, slot):
+    """Fill in the slots: -1 if not stored, -2 for all of equal entries but the last."""
+    for i in range(count):
+        if i + 1 < count and keys[i + 1] == keys[i]:
+            slot[i] = -2
+        else:
+            slot[i] = scan(g, source(keys[i]), np.uint32(keys[i]))
+
+
+@kernel
+def insert(g, src, dst, batch_weight, status, before, keys, order, slot):
+    """Insert a batch and report, as ``report_insertion`` does; return whether it was taken."""
+    count, rest = len(src), (np.int64(1) << g.shift) - 1
+    if sort(src, dst, keys, order) >= TABLE_FROM:
+        return False
+    locate(g, keys, count, slot)
+    need, first = np.int64(0), 0
+    while first < count:
+        last, degree, fresh = first, np.int64(g.degree[source(keys[first])]), 0
+        while last < count and source(keys[last]) == source(keys[first]):
+            fresh += slot[last] == -1
+            last += 1
+        need += ((degree + fresh + rest) >> g.shift) - ((degree + rest) >> g.shift)
+        first = last
+    if need > len(g.link) - g.counters[USED] + g.counters[FREE]:
+        return False
+    for i in range(count):
+        item, at = order[i], slot[i]
+        if at == -1:
+            at = append(g, source(keys[i]), np.uint32(keys[i]))
+            if len(g.weight):
+                g.weight[at] = batch_weight[item]
+            g.counters[EDGES] += 1
+            status[item] = NEW
+        elif at >= 0 and len(g.weight):
+            before[item] = g.weight[at]
+            if g.weight[at] != batch_weight[item]:
+                g.weight[at] = batch_weight[item]
+                status[item] = REPLACED
+                touch(g, at >> g.shift)
+    return True
+
+
+@kernel
+def delete(g, src, dst, status, before, keys, order, slot):
+    """Delete a batch and report, as ``report_deletion`` does; return whether it was taken."""
+    count = len(src)
+    if sort(src, dst, keys, order) >= TABLE_FROM:
+        return False
+    locate(g, keys, count, slot)
+    for i in range(count):
+        if slot[i] >= 0:
+            status[order[i]] = REMOVED
+            if len(g.weight):
+                before[order[i]] = g.weight[slot[i]]
+    first = 0
+    while first < count:
+        last = first
+        while last < count and source(keys[last]) == source(keys[first]):
+            last += 1
+        take_out(g, source(keys[first]), slot, first, last)
+        first = last
+    return True
