@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.backends.blocked.layout import EDGES, FREE, USED
-from suricate.backends.blocked.loops import TABLE_FROM, append, scan, source, take_out, touch
+from suricate.backends.blocked.loops import NO_BLOCK, TABLE_FROM, append, scan, source, take_out, touch
 from suricate.jit import inner, kernel
+from suricate.prefetch import prefetch
 from suricate.types import NEW, REMOVED, REPLACED
 
 SMALL = 128  #: edges of such a batch at most
@@ -37,7 +38,20 @@ def sort(src, dst, keys, order):
 
 @inner
 def locate(g, keys, count, slot):
-    """Fill in the slots: -1 if not stored, -2 for all of equal entries but the last."""
+    """Fill in the slots: -1 if not stored, -2 for all of equal entries but the last.
+
+    The vertices of all entries, then their first blocks, are asked for ahead: one after the other they would cost more
+    than all the rest.
+    """
+    for i in range(count):
+        prefetch(g.head, source(keys[i]))
+        prefetch(g.degree, source(keys[i]))
+    for i in range(count):
+        c = g.head[source(keys[i])]
+        if c != NO_BLOCK:
+            prefetch(g.dst, np.int64(c) << g.shift)
+            prefetch(g.link, np.int64(c))
+            prefetch(g.back, np.int64(c))
     for i in range(count):
         if i + 1 < count and keys[i + 1] == keys[i]:
             slot[i] = -2
