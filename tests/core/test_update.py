@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import suricate as su
 from suricate.devices import CPU
-from suricate.errors import CapacityError, SelfLoopError, VertexRangeError, WeightError
+from suricate.errors import BackendError, CapacityError, SelfLoopError, VertexRangeError, WeightError
 from suricate.options import GraphOptions
 from suricate.store import Store
 from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList, Outcome
@@ -121,6 +123,46 @@ def test_an_empty_batch_is_no_step():
     assert batches.apply(None, ([], [], None)).is_empty
     assert batches.apply(None, None).is_empty
     assert batches.version == 0
+
+
+class FakeDevice:
+    """The CPU under the name of a device: its arrays are of a subclass, and it counts what is moved to it."""
+
+    class ndarray(np.ndarray):  # noqa: N801 - the name that array modules use
+        pass
+
+    def __init__(self):
+        self.moved, self.is_cuda, self.xp = 0, True, SimpleNamespace(ndarray=self.ndarray, asarray=self.asarray)
+
+    def asarray(self, values):
+        self.moved += 1
+        return np.array(values).view(self.ndarray)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("takes", [(True, True), (True, False)])
+def test_stores_may_take_host_batches_as_they_are(monkeypatch, directed, takes):
+    """If all do; then the arrays of the delta are moved to the device when they are asked for, not before."""
+    batches, device, asked, given = updater(directed=directed, in_edges=directed), FakeDevice(), [], []
+    batches.ingest = SimpleNamespace(begin=lambda *args: None, used=False)
+    batches.device, batches._lock = device, threading.RLock()
+    for store, answer in zip(batches.stores, takes, strict=False):
+        monkeypatch.setattr(store, "takes_host_batch", lambda size, answer=answer: asked.append(size) or answer)
+        monkeypatch.setattr(store, "device", device)
+        insert = store.insert
+        monkeypatch.setattr(store, "insert", lambda *args, insert=insert, **kw: given.append(args[0]) or insert(*args))
+    stays = all(takes[: len(batches.stores)])
+    if not stays:
+        with pytest.raises(BackendError, match="reported status"):  # the fake answers on the host
+            batches.apply(None, ([0, 1], [1, 1], None))
+        assert device.moved == 2
+        return
+    delta = batches.apply(None, ([0, 1], [1, 1], None))
+    assert (device.moved, set(asked)) == (0, {2 if directed else 4})
+    assert all(type(ids) is np.ndarray for ids in given)
+    assert len(delta.arc_list("inserted").src) == (2 if directed else 4)
+    assert device.moved == 3
+    assert isinstance(delta.arc_list("inserted").status, device.ndarray)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, MemoryError, CapacityError, KeyboardInterrupt])
