@@ -370,11 +370,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
         pool.admit(COMPACT_BYTES * self.num_vertices + 8 * COUNTERS)
         ends = ((pool["degree"].astype(np.int64) + ((1 << shift) - 1)) >> shift).cumsum()
         blocks = int(ends[-1]) if len(ends) else 0
-        head = xp.full(len(ends), EMPTY, np.uint32)
-        has_edges = pool["degree"] > 0
         first = xp.zeros(len(ends), np.uint32)
-        first[1:] = ends[:-1].astype(np.uint32)
-        head[has_edges] = first[has_edges]
+        first[1:] = ends[:-1]
+        head = xp.where(pool["degree"] > 0, first, np.uint32(EMPTY))
         counters = xp.array([blocks, self.num_edges, 0, 0, 0, 0], np.int64)
         pool.admit(COMPACT_BYTES * self.num_vertices + 8 * COUNTERS)
         arrays = pool.new_blocks(blocks)
