@@ -264,11 +264,17 @@ class BlockedStore(BatchStore[Plan | None, None]):
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`."""
         self._choose_capacity(num_edges)
+        by_host = self.device.is_cuda and self._options.batches_on == "host"
+        if self.device.is_cuda and not by_host:
+            self._on_device()
+            self.poll()
+            if self._bound(num_edges) <= self.pool.blocks:
+                return
         self._on_device()
         known, degrees = self.known(), self.device.to_numpy(self.pool["degree"])
         taken = ledger.most_taken(ledger.slack(degrees, self.pool.shift), num_edges)
         blocks = int(known[USED] - known[FREE]) + taken
-        if self.device.is_cuda and self._options.batches_on == "host":
+        if by_host:
             self._on_host(num_edges).pool.ensure(blocks)
         self.pool.ensure(blocks)
 
@@ -279,14 +285,17 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self._choose_capacity(batch.most)
         plan = self.kernels.plan_insertion(self.pool.graph, batch)
         if self.device.is_cuda:
-            known, inserted = self.counters.values, int(self.counters.unseen[0]) + batch.most
-            taken = ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
             with suppress(CapacityError):
-                self.pool.ensure(int(known[USED] - known[FREE]) + taken)
+                self.pool.ensure(self._bound(batch.most))
                 return plan
         known = self.known()
         self.pool.ensure(int(known[USED] - known[FREE]) + plan.need())
         return plan
+
+    def _bound(self, num_edges: int) -> int:
+        """Return an upper bound of the blocks in use after so many more insertions, without a wait (CUDA)."""
+        known, inserted = self.counters.values, int(self.counters.unseen[0]) + num_edges
+        return int(known[USED] - known[FREE]) + ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
         """See :meth:`BatchStore.apply_insertion`."""
