@@ -50,6 +50,7 @@ def check_mirror(mirror: Mirror) -> None:
     """Verify the marks of both sides, and that they differ in nothing that is not marked."""
     for pool in (mirror.host, mirror.pool):
         check_marks(pool)
+    require(mirror.host.blocks <= mirror.pool.blocks, "what fits the host fits the device")
     ahead, other = (mirror.pool, mirror.host) if mirror.ahead == STORE else (mirror.host, mirror.pool)
     g, h = on_host(ahead), on_host(other)
     require(not h.block_mark.any() and not h.vertex_mark.any(), "only the side that is ahead has marks")

@@ -97,8 +97,6 @@ class BlockedPool(ArrayManager):
 
     def ensure(self, blocks: int) -> None:
         """Make space for this many blocks: some more if memory allows it; raises ``CapacityError``."""
-        if self.twin is not None:
-            self.twin.ensure(blocks)
         held = self.blocks
         if blocks <= held:
             return
@@ -168,6 +166,8 @@ class BlockedPool(ArrayManager):
         return [marks] if self.device.is_cuda else [marks, lists]
 
     def _resize_blocks(self, blocks: int) -> None:
+        if self.twin is not None:
+            self.twin.ensure(blocks)
         marks = self._marks(per_block=True)
         self.admit(blocks * sum(map(self.entry_bytes, marks)))
         arrays = self.new_blocks(blocks)
