@@ -14,7 +14,7 @@ from suricate.types import EMPTY
 def check(pool: BlockedPool, num_vertices: int) -> None:
     """Verify the arrays of a store; raises ``CheckFailed``."""
     g = on_host(pool)
-    require(len(g.head) == len(g.degree) == num_vertices, "there is one entry per vertex")
+    require(len(g.head) == len(g.degree) == len(g.run) == num_vertices, "there is one entry per vertex")
     require(len(g.link) == len(g.back) == len(g.owner) == len(g.free), "there is one entry per block")
     require(len(g.dst) == len(g.link) << g.shift, "every block has 2^shift slots")
     slots = 0 if pool.weight_dtype is None else len(g.dst)
@@ -25,6 +25,7 @@ def check(pool: BlockedPool, num_vertices: int) -> None:
     require(int(g.counters[EDGES]) == int(g.degree.sum(dtype=np.int64)), "the counter of edges is exact")
     require(bool(np.all((g.head != EMPTY) == (g.degree > 0))), "a vertex owns blocks if and only if it has edges")
     position = check_chains(g, used)
+    check_runs(g, position)
     check_free(g, used, position)
     check_edges(g, used, position, num_vertices)
 
@@ -61,7 +62,7 @@ def check_mirror(mirror: Mirror) -> None:
         a, b = (np.asarray(getattr(side, name)[: len(kept)]) for side in (g, h))
         require(np.array_equal(a[kept[: len(a)]], b[kept[: len(b)]]), "blocks that differ are marked")
     kept = ~g.vertex_mark.astype(bool)
-    for name in ("head", "degree"):
+    for name in ("head", "degree", "run"):
         require(np.array_equal(getattr(g, name)[kept], getattr(h, name)[kept]), "vertices that differ are marked")
     require(np.array_equal(g.free[:lowest], h.free[:lowest]), "free blocks below the lowest height are the same")
 
@@ -72,7 +73,7 @@ def check_equal(mirror: Mirror) -> None:
     used, counters = int(g.counters[USED]), [USED, EDGES, FREE, LOWEST]
     require(np.array_equal(g.counters[counters], h.counters[counters]), "both sides have the same counters")
     lengths = {
-        "head": len(g.head), "degree": len(g.head), "link": used, "back": used, "owner": used,
+        "head": len(g.head), "degree": len(g.head), "run": len(g.head), "link": used, "back": used, "owner": used,
         "free": int(g.counters[FREE]), "dst": used << g.shift, "weight": used << g.shift,
     }  # fmt: skip
     for name, length in lengths.items():
@@ -103,6 +104,19 @@ def check_chains(g: Graph, used: int) -> np.ndarray:
         owner, degree, first = owner[goes_on], degree[goes_on], first[goes_on]
         before, block = block[goes_on], link[goes_on].astype(np.int64)
     return position
+
+
+def check_runs(g: Graph, position: np.ndarray) -> None:
+    """Verify that as many blocks of a chain as its vertex says follow each other in memory."""
+    chained = np.flatnonzero(position >= 0)
+    owner = g.owner[chained]
+    inside = position[chained] < g.run[owner]
+    require(
+        np.array_equal(chained[inside], g.head[owner[inside]] + position[chained][inside]),
+        "the first blocks of a chain follow each other, as many as its vertex says",
+    )
+    blocks = (g.degree.astype(np.int64) + ((1 << g.shift) - 1)) >> g.shift
+    require(bool(np.all((g.run <= blocks) & ((g.run > 0) == (blocks > 0)))), "a run is a part of its chain")
 
 
 def check_free(g: Graph, used: int, position: np.ndarray) -> None:

@@ -27,7 +27,7 @@ BLOCKS, VERTICES = 4, 5  #: lengths of the lists of marked blocks and vertices (
 COUNTERS = 6
 
 LAYOUT: Layout = {
-    "vertices": {"head": np.uint32, "degree": np.uint32},
+    "vertices": {"head": np.uint32, "degree": np.uint32, "run": np.uint32},
     "blocks": {"link": np.uint32, "back": np.uint32, "owner": np.uint32, "free": np.uint32},
     "edges": {"dst": np.uint32, "weight": WEIGHT},
     "counters": {"counters": np.int64},
@@ -47,7 +47,8 @@ CONSTANTS = {
 class Graph(NamedTuple):
     """The arrays that kernels work on; ``weight`` holds bit patterns, and has length 0 if there are none.
 
-    ``head`` (first block, ``EMPTY`` without edges) and ``degree`` are per vertex; ``link`` (next block or ``EMPTY``),
+    ``head`` (first block, ``EMPTY`` without edges), ``degree`` and ``run`` (so many blocks, from the first on, follow
+    each other in memory; there may be more) are per vertex; ``link`` (next block or ``EMPTY``),
     ``back`` (block before; of a first block the last) and ``owner`` (``EMPTY``: the block is free) per block; the first
     ``counters[FREE]`` entries of ``free`` are the free blocks; ``dst`` and ``weight`` are per slot. ``blocks`` is the
     length of the arrays per block.
@@ -58,6 +59,7 @@ class Graph(NamedTuple):
 
     head: Array
     degree: Array
+    run: Array
     link: Array
     back: Array
     owner: Array
@@ -74,8 +76,8 @@ class Graph(NamedTuple):
 
 
 GRAPH = Struct("Graph", {
-    "head": "uint32_t*", "degree": "uint32_t*", "link": "uint32_t*", "back": "uint32_t*", "owner": "uint32_t*",
-    "free": "uint32_t*", "dst": "uint32_t*", "weight": "bits_t*", "counters": "long long*",
+    "head": "uint32_t*", "degree": "uint32_t*", "run": "uint32_t*", "link": "uint32_t*", "back": "uint32_t*",
+    "owner": "uint32_t*", "free": "uint32_t*", "dst": "uint32_t*", "weight": "bits_t*", "counters": "long long*",
     "block_mark": "uint8_t*", "vertex_mark": "uint8_t*", "block_list": "uint32_t*", "vertex_list": "uint32_t*",
     "shift": "long long", "blocks": "long long",
 })  # fmt: skip
@@ -85,8 +87,8 @@ assert tuple(GRAPH.fields) == Graph._fields
 class Packet(NamedTuple):
     """What one side of a mirror takes over: marked blocks with their slots, marked vertices, free blocks.
 
-    ``link``, ``back``, ``owner``, ``dst`` and ``weight`` are those of the blocks ``block``, ``head`` and ``degree``
-    those of the vertices ``vertex``; ``free`` is the stack of free blocks from the height ``lowest`` on.
+    ``link``, ``back``, ``owner``, ``dst`` and ``weight`` are those of the blocks ``block``, ``head``, ``degree``
+    and ``run`` those of the vertices ``vertex``; ``free`` is the stack of free blocks from the height ``lowest`` on.
     """
 
     block: Array
@@ -98,6 +100,7 @@ class Packet(NamedTuple):
     vertex: Array
     head: Array
     degree: Array
+    run: Array
     free: Array
     counters: Array
     lowest: int
@@ -105,11 +108,11 @@ class Packet(NamedTuple):
 
 PACKET = Struct("Packet", {
     "block": "uint32_t*", "link": "uint32_t*", "back": "uint32_t*", "owner": "uint32_t*", "dst": "uint32_t*",
-    "weight": "bits_t*", "vertex": "uint32_t*", "head": "uint32_t*", "degree": "uint32_t*", "free": "uint32_t*",
-    "counters": "long long*", "blocks": "long long", "vertices": "long long", "frees": "long long",
+    "weight": "bits_t*", "vertex": "uint32_t*", "head": "uint32_t*", "degree": "uint32_t*", "run": "uint32_t*",
+    "free": "uint32_t*", "counters": "long long*", "blocks": "long long", "vertices": "long long", "frees": "long long",
     "lowest": "long long",
 })  # fmt: skip
-assert tuple(PACKET.fields)[:11] == Packet._fields[:11]
+assert tuple(PACKET.fields)[:12] == Packet._fields[:12]
 
 
 class BlockedView(NamedTuple):
@@ -117,6 +120,7 @@ class BlockedView(NamedTuple):
 
     head: Array
     degree: Array
+    run: Array
     link: Array
     owner: Array
     dst: Array

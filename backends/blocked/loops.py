@@ -156,7 +156,11 @@ def add_block(g, u):
     if head == NO_BLOCK:
         g.head[u] = c
         g.back[c] = c
+        g.run[u] = 1
     else:
+        length = np.int64(g.degree[u]) >> g.shift
+        if g.run[u] == length and np.int64(c) == np.int64(head) + length:
+            g.run[u] += 1
         tail = g.back[head]
         g.link[tail], g.back[c], g.back[head] = c, tail, c
         touch(g, tail)
@@ -204,6 +208,7 @@ def drop_last(g, u):
     if at & ((np.int64(1) << g.shift) - 1):
         return
     head, tail = g.head[u], np.uint32(at >> g.shift)
+    g.run[u] = min(np.int64(g.run[u]), np.int64(g.degree[u]) >> g.shift)
     if head == tail:
         g.head[u] = NO_BLOCK
     else:
@@ -272,7 +277,7 @@ def free_vertices(g, vertices):
             free_block(g, c)
             c = g.link[c]
         g.counters[EDGES] -= np.int64(g.degree[u])
-        g.head[u], g.degree[u] = NO_BLOCK, 0
+        g.head[u], g.degree[u], g.run[u] = NO_BLOCK, 0, 0
         touch_vertex(g, u)
 
 
@@ -313,7 +318,7 @@ def pack(g, p):
         g.block_mark[c] = 0
     for i in range(len(p.vertex)):
         u = p.vertex[i]
-        p.head[i], p.degree[i] = g.head[u], g.degree[u]
+        p.head[i], p.degree[i], p.run[i] = g.head[u], g.degree[u], g.run[u]
         g.vertex_mark[u] = 0
     for i in range(len(p.free)):
         p.free[i] = g.free[p.lowest + i]
@@ -338,7 +343,7 @@ def unpack(g, p):
                 g.weight[at + k] = p.weight[to + k]
     for i in range(len(p.vertex)):
         u = p.vertex[i]
-        g.head[u], g.degree[u] = p.head[i], p.degree[i]
+        g.head[u], g.degree[u], g.run[u] = p.head[i], p.degree[i], p.run[i]
     for i in range(len(p.free)):
         g.free[p.lowest + i] = p.free[i]
     for i in range(len(g.counters)):

@@ -112,7 +112,7 @@ def new_packet(
     weights = 0 if pool.weight_dtype is None else slots
     shapes: list[tuple[int, type | np.dtype]] = [
         (blocks, np.uint32), (blocks, np.uint32), (blocks, np.uint32), (blocks, np.uint32), (slots, np.uint32),
-        (weights, bits_dtype(pool.weight_dtype)), (vertices, np.uint32), (vertices, np.uint32), (vertices, np.uint32),
+        (weights, bits_dtype(pool.weight_dtype)), *(4 * [(vertices, np.uint32)]),
         (int(counters[FREE]) - lowest, np.uint32), (COUNTERS, np.int64),
     ]  # fmt: skip
     sizes = [length * np.dtype(dtype).itemsize for length, dtype in shapes]

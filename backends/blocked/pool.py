@@ -23,7 +23,7 @@ from suricate.devices import Array, Device
 from suricate.errors import CapacityError
 from suricate.types import EMPTY
 
-COMPACT_BYTES = 40  #: scratch memory per vertex while blocks are repacked
+COMPACT_BYTES = 56  #: scratch memory per vertex while blocks are repacked
 MARKS = {  #: arrays of marks and lists of what is marked, by whether they are per block
     True: ("marks of blocks", "marked blocks"),
     False: ("marks of vertices", "marked vertices"),
@@ -65,8 +65,9 @@ class BlockedPool(ArrayManager):
             return self._graph
         a = self._arrays
         self._graph = Graph(
-            a["head"], a["degree"], a["link"], a["back"], a["owner"], a["free"], a["dst"], a["weight"], a["counters"],
-            a["block_mark"], a["vertex_mark"], a["block_list"], a["vertex_list"], self.shift, len(a["link"]),
+            a["head"], a["degree"], a["run"], a["link"], a["back"], a["owner"], a["free"], a["dst"], a["weight"],
+            a["counters"], a["block_mark"], a["vertex_mark"], a["block_list"], a["vertex_list"], self.shift,
+            len(a["link"]),
         )  # fmt: skip
         return self._graph
 

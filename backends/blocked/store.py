@@ -379,15 +379,16 @@ class BlockedStore(BatchStore[Plan | None, None]):
         pool.admit(COMPACT_BYTES * self.num_vertices + 8 * COUNTERS)
         ends = ((pool["degree"].astype(np.int64) + ((1 << shift) - 1)) >> shift).cumsum()
         blocks = int(ends[-1]) if len(ends) else 0
-        first = xp.zeros(len(ends), np.uint32)
+        first, run = xp.zeros(len(ends), np.uint32), ends.astype(np.uint32)
         first[1:] = ends[:-1]
+        run -= first
         head = xp.where(pool["degree"] > 0, first, np.uint32(EMPTY))
         counters = xp.array([blocks, self.num_edges, 0, 0, 0, 0], np.int64)
         pool.admit(COMPACT_BYTES * self.num_vertices + 8 * COUNTERS)
         arrays = pool.new_blocks(blocks)
         fresh = pool.graph._replace(**arrays, blocks=blocks)
         self.kernels.repack(pool.graph, fresh, first)
-        pool.attach({**arrays, "head": head, "counters": counters})
+        pool.attach({**arrays, "head": head, "run": run, "counters": counters})
 
     def view(self) -> StoreView:
         """Return a view that walks chains, or all blocks in address order; the device is brought up to date first."""
@@ -395,13 +396,14 @@ class BlockedStore(BatchStore[Plan | None, None]):
         g, dtype = self.pool.graph, self.weight_dtype
         return StoreView(
             data=BlockedView(
-                g.head, g.degree, g.link, g.owner, g.dst, g.weight if dtype is None else g.weight.view(dtype),
+                g.head, g.degree, g.run, g.link, g.owner, g.dst, g.weight if dtype is None else g.weight.view(dtype),
                 g.counters, g.shift, len(g.link),
             ),
             cursor=CURSOR,
             header=HEADER,
             num_vertices=self.num_vertices,
             weight_dtype=dtype,
+            constants={"BLOCK_LANES": 1 if g.shift <= 2 else 4},
             declarations=constants({"USED": USED}),
             can_scan=True,
         )  # fmt: skip

@@ -80,6 +80,22 @@ def test_deleted_slots_are_filled_by_the_last_edges(device: Device) -> None:
         assert device.to_numpy(listed.weight)[order].tolist() == [7 * v for v in kept]
 
 
+def test_blocks_that_follow_each_other_are_known(device: Device) -> None:
+    """A chain built at once is one run; one that grew beside another is not, until it is repacked."""
+    store = BlockedStore(100, device=device, block_edges=4)
+    store.insert(*star(device, 1, range(10)))
+    store.insert(*star(device, 2, range(4)))
+    for degree in (12, 13, 30):
+        store.insert(*star(device, 1, range(degree)))
+        store.insert(*star(device, 2, range(degree)))
+    assert store.pool["run"][1:3].tolist() == [3, 3]
+    store.delete(*star(device, 1, range(3, 30)))
+    assert store.pool["run"][1:3].tolist() == [1, 3]
+    store.compact()
+    assert store.pool["run"][1:3].tolist() == [1, 8]
+    store.check()
+
+
 def test_vertices_give_their_blocks_back(device: Device) -> None:
     store = BlockedStore(64, device=device, block_edges=8)
     for vertex in range(10):
@@ -169,6 +185,8 @@ def test_the_most_blocks_that_insertions_take() -> None:
         (lambda a: a["back"].__setitem__(int(a["head"][0]), a["head"][0]), "the first block knows the last"),
         (lambda a: a["back"].__setitem__(int(a["link"][int(a["head"][0])]), 5), "knows the one before it"),
         (lambda a: a["owner"].__setitem__(int(a["head"][0]), 1), "knows its vertex"),
+        (lambda a: a["run"].__setitem__(0, 4), "a run is a part of its chain"),
+        (lambda a: a["run"].__setitem__(3, 2), "follow each other"),
         (lambda a: a["dst"].__setitem__(8 * int(a["head"][0]), a["dst"][8 * int(a["head"][0]) + 1]), "stored once"),
         (lambda a: a["dst"].__setitem__(8 * int(a["head"][0]), 5000), "below num_vertices"),
         (lambda a: a["dst"].__setitem__(8 * int(a["head"][0]) + 23, 5), "without an edge is empty"),
@@ -183,6 +201,9 @@ def test_check_finds_damage(device: Device, damage, invariant: str) -> None:
     store = BlockedStore(100, device=device, block_edges=8)
     for vertex in range(3):
         store.insert(*star(device, vertex, range(20)))
+    store.insert(*star(device, 3, range(8)))
+    store.insert(*star(device, 4, range(8)))
+    store.insert(*star(device, 3, range(20)))  # its second block is not behind its first
     store.delete_vertices(device.xp.asarray(np.array([2], np.uint32)))
     store.check()
     damage(store.pool)

@@ -47,7 +47,8 @@ def bits(length: int, dtype: np.dtype | None) -> FakeArray:
 def graph_of(dtype: np.dtype | None, *, marks: bool = False) -> Graph:
     slots, tracked = BLOCKS << SHIFT, int(marks)
     return Graph(
-        head=array(VERTICES, np.uint32), degree=array(VERTICES, np.uint32), link=array(BLOCKS, np.uint32),
+        head=array(VERTICES, np.uint32), degree=array(VERTICES, np.uint32), run=array(VERTICES, np.uint32),
+        link=array(BLOCKS, np.uint32),
         back=array(BLOCKS, np.uint32), owner=array(BLOCKS, np.uint32), free=array(BLOCKS, np.uint32),
         dst=array(slots, np.uint32), weight=bits(slots, dtype), counters=array(COUNTERS, np.int64),
         block_mark=array(tracked * BLOCKS, np.uint8), vertex_mark=array(tracked * VERTICES, np.uint8),
@@ -86,7 +87,7 @@ def test_updates(launched: list[str], weight_dtype: np.dtype | None) -> None:
 def test_exchange_with_a_mirror(launched: list[str], weight_dtype: np.dtype | None) -> None:
     graph, slots = graph_of(weight_dtype, marks=True), 4 << SHIFT
     arrays = {name: array(4, np.uint32) for name in ("block", "link", "back", "owner")}
-    arrays |= {name: array(9, np.uint32) for name in ("vertex", "head", "degree")}
+    arrays |= {name: array(9, np.uint32) for name in ("vertex", "head", "degree", "run")}
     packet = Packet(
         **arrays, dst=array(slots, np.uint32), weight=bits(slots, weight_dtype), free=array(2, np.uint32),
         counters=array(COUNTERS, np.int64), lowest=7,

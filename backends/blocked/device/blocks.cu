@@ -22,7 +22,7 @@ extern "C" __global__ void free_vertices(Graph g, uint32_t count, const uint32_t
     if (lane == 0) {
         atomicAdd((unsigned long long*)&g.counters[EDGES], 0ull - degree);
         g.head[u] = EMPTY;
-        g.degree[u] = 0;
+        g.degree[u] = g.run[u] = 0;
         touch_vertex(g, u);
     }
 }
@@ -76,6 +76,7 @@ extern "C" __global__ void unpack(Graph g, Packet p) {
     for (long long i = first; i < p.vertices; i += step) {
         g.head[p.vertex[i]] = p.head[i];
         g.degree[p.vertex[i]] = p.degree[i];
+        g.run[p.vertex[i]] = p.run[i];
     }
     for (long long i = first; i < p.frees; i += step) g.free[p.lowest + i] = p.free[i];
     if (first < COUNTERS) g.counters[first] = p.counters[first];
@@ -117,6 +118,7 @@ extern "C" __global__ void pack_marked(Graph g, Packet p) {
     for (long long i = first; i < p.vertices; i += step) {
         p.head[i] = g.head[p.vertex[i]];
         p.degree[i] = g.degree[p.vertex[i]];
+        p.run[i] = g.run[p.vertex[i]];
         g.vertex_mark[p.vertex[i]] = 0;
     }
     for (long long i = first; i < p.frees; i += step) p.free[i] = g.free[p.lowest + i];

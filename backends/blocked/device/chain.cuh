@@ -30,7 +30,8 @@ __device__ __forceinline__ uint32_t run_of_blocks(const G& g, uint32_t block, ui
         const uint32_t here = block + lane;
         const bool exists = uint32_t(lane) < left && here < g.blocks;
         const uint32_t link = exists ? g.link[here] : EMPTY;
-        const uint32_t breaks = __ballot_sync(tile_mask<LANES>(), link != here + 1) >> (threadIdx.x & 31 & ~(LANES - 1));
+        const uint32_t breaks =
+            __ballot_sync(tile_mask<LANES>(), link != here + 1) >> (threadIdx.x & 31 & ~(LANES - 1));
         const int last = min(__ffs(breaks & tile_bits<LANES>()) - 1, LANES - 1) & (LANES - 1);
         next = __shfl_sync(tile_mask<LANES>(), link, last, LANES);
         return last + 1;

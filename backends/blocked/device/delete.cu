@@ -44,7 +44,8 @@ extern "C" __global__ void list_tails(Graph g, LocatedBatch b, uint32_t* tails) 
 
 // Thread per entry: `last` is the slot at the end of the chain that a deleted entry stands for, -1 if that was deleted, too;
 // then it is emptied. pairs[i] = 1 << 32 where there is a survivor.
-extern "C" __global__ void clear_tails(Graph g, LocatedBatch b, const uint32_t* tails, long long* last, long long* pairs) {
+extern "C" __global__ void clear_tails(Graph g, LocatedBatch b, const uint32_t* tails, long long* last,
+                                       long long* pairs) {
     const uint32_t i = thread_id();
     if (i >= b.size) return;
     long long slot = -1;
@@ -69,8 +70,8 @@ extern "C" __global__ void pair_holes(Graph g, LocatedBatch b, long long* pairs)
 }
 
 // Thread per entry: list holes and survivors by rank (``sums``: the inclusive sum of pairs).
-extern "C" __global__ void list_holes(LocatedBatch b, const long long* pairs, const long long* sums, const long long* last,
-                                      long long* holes, long long* survivors) {
+extern "C" __global__ void list_holes(LocatedBatch b, const long long* pairs, const long long* sums,
+                                      const long long* last, long long* holes, long long* survivors) {
     const uint32_t i = thread_id();
     if (i >= b.size) return;
     if (uint32_t(pairs[i])) holes[uint32_t(sums[i]) - 1] = b.slot[i];
@@ -103,6 +104,7 @@ extern "C" __global__ void commit_delete(Graph g, LocatedBatch b, const uint32_t
     g.degree[u] = degree - removed;
     touch_vertex(g, u);
     if (!freed) return;
+    g.run[u] = min(g.run[u], kept);
     const uint32_t listed = tail_blocks(g, degree, removed), head = g.head[u];
     const uint32_t end = freed < listed ? tails[i + freed] : g.back[tails[i + listed - 1]];
     if (kept) {

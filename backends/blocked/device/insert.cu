@@ -16,10 +16,11 @@ extern "C" __global__ void locate(Graph g, LocatedBatch b) {
     long long slot = -1;
     if (counts) {
         const uint32_t u = source(b.keys[i]), v = uint32_t(b.keys[i]);
-        uint32_t left = blocks_of(g, g.degree[u]), block = g.head[u];
+        uint32_t left = blocks_of(g, g.degree[u]), block = g.head[u], count = g.run[u];
         while (left && slot < 0) {
             uint32_t next = EMPTY;
-            const uint32_t count = run_of_blocks<LANES>(g, block, left, lane, next);
+            if (!count) count = run_of_blocks<LANES>(g, block, left, lane, next);
+            else if (count < left) next = g.link[block + count - 1];
             const long long lo = (long long)block << g.shift, hi = lo + ((long long)count << g.shift);
             for (long long base = lo; base < hi && slot < 0; base += 4 * LANES) {  // unused slots match no id
                 uint32_t found[4];
@@ -36,6 +37,7 @@ extern "C" __global__ void locate(Graph g, LocatedBatch b) {
             }
             left -= count;
             block = next;
+            count = 0;
         }
     }
     if (lane == 0) {
@@ -115,12 +117,26 @@ __device__ __forceinline__ void append(const Graph& g, const LocatedBatch& b, co
     touch(g, block);
 }
 
+// How many blocks of u follow each other in memory from the first on, once those that it takes are in its chain.
+__device__ __forceinline__ uint32_t longer_run(const Graph& g, uint32_t begin, uint32_t end, uint32_t u, bool is_new) {
+    const uint32_t run = is_new ? 0 : g.run[u];
+    if (run != blocks_of(g, g.degree[u])) return run;
+    const uint32_t next = is_new ? taken_block(g, begin) : g.head[u] + run;
+    const long long free = g.counters[FREE];
+    for (uint32_t t = begin; t < end; ++t) {
+        if (taken_block(g, t) != next + (t - begin)) return run + t - begin;
+        if (t >= free) break;  // carved blocks follow each other
+    }
+    return run + end - begin;
+}
+
 // Put the t-th block that is taken into its chain: the blocks of a vertex in order, behind the one that was its last.
-__device__ __forceinline__ void link_block(const Graph& g, const int* ends, const uint32_t* tail, uint32_t head, uint32_t u,
-                                           bool is_new, uint32_t t) {
+__device__ __forceinline__ void link_block(const Graph& g, const int* ends, const uint32_t* tail, uint32_t head,
+                                           uint32_t u, bool is_new, uint32_t t) {
     const uint32_t begin = blocks_before(ends, head), end = ends[head], block = taken_block(g, t);
     g.owner[block] = u;
     g.link[block] = t + 1 == end ? EMPTY : taken_block(g, t + 1);
+    if (t == begin) g.run[u] = longer_run(g, begin, end, u, is_new);
     if (t > begin) {
         g.back[block] = taken_block(g, t - 1);
     } else if (is_new) {
