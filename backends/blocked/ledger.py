@@ -11,8 +11,8 @@ import numpy as np
 SMALLEST, DEFAULT, LARGEST = 4, 8, 32  #: capacities that are chosen automatically; what is chosen without any hint
 
 
-HOST_BATCH = 1 << 10  #: edges of a host batch up to which the mirror is worth while
-SAVING = 100e-6  #: seconds that a small batch takes less on the host than on the device
+HOST_BATCH = 1 << 8  #: edges of a host batch up to which the mirror is worth while, also where they are those of hubs
+SAVING = 250e-6  #: seconds that a small batch takes less on the host than on the device
 RATE = 8e9  #: bytes per second that the host takes over
 WAIT = 50e-6  #: seconds of a wait for the device
 
