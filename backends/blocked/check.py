@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from suricate.backends.blocked.layout import BLOCKS, COUNTERS, EDGES, FREE, LOWEST, USED, VERTICES, Graph
-from suricate.backends.blocked.mirror import STORE, Mirror
+from suricate.backends.blocked.layout import BLOCKS, COUNTERS, EDGES, FREE, LOWEST, STORE, USED, VERTICES, Graph
 from suricate.backends.blocked.pool import BlockedPool
 from suricate.errors import require
 from suricate.types import EMPTY
+
+if TYPE_CHECKING:
+    from suricate.backends.blocked.host_copy import HostCopy
 
 
 def check(pool: BlockedPool, num_vertices: int) -> None:
@@ -47,12 +51,12 @@ def check_marks(pool: BlockedPool) -> None:
         require(np.array_equal(entries, np.flatnonzero(mark)), "what is marked is listed, once")
 
 
-def check_mirror(mirror: Mirror) -> None:
+def check_copy(copy: HostCopy) -> None:
     """Verify the marks of both sides, and that they differ in nothing that is not marked."""
-    for pool in (mirror.host, mirror.pool):
+    for pool in (copy.host, copy.pool):
         check_marks(pool)
-    require(mirror.host.blocks <= mirror.pool.blocks, "what fits the host fits the device")
-    ahead, other = (mirror.pool, mirror.host) if mirror.ahead == STORE else (mirror.host, mirror.pool)
+    require(copy.host.blocks <= copy.pool.blocks, "what fits the host fits the device")
+    ahead, other = (copy.pool, copy.host) if copy.ahead == STORE else (copy.host, copy.pool)
     g, h = on_host(ahead), on_host(other)
     require(not h.block_mark.any() and not h.vertex_mark.any(), "only the side that is ahead has marks")
     used, lowest = int(h.counters[USED]), int(g.counters[LOWEST])
@@ -67,9 +71,9 @@ def check_mirror(mirror: Mirror) -> None:
     require(np.array_equal(g.free[:lowest], h.free[:lowest]), "free blocks below the lowest height are the same")
 
 
-def check_equal(mirror: Mirror) -> None:
+def check_equal(copy: HostCopy) -> None:
     """Verify that both sides are the same, after one took over from the other."""
-    g, h = on_host(mirror.host), on_host(mirror.pool)
+    g, h = on_host(copy.host), on_host(copy.pool)
     used, counters = int(g.counters[USED]), [USED, EDGES, FREE, LOWEST]
     require(np.array_equal(g.counters[counters], h.counters[counters]), "both sides have the same counters")
     lengths = {

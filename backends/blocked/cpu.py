@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from suricate.backends.blocked import loops
+from suricate.backends.blocked import loops, small
 from suricate.backends.blocked.kernels import Plan
 from suricate.backends.blocked.layout import BLOCKS, VERTICES, Graph, Packet
 from suricate.devices import Array
@@ -45,6 +45,9 @@ def delete(graph: Graph, batch: LocatedBatch, report: Report) -> None:
     """See :meth:`BlockedKernels.delete`."""
     report_deletion(batch, graph.weight, report)
     loops.apply_delete(graph, batch.keys, batch.slot)
+
+
+insert_small, delete_small = small.insert, small.delete
 
 
 def free_vertices(graph: Graph, vertices: Array) -> None:

@@ -117,6 +117,14 @@ def delete(graph: Graph, batch: LocatedBatch, report: Report) -> None:
     launch(code, "commit_delete", size, data, m, tails)
 
 
+def insert_small(graph: Graph, *batch: Array) -> bool:
+    """See :meth:`BlockedKernels.insert_small`."""
+    return False
+
+
+delete_small = insert_small
+
+
 def free_vertices(graph: Graph, vertices: Array) -> None:
     """See :meth:`BlockedKernels.free_vertices`."""
     code, count = program("blocks", bits_of(graph.weight)), len(vertices)

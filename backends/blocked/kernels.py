@@ -39,6 +39,12 @@ class BlockedKernels(Protocol):
     def delete(self, graph: Graph, batch: LocatedBatch, report: Report) -> None:
         """Delete the entries that are present, the last edges of a vertex taking their slots, and report."""
 
+    def insert_small(self, graph: Graph, *batch: Array) -> bool:
+        """Insert a small batch in one loop (CPU; see ``small.py``); return whether it was taken."""
+
+    def delete_small(self, graph: Graph, *batch: Array) -> bool:
+        """Delete a small batch likewise."""
+
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
         """Free the chains of distinct ``vertices`` (uint32[k])."""
 

@@ -26,6 +26,9 @@ LOWEST = 3  #: its lowest height since the other side of a mirror was last the s
 BLOCKS, VERTICES = 4, 5  #: lengths of the lists of marked blocks and vertices (CPU only)
 COUNTERS = 6
 
+HOST, STORE = "host", "store"  #: the sides of a mirror
+SMALL = 128  #: edges that one loop on the CPU inserts or deletes at most
+
 LAYOUT: Layout = {
     "vertices": {"head": np.uint32, "degree": np.uint32, "run": np.uint32},
     "blocks": {"link": np.uint32, "back": np.uint32, "owner": np.uint32, "free": np.uint32},

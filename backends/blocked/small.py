@@ -14,8 +14,6 @@ from suricate.jit import inner, kernel
 from suricate.prefetch import prefetch
 from suricate.types import NEW, REMOVED, REPLACED
 
-SMALL = 128  #: edges of such a batch at most
-
 
 @inner
 def sort(src, dst, keys, order):

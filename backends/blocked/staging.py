@@ -40,8 +40,8 @@ class Staging:
         if fitting is None:
             if self._idle:  # too small, and smaller ones are not needed again
                 self._idle.popleft()
-            room = max(SMALLEST, 1 << (size - 1).bit_length())
-            fitting = np.frombuffer(self._xp.cuda.alloc_pinned_memory(room), np.uint8, room)
+            length = max(SMALLEST, 1 << (size - 1).bit_length())
+            fitting = np.frombuffer(self._xp.cuda.alloc_pinned_memory(length), np.uint8, length)
         else:
             self._idle = deque(buffer for buffer in self._idle if buffer is not fitting)
         self._given.append(fitting)

@@ -4,22 +4,21 @@ Marrow-Graph: Neves, "Marrow-Graph: a library of dynamic graphs for GPUs" (thesi
 faimGraph: Winter, Mlakar, Zayer, Seidel, Steinberger, "faimGraph: High Performance Management of Fully-Dynamic Graphs
 Under Tight Memory Constraints on the GPU", SC 2018.
 
-On CUDA small batches are applied to a mirror on the host and large ones on the device (see ``mirror.py``).
+On CUDA small batches are applied to a mirror on the host and large ones on the device (see ``host_copy.py``).
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from suricate.arrays import on_host
-from suricate.backends.blocked import check, ledger, small
+from suricate.backends.blocked import check, ledger
 from suricate.backends.blocked.kernels import BlockedKernels, Plan
-from suricate.backends.blocked.layout import COUNTERS, EDGES, FREE, USED, BlockedView
-from suricate.backends.blocked.mirror import HOST, STORE, Mirror
+from suricate.backends.blocked.layout import COUNTERS, EDGES, FREE, HOST, SMALL, STORE, USED, BlockedView
 from suricate.backends.blocked.options import Options
 from suricate.backends.blocked.pool import COMPACT_BYTES, BlockedPool
 from suricate.batch_store import BatchStore
@@ -29,6 +28,9 @@ from suricate.errors import CapacityError
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import LocatedBatch, Report
 from suricate.types import EMPTY, Outcome, StoreView
+
+if TYPE_CHECKING:
+    from suricate.backends.blocked.host_copy import HostCopy
 
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
 CURSOR = "suricate.backends.blocked.cursor"
@@ -70,9 +72,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self._capacity = self._options.block_edges
         if self._capacity is None and degree_hints is not None:
             self._capacity = ledger.capacity_for(ledger.expected_degree(on_host(degree_hints)))
-        self._mirror: tuple[Mirror, BlockedStore] | None = None  # with the store on the host whose pool it is
+        self._copy: tuple[HostCopy, BlockedStore] | None = None  # with the store on the host whose pool it is
         dtypes = (np.uint64, np.uint32, np.int64)
-        self._small = tuple(np.empty(small.SMALL, dtype) for dtype in dtypes)
+        self._small = tuple(np.empty(SMALL, dtype) for dtype in dtypes)
         self._waived = 0  # host batches that were applied on the device since the mirror was last current
         super().__init__(
             num_vertices,
@@ -123,21 +125,22 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def _behind(self) -> int:
         """Return how many bytes the host would take over at most before it could be changed."""
-        if self._mirror is None or self._mirror[0].ahead == STORE:
+        if self._copy is None or self._copy[0].ahead == STORE:
             return self.pool.allocated
         return 0
 
     def _on_host(self, size: int) -> BlockedStore:
         """Return the store on the host, up to date, for a batch of ``size`` edges; waits if the device is ahead."""
-        if self._mirror is None:
+        if self._copy is None:
             self._choose_capacity(size)
-            self._mirror = self._made_mirror()
-        mirror, store = self._mirror
-        mirror.download()
-        mirror.ahead, self._waived = HOST, 0
+            self._copy = self._new_copy()
+        copy, store = self._copy
+        copy.download()
+        copy.ahead, self._waived = HOST, 0
         return store
 
-    def _made_mirror(self) -> tuple[Mirror, BlockedStore]:
+    def _new_copy(self) -> tuple[HostCopy, BlockedStore]:
+        from suricate.backends.blocked.host_copy import HostCopy
         from suricate.backends.blocked.staging import Staging
 
         extents = self.extents()
@@ -145,7 +148,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         store = self._host_store()
         store.pool.copy_from(self.pool, {**extents, "log": 0})
         store.counters.read(store.counters_array())
-        return Mirror(store.pool, self.pool, self.kernels, Staging(self.device)), store
+        return HostCopy(store.pool, self.pool, self.kernels, Staging(self.device)), store
 
     def _host_store(self) -> Self:
         """Return an empty store on the host, of the same capacity."""
@@ -154,14 +157,14 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def _on_device(self, *, changes: bool = False) -> None:
         """Bring the arrays of the store up to date; with ``changes`` they are about to be changed. Does not wait."""
-        if self._mirror is None:
+        if self._copy is None:
             return
-        mirror = self._mirror[0]
-        if mirror.ahead == HOST:
+        copy = self._copy[0]
+        if copy.ahead == HOST:
             self.known()
-            mirror.upload()
+            copy.upload()
         if changes:
-            mirror.ahead = STORE
+            copy.ahead = STORE
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """See :meth:`suricate.store.Store.insert`."""
@@ -170,7 +173,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if (scratch := self._scratch(len(src))) is not None and not self._is_invalid(guard):
             with out_of_memory(self.name):
                 outcome = self._new_outcome(len(src))
-            if small.insert(self.pool.graph, src, dst, self.bits(weight), *self._report(outcome), *scratch):
+            if self.kernels.insert_small(
+                self.pool.graph, src, dst, self.bits(weight), *self._report(outcome), *scratch
+            ):
                 return outcome
         self._on_device(changes=True)
         return super().insert(src, dst, weight, guard=guard)
@@ -182,14 +187,14 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if (scratch := self._scratch(len(src))) is not None and not self._is_invalid(guard):
             with out_of_memory(self.name):
                 outcome = self._new_outcome(len(src))
-            if small.delete(self.pool.graph, src, dst, *self._report(outcome), *scratch):
+            if self.kernels.delete_small(self.pool.graph, src, dst, *self._report(outcome), *scratch):
                 return outcome
         self._on_device(changes=True)
         return super().delete(src, dst, guard=guard)
 
     def _scratch(self, size: int) -> tuple[np.ndarray, ...] | None:
         """Return keys, places and slots for a batch that one loop applies; None for those that take several steps."""
-        if self.device.is_cuda or not 0 < size <= small.SMALL or self.log is not None:
+        if self.device.is_cuda or not 0 < size <= SMALL or self.log is not None:
             return None
         return self._small
 
@@ -227,7 +232,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def _apply_on_device(self, batch: list[np.ndarray | None], *, inserting: bool) -> Outcome:
         """Apply a host batch on the device, as there is not enough memory for the mirror; waits."""
-        self._drop_mirror()
+        self._drop_copy()
         arrays = [None if part is None else self.device.xp.asarray(part) for part in batch]
         outcome = super().insert(*arrays) if inserting else super().delete(*arrays[:2])
         return Outcome(*(None if part is None else on_host(part) for part in outcome))
@@ -240,8 +245,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def known(self) -> np.ndarray:
         """Return the exact counters; on CUDA waits for the device, unless the mirror is ahead."""
-        if self._mirror is not None and self._mirror[0].ahead == HOST:
-            self.counters.take(self._mirror[1].pool["counters"])
+        if self._copy is not None and self._copy[0].ahead == HOST:
+            self.counters.take(self._copy[1].pool["counters"])
             return self.counters.values
         return super().known()
 
@@ -344,11 +349,11 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self._on_device()
         self.pool.resize_vertices(num_vertices)
         self.num_vertices = num_vertices
-        if self._mirror is not None:
+        if self._copy is not None:
             try:
-                self._mirror[1].resize(num_vertices)
+                self._copy[1].resize(num_vertices)
             except MemoryError:
-                self._drop_mirror()
+                self._drop_copy()
 
     def compact(self) -> None:
         """Put the blocks of each vertex one behind the other, where memory allows old and new ones side by side.
@@ -356,7 +361,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         A mirror is given up. On CUDA waits for the device.
         """
         self._on_device()
-        self._drop_mirror()
+        self._drop_copy()
         super().compact()
         with suppress(CapacityError), out_of_memory(self.name):
             self._repack()
@@ -367,11 +372,11 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self._on_device()
         return super().copy_to(device)
 
-    def _drop_mirror(self) -> None:
+    def _drop_copy(self) -> None:
         """Give the mirror up."""
-        if self._mirror is not None:
+        if self._copy is not None:
             self._on_device()
-            self._mirror = None
+            self._copy = None
             self.pool.untrack()
 
     def _repack(self) -> None:
@@ -410,11 +415,11 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def check(self) -> None:
         """Verify every invariant of the layout on the CPU; raises ``CheckFailed``."""
-        if self._mirror is not None:
-            mirror, store = self._mirror
+        if self._copy is not None:
+            copy, store = self._copy
             store.check()
-            check.check_mirror(mirror)
+            check.check_copy(copy)
             self._on_device()
-            if mirror.ahead is None:
-                check.check_equal(mirror)
+            if copy.ahead is None:
+                check.check_equal(copy)
         check.check(self.pool, self.num_vertices)

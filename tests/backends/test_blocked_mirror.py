@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from suricate.backends.blocked import check, cpu, ledger
-from suricate.backends.blocked.layout import BLOCKS, COUNTERS, FREE, LOWEST
-from suricate.backends.blocked.mirror import HOST, STORE, Mirror
+from suricate.backends.blocked.host_copy import HostCopy
+from suricate.backends.blocked.layout import BLOCKS, COUNTERS, FREE, HOST, LOWEST, STORE
 from suricate.backends.blocked.store import BlockedStore
 from suricate.devices import CPU
 from suricate.errors import CapacityError, CheckFailed, ParameterError
@@ -40,7 +40,7 @@ class Pair:
         self.host = self.store.copy_to(CPU)
         self.host.memory_limit = None
         self.memory = Plain()
-        self.mirror = Mirror(self.host.pool, self.store.pool, cpu, self.memory)
+        self.copy = HostCopy(self.host.pool, self.store.pool, cpu, self.memory)
 
     def change(self, store: BlockedStore, size: int) -> None:
         rng = self.rng
@@ -54,12 +54,12 @@ class Pair:
         store.delete(edges.src[gone], edges.dst[gone])
 
     def verify(self) -> None:
-        check.check_mirror(self.mirror)
-        (self.mirror.upload if self.mirror.ahead == HOST else self.mirror.download)()
-        assert self.mirror.ahead is None
+        check.check_copy(self.copy)
+        (self.copy.upload if self.copy.ahead == HOST else self.copy.download)()
+        assert self.copy.ahead is None
         assert self.memory.waiting == 0
-        check.check_equal(self.mirror)
-        check.check_mirror(self.mirror)
+        check.check_equal(self.copy)
+        check.check_copy(self.copy)
         self.host.check()
         self.store.check()
         for mine, other in zip(self.host.edges(), self.store.edges(), strict=True):
@@ -71,22 +71,22 @@ def test_each_side_takes_over_what_the_other_changed(weight_dtype: str | None) -
     pair = Pair(weight_dtype)
     for turn in range(30):
         side, store = ((HOST, pair.host), (STORE, pair.store))[int(pair.rng.integers(2))]
-        pair.mirror.ahead = side
+        pair.copy.ahead = side
         for _ in range(int(pair.rng.integers(1, 4))):
             pair.change(store, int(pair.rng.integers(1, 60)))
             pair.delete(store, int(pair.rng.integers(0, 80)))
             if turn % 5 == 4:
                 store.delete_vertices(pair.rng.permutation(N)[:9].astype(np.uint32))
-            check.check_mirror(pair.mirror)
+            check.check_copy(pair.copy)
         pair.verify()
-    assert pair.mirror.uploaded > 0
-    assert pair.mirror.downloaded > 0
+    assert pair.copy.uploaded > 0
+    assert pair.copy.downloaded > 0
 
 
 @pytest.mark.parametrize("side", [HOST, STORE])
 def test_large_changes_are_taken_over_as_a_whole(side: str) -> None:
     pair = Pair(edges=100)
-    pair.mirror.ahead = side
+    pair.copy.ahead = side
     pair.change(pair.host if side == HOST else pair.store, 20_000)  # both pools grow
     pair.verify()
 
@@ -96,41 +96,41 @@ def test_bytes_uploaded_are_those_of_the_changed_blocks() -> None:
     pair, capacity = Pair("float32", edges=20_000, capacity=16), 16
     block, vertex = 4 * (4 + 2 * capacity), 16
     for size in (1, 10, 50):
-        before, pair.mirror.ahead = pair.mirror.uploaded, HOST
+        before, pair.copy.ahead = pair.copy.uploaded, HOST
         src = pair.rng.permutation(N)[:size].astype(np.uint32)
         dst = pair.rng.integers(0, N, size).astype(np.uint32)
         pair.host.insert(src, dst, np.ones(size, np.float32))
         marked = int(pair.host.pool["counters"][BLOCKS])
-        pair.mirror.upload()
-        uploaded = pair.mirror.uploaded - before
+        pair.copy.upload()
+        uploaded = pair.copy.uploaded - before
         assert marked <= 3 * size
         assert uploaded <= marked * block + size * (vertex + 4) + 8 * COUNTERS + 11 * 8
         pair.verify()
-    before, pair.mirror.ahead = pair.mirror.uploaded, HOST
+    before, pair.copy.ahead = pair.copy.uploaded, HOST
     pair.host.insert(src, dst, np.ones(50, np.float32))  # changes nothing
-    pair.mirror.upload()
-    assert pair.mirror.uploaded - before == 8 * COUNTERS
-    pair.mirror.upload()
-    assert pair.mirror.uploaded - before == 8 * COUNTERS, "nothing is uploaded twice"
+    pair.copy.upload()
+    assert pair.copy.uploaded - before == 8 * COUNTERS
+    pair.copy.upload()
+    assert pair.copy.uploaded - before == 8 * COUNTERS, "nothing is uploaded twice"
 
 
 def test_several_batches_upload_a_block_once() -> None:
     pair, one = Pair(edges=20_000, capacity=16), np.ones(1, np.uint32)
-    pair.mirror.ahead = HOST
+    pair.copy.ahead = HOST
     for round_ in range(20):
         (pair.host.insert if round_ % 2 else pair.host.delete)(3 * one, 5 * one)
-    before = pair.mirror.uploaded
+    before = pair.copy.uploaded
     pair.verify()
-    assert pair.mirror.uploaded - before <= 3 * (16 + 64) + 16 + 8 * COUNTERS + 11 * 8
+    assert pair.copy.uploaded - before <= 3 * (16 + 64) + 16 + 8 * COUNTERS + 11 * 8
 
 
 def test_the_stack_of_free_blocks_is_taken_over_from_its_lowest_height_on() -> None:
     pair, all_of_them = Pair(edges=20_000), np.arange(N, dtype=np.uint32)
-    pair.mirror.ahead = HOST
+    pair.copy.ahead = HOST
     pair.host.delete_vertices(all_of_them[:50])
     pair.verify()
     height = int(pair.host.pool["counters"][FREE])
-    pair.mirror.ahead = STORE
+    pair.copy.ahead = STORE
     pair.change(pair.store, 300)
     assert int(pair.store.pool["counters"][LOWEST]) < height
     pair.delete(pair.store, 2000)
@@ -141,7 +141,7 @@ def test_both_sides_share_one_memory_limit() -> None:
     pair = Pair()
     held = pair.host.pool.allocated + pair.store.pool.allocated
     pair.store.memory_limit = pair.host.memory_limit = held + 20_000
-    pair.mirror.ahead = HOST
+    pair.copy.ahead = HOST
     refused = False
     for _ in range(100):
         try:
@@ -166,20 +166,20 @@ def test_both_sides_share_one_memory_limit() -> None:
 )
 def test_check_finds_differences(damage, invariant: str) -> None:
     pair = Pair()
-    pair.mirror.ahead = HOST
+    pair.copy.ahead = HOST
     pair.change(pair.host, 3)
-    check.check_mirror(pair.mirror)
+    check.check_copy(pair.copy)
     damage(pair.host.pool, pair.store.pool)
     with pytest.raises(CheckFailed, match=invariant):
-        check.check_mirror(pair.mirror)
+        check.check_copy(pair.copy)
 
 
 def test_check_finds_that_something_was_not_taken_over() -> None:
     pair = Pair()
-    pair.mirror.ahead = HOST
+    pair.copy.ahead = HOST
     pair.change(pair.host, 3)
     with pytest.raises(CheckFailed, match="same"):
-        check.check_equal(pair.mirror)
+        check.check_equal(pair.copy)
 
 
 def test_the_host_takes_over_when_small_batches_have_cost_as_much() -> None:

@@ -14,12 +14,11 @@ import numpy as np
 
 from suricate.backends.blocked import cpu
 from suricate.backends.blocked.kernels import BlockedKernels
-from suricate.backends.blocked.layout import COUNTERS, FREE, LOWEST, USED, Packet
+from suricate.backends.blocked.layout import COUNTERS, FREE, HOST, LOWEST, STORE, USED, Packet
 from suricate.backends.blocked.pool import BlockedPool
 from suricate.devices import Array
 from suricate.primitives import bits_dtype
 
-HOST, STORE = "host", "store"
 ALIGNMENT = 8  #: of the arrays of a packet, in bytes
 Buffer = Callable[[int], Array]  #: returns uint8[size]
 
@@ -34,7 +33,7 @@ class Memory(Protocol):
         """Note that the kernels which read what was given out are queued."""
 
 
-class Mirror:
+class HostCopy:
     """A pool on the host beside that of a store, with the same content but for what is marked on the side ahead.
 
     Args:
