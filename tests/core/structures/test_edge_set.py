@@ -273,8 +273,9 @@ def test_threads_that_ask_at_once_get_one_table(device):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("device", ["cuda"], indirect=True)
 @pytest.mark.parametrize("directed", [True, False])
-def test_what_a_batch_changed_is_made_without_a_wait(backend, directed):
+def test_what_a_batch_changed_is_made_without_a_wait(backend, device, directed):
     xp = su.Graph(1, device="cuda").device.xp
     rng = np.random.default_rng(2)
     graph = su.Graph(N, backend=backend, device="cuda", directed=directed, checks="deferred", weight_dtype="float32")
