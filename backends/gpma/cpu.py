@@ -55,9 +55,9 @@ def plan_insertion(graph: Graph, batch: LocatedBatch, *, in_place: bool) -> Plan
     return plan._replace(segments=loops.plan(graph, plan.places, True, plan.begins, plan.levels))
 
 
-def plan_deletion(graph: Graph, batch: LocatedBatch, *, strict: bool) -> Plan:
+def plan_deletion(graph: Graph, batch: LocatedBatch) -> Plan:
     """See :meth:`GpmaKernels.plan_deletion`; which segments are too empty is found out once the edges are gone."""
-    return _changes(batch, PRESENT) if strict else NOTHING
+    return _changes(batch, PRESENT)
 
 
 def insert(graph: Graph, new: Graph | None, plan: Plan, batch: LocatedBatch, weight: Array, report: Report) -> None:
@@ -76,12 +76,16 @@ def insert(graph: Graph, new: Graph | None, plan: Plan, batch: LocatedBatch, wei
 def delete(graph: Graph, plan: Plan, batch: LocatedBatch, report: Report) -> None:
     """See :meth:`GpmaKernels.delete`."""
     report_deletion(batch, graph.weight, report)
-    loops.clear(graph, batch.keys, batch.kind, batch.slot)
-    if len(plan.places):
-        _, places, begins, levels, _ = plan
-        segments = loops.plan(graph, places, False, begins, levels)
-        none = places[:0], plan.entries[:0], NO_KEYS, NO_ORDER, graph.weight[:0]
-        loops.merge(graph, begins[:segments], levels[:segments], *none)
+    entries, places, begins, levels, _ = plan
+    loops.clear(graph, batch.keys, entries, places)
+    segments = loops.plan(graph, places, False, begins, levels)
+    none = places[:0], entries[:0], NO_KEYS, NO_ORDER, graph.weight[:0]
+    loops.merge(graph, begins[:segments], levels[:segments], *none)
+
+
+def clear_edges(graph: Graph, src: Array, dst: Array, guard: Array | None, report: Report) -> None:
+    """See :meth:`GpmaKernels.clear_edges`; the store looks at the guard."""
+    loops.clear_edges(graph, src, dst, *report)
 
 
 def rebuild(graph: Graph, new: Graph) -> None:

@@ -25,8 +25,8 @@ class GpmaKernels(Protocol):
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, *, in_place: bool) -> Any:
         """Return what :meth:`insert` needs, in place the segments that the absent entries rebalance."""
 
-    def plan_deletion(self, graph: Graph, batch: LocatedBatch, *, strict: bool) -> Any:
-        """Return what :meth:`delete` needs; with ``strict`` it rebalances segments that become too empty."""
+    def plan_deletion(self, graph: Graph, batch: LocatedBatch) -> Any:
+        """Return what :meth:`delete` needs."""
 
     def insert(
         self, graph: Graph, new: Graph | None, plan: Any, batch: LocatedBatch, weight: Array, report: Report
@@ -34,7 +34,10 @@ class GpmaKernels(Protocol):
         """Put the absent entries in, replace weights, and report."""
 
     def delete(self, graph: Graph, plan: Any, batch: LocatedBatch, report: Report) -> None:
-        """Turn the present entries into gaps, rebalance what was planned, and report."""
+        """Turn the present entries into gaps, rebalance the segments that became too empty, and report."""
+
+    def clear_edges(self, graph: Graph, src: Array, dst: Array, guard: Array | None, report: Report) -> None:
+        """Turn edges, in any order, into gaps, and report each that was there once; nothing if a guard says so."""
 
     def rebuild(self, graph: Graph, new: Graph) -> None:
         """Spread the entries of a graph evenly over new arrays."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from suricate.array_manager import WEIGHT, Layout
+from suricate.cuda.structs import Struct
 from suricate.devices import Array
 from suricate.types import TOMBSTONE
 
@@ -43,7 +44,12 @@ LAYOUT: Layout = {
     "vertices": {"degree": np.uint32},
     "counters": {"counters": np.int64},
     "fresh": {"fresh": np.uint32, "touched": np.uint32},
+    "plan": {"planned": np.uint32},
+    "work": {"work": np.uint32},
 }
+
+# Segments of at most so high a level are rebalanced by a warp or by a block, in shared memory, higher ones by the grid.
+BY_WARP, BY_BLOCK = 2, 6
 
 
 class Graph(NamedTuple):
@@ -62,6 +68,9 @@ class Graph(NamedTuple):
         counters: see above.
         fresh: per leaf, a bit for each edge that was inserted since the mark; length 0 without a mark.
         touched: the leaves that have such edges, as last listed; length 0 without a mark.
+        planned: per leaf, a bit for the level of each segment that begins there and is about to be rebalanced; all are
+            zero between batches. CUDA only, as the next.
+        work: what the blocks of an update share: the struct ``Work``.
         leaves: number of leaves in use; the arrays may be longer.
     """
 
@@ -76,4 +85,30 @@ class Graph(NamedTuple):
     counters: Array
     fresh: Array
     touched: Array
+    planned: Array
+    work: Array
     leaves: int
+
+
+#: what the blocks of an update share; all but the round of the barrier is zero between batches
+WORK = Struct("Work", dict.fromkeys(("round", "arrived", "top", "by_block", "by_grid"), "uint32_t"))
+
+GRAPH = Struct("Graph", {
+    "dst": "uint32_t*", "weight": "bits_t*", "owner": "uint32_t*", "guards": "uint32_t*", "head": "uint32_t*",
+    "count": "uint8_t*", "guard": "long long*", "degree": "uint32_t*", "counters": "long long*", "fresh": "uint32_t*",
+    "touched": "uint32_t*", "planned": "uint32_t*", "work": "Work*", "leaves": "long long", "num_vertices": "long long",
+})  # fmt: skip
+assert tuple(GRAPH.fields) == (*Graph._fields, "num_vertices")
+
+#: the entries of a batch that change the graph, in order: their slots or places, their numbers in the batch, the level
+#: of the segment that each rebalances, and lists of those that blocks and the grid do; each has space for ``size``
+CHANGES = Struct("Changes", {
+    "places": "long long*", "items": "uint32_t*", "lists": "uint32_t*", "level": "uint8_t*", "size": "long long",
+})  # fmt: skip
+CHANGE_BYTES = 17  #: of an entry
+
+CONSTANTS = {
+    "LEAF_BITS": LEAF_BITS, "LEAF": LEAF, "GUARD": GUARD, "GUARDS": GUARDS, "DENSE": DENSE, "LEAF_MOST": LEAF_MOST,
+    "ROOT_MOST": ROOT_MOST, "ROOT_LEAST": ROOT_LEAST, "LEAF_LEAST": LEAF_LEAST, "EDGES": EDGES, "MOVED": MOVED,
+    "TOUCHED": TOUCHED, "BY_WARP": BY_WARP, "BY_BLOCK": BY_BLOCK,
+}  # fmt: skip

@@ -20,7 +20,7 @@ from suricate.backends.gpma.layout import (
 )
 from suricate.jit import inner, kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
-from suricate.types import EMPTY
+from suricate.types import EMPTY, REMOVED
 
 GAP, LAST = np.uint32(EMPTY), np.uint32(GUARD)
 
@@ -334,35 +334,45 @@ def rebuild(g, new, places, entries, keys, order, weight):
 
 
 @inner
-def clear_slot(g, slot):
-    """Turn the slot of an edge into a gap."""
+def clear_slot(g, u, slot):
+    """Turn the slot of an edge of ``u`` into a gap."""
     g.dst[slot] = GAP
     g.count[slot >> LEAF_BITS] -= np.uint8(1)
+    g.degree[u] -= np.uint32(1)
     if len(g.fresh):
         set_fresh(g, slot, False)
 
 
 @kernel
-def clear(g, keys, kind, slot):
-    """Turn the edges that are there into gaps; nothing moves."""
-    removed = 0
-    for i in range(len(keys)):
-        if kind[i] == PRESENT:
-            clear_slot(g, slot[i])
-            g.degree[keys[i] >> np.uint64(32)] -= np.uint32(1)
-            removed += 1
-    g.counters[EDGES] -= removed
+def clear(g, keys, entries, places):
+    """Turn the slots of the entries listed into gaps; nothing moves."""
+    for i in range(len(entries)):
+        clear_slot(g, np.int64(keys[entries[i]] >> np.uint64(32)), places[i])
+    g.counters[EDGES] -= len(entries)
+
+
+@kernel
+def clear_edges(g, src, dst, status, before):
+    """Turn edges into gaps, and report those that were there; a duplicate is not any more."""
+    for i in range(len(src)):
+        slot, _ = search(g, np.int64(src[i]), dst[i])
+        if slot >= 0:
+            clear_slot(g, np.int64(src[i]), slot)
+            g.counters[EDGES] -= 1
+            status[i] = REMOVED
+            if len(before):
+                before[i] = g.weight[slot]
 
 
 @kernel
 def clear_rows(g, vertices):
     """Turn all edges of the vertices into gaps."""
-    for u in vertices:
-        for slot in range(g.guard[np.int64(u)] + 1, g.guard[np.int64(u) + 1]):
-            if g.dst[slot] != GAP:
-                clear_slot(g, slot)
+    for i in range(len(vertices)):
+        u = np.int64(vertices[i])
         g.counters[EDGES] -= g.degree[u]
-        g.degree[u] = 0
+        for slot in range(g.guard[u] + 1, g.guard[u + 1]):
+            if g.dst[slot] != GAP:
+                clear_slot(g, u, slot)
 
 
 @kernel

@@ -8,12 +8,12 @@ from typing import Self
 import numpy as np
 
 from suricate.array_manager import GROWTH, ArrayManager
-from suricate.backends.gpma.layout import COUNTERS, LAYOUT, LEAF, Graph
+from suricate.backends.gpma.layout import COUNTERS, LAYOUT, LEAF, WORK, Graph
 from suricate.devices import Array, Device
 from suricate.errors import CapacityError
 from suricate.types import EMPTY
 
-BY_LEAF = {"slots": LEAF, "leaves": 1, "fresh": 1}  #: entries of a leaf in each group of arrays
+BY_LEAF = {"slots": LEAF, "leaves": 1, "fresh": 1, "plan": 1}  #: entries of a leaf in each group of arrays
 
 
 class GpmaPool(ArrayManager):
@@ -28,6 +28,8 @@ class GpmaPool(ArrayManager):
         super().__init__(backend, device, weight_dtype, limit, LAYOUT)
         self.leaves, self.marked = 0, False
         self.attach(self.new("counters", COUNTERS, 0))
+        if device.is_cuda:
+            self.attach(self.new("work", len(WORK.fields), 0))
 
     @property
     def graph(self) -> Graph:
@@ -88,16 +90,20 @@ class GpmaPool(ArrayManager):
         return arrays
 
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
-        """See :meth:`ArrayManager.copy_from`."""
-        super().copy_from(other, lengths)
+        """See :meth:`ArrayManager.copy_from`; what updates on CUDA need besides is new."""
+        work = self["work"]
+        super().copy_from(other, {**lengths, "plan": 0, "work": 0})
         self.leaves, self.marked = other.leaves, other.marked
+        if self.device.is_cuda:
+            self.attach({"work": work, **self.new("plan", self.capacity, 0)})
 
     def _new_leaves(self, leaves: int) -> dict[str, Array]:
         """Return arrays for so many leaves, all slots being gaps; raises ``CapacityError``."""
-        lengths = {group: leaves * entries for group, entries in BY_LEAF.items() if group != "fresh" or self.marked}
+        left_out = {"fresh": not self.marked, "plan": not self.device.is_cuda}
+        lengths = {group: leaves * entries for group, entries in BY_LEAF.items() if not left_out.get(group)}
         self.admit(sum(length * self.entry_bytes(group) for group, length in lengths.items()))
         arrays: dict[str, Array] = {}
         for group, length in lengths.items():
-            arrays |= self.allocate(group, length, 0 if group == "fresh" else None)
+            arrays |= self.allocate(group, length, 0 if group in ("fresh", "plan") else None)
         arrays["dst"][:] = np.uint32(EMPTY)
         return arrays

@@ -23,7 +23,7 @@ from suricate.devices import CPU, Array, Device
 from suricate.errors import CapacityError, ParameterError
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import LocatedBatch, Report
-from suricate.types import EdgeList, StoreView
+from suricate.types import EdgeList, Outcome, StoreView
 
 DELETION = ("lazy", "strict")
 
@@ -52,7 +52,6 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
     """
 
     name: ClassVar[str] = "gpma"
-    devices: ClassVar[tuple[str, ...]] = ("cpu",)
     num_counters: ClassVar[int] = COUNTERS
     knobs: ClassVar[dict[str, tuple]] = {"deletion": DELETION}
 
@@ -92,6 +91,10 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
 
     def make_kernels(self) -> GpmaKernels:
         """See :meth:`BatchStore.make_kernels`."""
+        if self.device.is_cuda:
+            from suricate.backends.gpma import cuda
+
+            return cuda
         from suricate.backends.gpma import cpu
 
         return cpu
@@ -149,15 +152,15 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
             self.pool.replace(reservation.new)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Change | None:
-        """See :meth:`BatchStore.reserve_deletion`; with strict deletion the array shrinks where memory allows it."""
+        """See :meth:`BatchStore.reserve_deletion`, with strict deletion; the array shrinks where memory allows it."""
         if not batch.most:
             return None
         entries = self._most_entries() - (0 if self.device.is_cuda else batch.most)
         new = None
-        if self._strict and ledger.too_empty(self.pool.leaves, entries):
+        if ledger.too_empty(self.pool.leaves, entries):
             with suppress(CapacityError):
                 new = self.pool.target(ledger.grown(entries))
-        return Change(new, self.kernels.plan_deletion(self.pool.graph, batch, strict=self._strict and new is None))
+        return Change(new, self.kernels.plan_deletion(self.pool.graph, batch))
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Change | None, report: Report) -> None:
         """See :meth:`BatchStore.apply_deletion`."""
@@ -168,6 +171,17 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
         self.kernels.delete(self.pool.graph, reservation.plan, batch, report)
         if reservation.new is not None:
             self._replace(reservation.new)
+
+    def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
+        """See :meth:`suricate.store.Store.delete`; a lazy one needs no order."""
+        if self._strict:
+            return super().delete(src, dst, guard=guard)
+        with out_of_memory(self.name):
+            outcome = self._new_outcome(len(src))
+        if len(src) and not self._is_invalid(guard):
+            self.kernels.clear_edges(self.pool.graph, src, dst, guard, self._report(outcome))
+            self.queued(0, len(src))
+        return outcome
 
     # -- the array -----------------------------------------------------------------------------------------------------
 

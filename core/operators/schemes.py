@@ -49,14 +49,19 @@ MAX_SPLIT = 4096
 
 def of_pull(scheme: str, view: StoreView, *, everything: bool) -> str:
     """Return the scheme by which ``neighbor_reduce`` serves a call on CUDA; ``everything``: all vertices."""
-    if scheme == "auto" and view.can_scan and everything:
+    if scheme == "auto" and scans_by_owner(view) and everything:
         return "scan"
     return _allowed(scheme, view)
 
 
+def scans_by_owner(view: StoreView) -> bool:
+    """Return whether a scan reduces whole segments: where each slot has an owner of its own, it would edge by edge."""
+    return view.can_scan and view.owner_per == "segment"
+
+
 def passes_scan(graph: Graph, view: StoreView) -> bool:
     """Return whether passes with an epilogue over all vertices of ``view``, one of ``graph``, go by "scan" on CUDA."""
-    return view.can_scan and graph.most_arcs >= SCAN_DEGREE * view.num_vertices
+    return scans_by_owner(view) and graph.most_arcs >= SCAN_DEGREE * view.num_vertices
 
 
 def of_push(scheme: str, view: StoreView, frontier: Frontier) -> str:
@@ -64,7 +69,7 @@ def of_push(scheme: str, view: StoreView, frontier: Frontier) -> str:
     if scheme == "auto" and view.can_scan:
         if frontier.is_all and frontier.capacity == view.num_vertices:
             return "scan"
-        if frontier.at_most <= BUCKET_VERTICES:
+        if frontier.at_most <= BUCKET_VERTICES and scans_by_owner(view):
             return "bucket"
     return _allowed(scheme, view)
 

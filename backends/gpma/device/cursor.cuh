@@ -4,7 +4,7 @@
 #include "suricate.cuh"
 
 #define SCAN_LANES 8
-#define ROW_BUCKET 512  // slots per bucket; splits hubs into parts of equal work
+#define ROW_BUCKET 128  // slots per bucket, which few lanes share; splits hubs into parts of equal work
 
 __device__ __forceinline__ uint32_t degree(const View& g, uint32_t u) { return g.degree[u]; }
 

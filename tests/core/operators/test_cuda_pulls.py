@@ -10,7 +10,7 @@ from launches import array
 from operator_launches import FakeGraph, call_of, launched
 
 import suricate as su
-from suricate.operators import binding
+from suricate.operators import binding, schemes
 from suricate.operators.call import Start
 from suricate.operators.cuda import driver, samples
 from suricate.operators.results import Layers, empty_layers
@@ -93,10 +93,11 @@ def test_epilogues(graph: su.Graph, kernels: list[str], over: str, stored: bool)
 def test_epilogues_of_high_degrees_go_by_scan(graph: su.Graph, kernels: list[str]) -> None:
     fake = FakeGraph(graph)
     call = call_of(fake, binding.bind_pull(graph, read, (np.zeros(10_000),), "sum", None, None, keep))
-    fake.most_arcs = 80_000
+    fake.most_arcs = schemes.SCAN_DEGREE * fake.num_vertices
     driver.neighbor_reduce(fake, call, None, None, "in", "auto")
     by_vertex = ["reduce_vertices", "reduce_heavy_vertices"]
-    assert kernels == (["reduce_segments", "complete_vertices"] if fake.view().can_scan else by_vertex)
+    scans = schemes.scans_by_owner(fake.view())
+    assert kernels == (["reduce_segments", "complete_vertices"] if scans else by_vertex)
     kernels.clear()
     driver.neighbor_reduce(fake, call, Start((ids(fake, 5),)), None, "in", "auto")
     assert kernels == by_vertex
