@@ -89,11 +89,15 @@ class ArrayManager:
     def allocate(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
         """Return new arrays for a group without asking the limit: from memory that is admitted or kept back."""
         xp = self.device.xp
-        lengths = {name: 0 if name in self._absent else length for name in self._dtypes[group]}
         try:
-            if fill is None:
-                return {name: xp.empty(lengths[name], dtype) for name, dtype in self._dtypes[group].items()}
-            return {name: xp.full(lengths[name], fill, dtype) for name, dtype in self._dtypes[group].items()}
+            return {
+                name: self._arrays[name]
+                if name in self._absent
+                else xp.empty(length, dtype)
+                if fill is None
+                else xp.full(length, fill, dtype)
+                for name, dtype in self._dtypes[group].items()
+            }
         except (MemoryError, ValueError, OverflowError) as error:  # a size beyond 63 bits is no MemoryError
             raise CapacityError(f"{self.backend}: out of memory ({error})") from error
 

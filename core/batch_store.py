@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import suppress
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,11 @@ from suricate.primitives.counters import Counters
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, BatchKernels, LocatedBatch, Report
 from suricate.store import Store
 from suricate.types import NEW, EdgeList, Outcome, edge_keys
+
+if TYPE_CHECKING:
+    from suricate.cuda.batch_memory import LazyChange
+    from suricate.cuda.ingest import UnvalidatedBatch
+    from suricate.primitives.sorter import Sorter
 
 Insertion = TypeVar("Insertion")  #: what a backend reserves for an insertion
 Deletion = TypeVar("Deletion")  #: what it reserves for a deletion
@@ -59,6 +64,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         self.kernels: object = self.make_kernels()
         self.counters = Counters(device, self.num_counters)
         self.log: InsertLog | None = None
+        self.sorter = _sorter(device)
         self._shared = _building_blocks(device)
         self._bits_dtype = bits_dtype(self.weight_dtype)
         self._no_weights = device.xp.empty(0, np.uint8)
@@ -85,8 +91,11 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         """Return how many entries of each group a copy takes; a group that is not named is copied whole."""
         return self.used()
 
-    def locate(self, keys: Array, order: Array, guard: Array | None, kind: int) -> LocatedBatch:
-        """Locate a sorted batch; its entries of this ``kind`` are going to change the graph (``LOOKUP``: none)."""
+    def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
+        """Locate a sorted batch; its entries of this ``kind`` are going to change the graph (``LOOKUP``: none).
+
+        ``guard`` is an array, or its address.
+        """
         batch = self.new_batch(keys, order, guard)
         fallbacks.locate(self.view(), self.device, batch)
         if kind != LOOKUP:
@@ -102,7 +111,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         """Reserve memory for an insertion; return what :meth:`apply_insertion` needs, or raise ``CapacityError``."""
 
     @abstractmethod
-    def apply_insertion(self, batch: LocatedBatch, reservation: Insertion, weight: Array, report: Report) -> None:
+    def apply_insertion(self, batch: LocatedBatch, reservation: Insertion, weight: Any, report: Report) -> None:
         """Insert the ``ABSENT`` entries, replace the weights of the ``PRESENT`` ones, and report.
 
         ``weight`` has the bit patterns of the batch in its own order. :meth:`report_insertion` does all but the first.
@@ -120,37 +129,86 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """See :meth:`suricate.store.Store.insert`; the last duplicate carries the status."""
-        with out_of_memory(self.name):
-            outcome = self._new_outcome(len(src))
-            if not len(src) or self._is_invalid(guard):
-                return outcome
-            batch = self._located(src, dst, guard, ABSENT)
-            if self.log is not None:
-                self.log.reserve(batch.most, self)
-            reservation = self.reserve_insertion(batch)
-        self.apply_insertion(batch, reservation, self.bits(weight), self._report(outcome))
-        self.queued(batch.most, 0)
-        if self.log is not None:
-            self.log.add(src, dst, outcome.status)
-        return outcome
+        return self._change(EdgeList(src, dst, weight), guard, ABSENT)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
         """See :meth:`suricate.store.Store.delete`; the last duplicate carries the status."""
+        return self._change(EdgeList(src, dst), guard, PRESENT)
+
+    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
+        """See :meth:`suricate.store.Store.apply_unvalidated`, for backends that set ``takes_unvalidated`` (and pairs).
+
+        The batch is checked, copied and sorted at once. A second store sorts the copies in the other direction.
+        """
+        if self.sorter is None or not self.sorter.takes(batch.size, self.num_vertices):
+            return None
+        if batch.operation == "find":
+            return self.find_unvalidated(batch)
+        kind = ABSENT if batch.operation == "insert" else PRESENT
         with out_of_memory(self.name):
-            outcome = self._new_outcome(len(src))
-            if not len(src) or self._is_invalid(guard):
-                return outcome
-            batch = self._located(src, dst, guard, PRESENT)
-            reservation = self.reserve_deletion(batch)
-        self.apply_deletion(batch, reservation, self._report(outcome))
-        self.queued(0, batch.most)
-        return outcome
+            keys, order, change = self.sorter.take(batch, self.num_vertices, self.weight_dtype, paired=into is not None)
+            first = self._planned(keys, order, batch.guard, kind)
+            if into is None:
+                second = None
+            else:
+                src, dst = change.array(0, np.uint32), change.array(1, np.uint32)
+                keys, order = into.sorter.sort(dst, src, self.num_vertices)
+                second = into._planned(keys, order, batch.guard, kind)
+        self._apply_taken(first, change, kind)
+        if second is not None:
+            into._apply_taken(second, change, kind, reverse=True)
+        return change
+
+    def _apply_taken(
+        self, planned: tuple[LocatedBatch, Any], change: LazyChange, kind: int, *, reverse: bool = False
+    ) -> None:
+        """Carry out a planned batch that was taken; ``reverse``: as the second store, arcs in the other direction."""
+        if self.log is None and self.reads_addresses():
+            _, _, weight, status, before, second, second_before = change.batch.addresses
+            report = Report(second, second_before) if reverse else Report(status, before)
+            self._carry_out(planned, weight, report, kind)
+            return
+        edges, outcome, _ = change()
+        if reverse:
+            dtype, edges = self.weight_dtype, EdgeList(edges.dst, edges.src, edges.weight)
+            outcome = Outcome(change.array(5, np.uint8), dtype and change.array(6, dtype))
+        self._apply(planned, edges, outcome, kind)
+
+    def find_unvalidated(self, batch: UnvalidatedBatch) -> tuple[Array, Array | None]:
+        """Check a batch and look it up; see :meth:`suricate.store.Store.apply_unvalidated`.
+
+        By a binary search per edge where the layout has :meth:`rows`, else sorted.
+        """
+        assert self.sorter is not None
+        found, weight = self.new_answer(batch.size)
+        rows = self.rows()
+        if rows is not None:
+            self.sorter.find(batch, rows, found, self.bits(weight))
+            return found, weight
+        with out_of_memory(self.name):
+            self.poll()
+            keys, order, _ = self.sorter.take(batch, self.num_vertices, None, paired=False)
+            located = self.locate(keys, order, None, LOOKUP)
+        self._shared.answer(located, self.pool["weight"], found, self.bits(weight))
+        return found, weight
+
+    def reads_addresses(self) -> bool:
+        """Return whether weights and reports of taken batches may be addresses: arrays cost small batches time."""
+        return False
+
+    def rows(self) -> tuple[Array | int, ...] | None:
+        """Return begin and end by vertex (int64), dst and weight bits by slot, or their addresses.
+
+        For layouts that keep each adjacency ascending in one range of slots; None for others.
+        """
+        return None
 
     def find_sorted(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Look a batch up like :meth:`find`, sorted: for layouts that then read long adjacencies only once."""
         found, weight = self.new_answer(len(src))
         if len(src):
-            batch = self._located(src, dst, None, LOOKUP)
+            self.poll()
+            batch = self.locate(*self._sorted(src, dst), None, LOOKUP)
             self._shared.answer(batch, self.pool["weight"], found, self.bits(weight))
         return found, weight
 
@@ -185,7 +243,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def new_batch(self, keys: Array, order: Array, guard: Array | None) -> LocatedBatch:
+    def new_batch(self, keys: Array, order: Array, guard: Array | int | None) -> LocatedBatch:
         """Return a batch whose kinds, slots and ranks are not filled in yet."""
         xp, size = self.device.xp, len(keys)
         rank = xp.empty(size, np.int32) if self.device.is_cuda else None
@@ -201,13 +259,50 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         """Return weights as bit patterns (no copy); ``uint8[0]`` for None."""
         return self._no_weights if weight is None else weight.view(self._bits_dtype)
 
+    def _change(self, edges: EdgeList, guard: Array | None, kind: int) -> Outcome:
+        """Insert (``ABSENT``) or delete (``PRESENT``) a batch."""
+        with out_of_memory(self.name):
+            outcome = self._new_outcome(len(edges.src))
+            if not len(edges.src) or self._is_invalid(guard):
+                return outcome
+            planned = self._planned(*self._sorted(edges.src, edges.dst), guard, kind)
+        self._apply(planned, edges, outcome, kind)
+        return outcome
+
+    def _planned(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> tuple[LocatedBatch, Any]:
+        """Locate a sorted batch and reserve memory for it; changes nothing."""
+        self.poll()
+        batch = self.locate(keys, order, guard, kind)
+        if kind == PRESENT:
+            return batch, self.reserve_deletion(batch)
+        if self.log is not None:
+            self.log.reserve(batch.most, self)
+        return batch, self.reserve_insertion(batch)
+
+    def _apply(self, planned: tuple[LocatedBatch, Any], edges: EdgeList, outcome: Outcome, kind: int) -> None:
+        """Carry a planned batch out, and log what is new."""
+        self._carry_out(planned, self.bits(edges.weight), self._report(outcome), kind)
+        if kind == ABSENT and self.log is not None:
+            self.log.add(edges.src, edges.dst, outcome.status)
+
     def _report(self, outcome: Outcome) -> Report:
         return Report(outcome.status, self.bits(outcome.weight))
 
-    def _located(self, src: Array, dst: Array, guard: Array | None, kind: int) -> LocatedBatch:
-        self.poll()
-        keys, order = sort_batch(self.device, src, dst, self.num_vertices)
-        return self.locate(keys, order, guard, kind)
+    def _carry_out(self, planned: tuple[LocatedBatch, Any], weight: Array | int, report: Report, kind: int) -> None:
+        """Carry a planned batch out; ``weight`` is of no use to a deletion."""
+        batch, reservation = planned
+        if kind == PRESENT:
+            self.apply_deletion(batch, reservation, report)
+            self.queued(0, batch.most)
+        else:
+            self.apply_insertion(batch, reservation, weight, report)
+            self.queued(batch.most, 0)
+
+    def _sorted(self, src: Array, dst: Array) -> tuple[Array, Array]:
+        """Return keys and order of a batch."""
+        if self.sorter is not None:
+            return self.sorter.sort(src, dst, self.num_vertices)
+        return sort_batch(self.device, src, dst, self.num_vertices)
 
     def _is_invalid(self, guard: Array | None) -> bool:
         """Return whether the guard forbids the batch; on CUDA the kernels look at it."""
@@ -278,6 +373,15 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         if self.log is not None:
             other.log = InsertLog(other.pool, logged)
         return other
+
+
+def _sorter(device: Device) -> Sorter | None:
+    """Return what sorts the batches of a store on CUDA; None on the CPU."""
+    if not device.is_cuda:
+        return None
+    from suricate.primitives.sorter import Sorter
+
+    return Sorter(device)
 
 
 def _building_blocks(device: Device) -> BatchKernels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from suricate.backends.csr_baseline.layout import Graph
 from suricate.backends.csr_baseline.pool import CsrPool
 from suricate.errors import require
 from suricate.primitives import bits_dtype
@@ -28,3 +29,11 @@ def check(pool: CsrPool, num_vertices: int, bound: int) -> None:
         slots = 0 if pool.weight_dtype is None else len(pool[edges])
         require(len(pool[weights]) == slots, "every slot of a weighted store has a weight")
         require(pool[weights].dtype == bits_dtype(pool.weight_dtype), "weights are bit patterns of their size")
+
+
+def check_copy(pool: CsrPool, host: CsrPool, edges: int) -> None:
+    """Verify that a store holds the graph that its copy on the host holds; raises ``CheckFailed``."""
+    for name, stored in zip(Graph._fields, pool.graph, strict=True):
+        length = len(stored) if name == "offsets" else min(edges, len(stored))
+        same = np.array_equal(pool.device.to_numpy(stored[:length]), host[name][:length])
+        require(same, f"{name} is what the host has uploaded")

@@ -1,4 +1,4 @@
-"""``csr_baseline`` on CUDA: launches of the kernels in ``csr.cu``; see ``kernels.py``."""
+"""``csr_baseline`` on CUDA: launches of the kernels in ``csr.cu`` and ``merge.cu``; see ``kernels.py``."""
 
 from __future__ import annotations
 
@@ -7,69 +7,92 @@ from pathlib import Path
 
 import numpy as np
 
-from suricate.backends.csr_baseline.layout import CONSTANTS, Graph, Rebuild
+from suricate.backends.csr_baseline.layout import CONSTANTS, MERGE, Graph, Rebuild
+from suricate.cuda.barrier import GridBarrier
+from suricate.cuda.launch import StructKernel
 from suricate.cuda.program import Program
 from suricate.cuda.structs import constants
-from suricate.devices import Array
+from suricate.devices import Array, Device
 from suricate.primitives import cuda as shared
-from suricate.primitives.cuda import BLOCK, bits_of, launch, packed_batch, weight_bits
+from suricate.primitives import sorter
+from suricate.primitives.changing import CHANGE_BLOCK, CHANGING, scratch_offsets, values
+from suricate.primitives.cuda import bits_of, launch, packed_batch, weight_bits
 from suricate.primitives.located import PRELUDE, LocatedBatch, Report
 from suricate.store import Store
 
 HERE = Path(__file__).parent
-DELETES_IN_PLACE = False
+BARRIERS = 2  #: of the grid in a merge
 
 
 @cache
 def program(bits: int) -> Program:
-    """Return the backend's kernels for weights of this many bits."""
-    prelude = f"{constants(CONSTANTS)}\n{PRELUDE}"
-    return Program(HERE / "device" / "csr.cu", prelude, defines=(("WEIGHT_BITS", bits),), include=(shared.HERE,))
+    """Return the kernels of ``csr.cu`` for weights of this many bits."""
+    return Program(HERE / "device" / "csr.cu", PRELUDE, defines=(("WEIGHT_BITS", bits),), include=(shared.HERE,))
+
+
+@cache
+def merge_program(bits: int) -> Program:
+    """Return the kernel of ``merge.cu`` for weights of this many bits."""
+    prelude = "\n".join([constants(CONSTANTS), PRELUDE, '#include "bits.cuh"', CHANGING.declaration, MERGE.declaration])
+    defines = (("WEIGHT_BITS", bits),)
+    return Program(HERE / "device" / "merge.cu", prelude, defines, include=(shared.HERE,), cooperative=True)
 
 
 def programs(store: Store) -> list[Program]:
     """Return all programs that ``store`` launches."""
-    return [program(weight_bits(store.weight_dtype)), *shared.programs(store.weight_dtype)]
+    dtype = store.weight_dtype
+    own = [program(weight_bits(dtype)), merge_program(weight_bits(dtype))]
+    return [*own, *sorter.programs(dtype), *shared.programs(dtype)]
 
 
-def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
-    """See :meth:`CsrKernels.locate`."""
-    launch(program(bits_of(graph.weight)), "locate", len(batch), packed_batch(batch), graph.offsets, graph.dst)
-    shared.rank(batch, kind)
+class CsrCuda:
+    """The functions of :class:`CsrKernels` for one store."""
 
+    DELETES_IN_PLACE = False
 
-def insert(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """See :meth:`CsrKernels.insert`."""
-    assert rebuild is not None
-    target = rebuild.target
-    _rebuild(graph, rebuild, batch, "merge_old", 1)
-    launch(
-        program(bits_of(graph.weight)), "merge_new", len(batch),
-        packed_batch(batch), graph.weight, weight, target.dst, target.weight, *report,
-    )  # fmt: skip
+    def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
+        self._device, self._bits = device, weight_bits(weight_dtype)
+        self._barrier = GridBarrier(device)
+        self._merge: StructKernel | None = None
+        self._blocks = 0
 
+    def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
+        """See :meth:`CsrKernels.locate`; a merge does so itself, so this is for those that must know more before."""
+        launch(program(bits_of(graph.weight)), "locate", len(batch), packed_batch(batch), graph.offsets, graph.dst)
+        shared.rank(batch, kind)
 
-def delete(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
-    """See :meth:`CsrKernels.delete`."""
-    assert rebuild is not None
-    shared.report_deletion(batch, graph.weight, report)
-    _rebuild(graph, rebuild, batch, "compact_old", -1)
+    def insert(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
+        """See :meth:`CsrKernels.insert`."""
+        assert rebuild is not None
+        self._merge_batch(graph, rebuild, batch, weight, report, deleting=False)
 
+    def delete(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
+        """See :meth:`CsrKernels.delete`."""
+        assert rebuild is not None
+        self._merge_batch(graph, rebuild, batch, report.before, report, deleting=True)
 
-def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-    """See :meth:`CsrKernels.find`."""
-    m = len(src)
-    code = program(bits_of(graph.weight))
-    launch(code, "find_edges", m, np.uint32(m), src, dst, *graph, found, weight)
+    def _merge_batch(
+        self, graph: Graph, rebuild: Rebuild, batch: LocatedBatch, weight: Array, report: Report, *, deleting: bool
+    ) -> None:
+        merge, size, new = self._merge, len(batch), rebuild.target
+        if merge is None:
+            merge = self._merge = StructKernel(merge_program(self._bits), "merge_batch", MERGE.size)
+            processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
+            self._blocks = processors * merge.resident(CHANGE_BLOCK)
+        *places, total = scratch_offsets(size, self._blocks, 4 * size)
+        scratch = self._device.xp.cuda.alloc(total)
+        *addresses, changed_source = (scratch.ptr + place for place in places)
+        offsets = graph.offsets.data.ptr
+        rows = offsets, offsets + 8, graph.dst.data.ptr, graph.weight.data.ptr
+        MERGE.packer.pack_into(
+            merge.buffer, 0, *values(batch, rows, weight, report, tuple(addresses)),
+            self._barrier.address, self._barrier.expected(self._blocks, BARRIERS), deleting,
+            len(graph.offsets) - 1, new.offsets.data.ptr, new.dst.data.ptr, new.weight.data.ptr, changed_source,
+        )  # fmt: skip
+        merge.launch(self._blocks, CHANGE_BLOCK)
 
-
-def _rebuild(graph: Graph, rebuild: Rebuild, batch: LocatedBatch, kernel: str, sign: int) -> None:
-    """Queue the new offsets and the copy of the old edges."""
-    (target, bound), code, data = rebuild, program(bits_of(graph.weight)), packed_batch(batch)
-    vertices = np.int64(len(graph.offsets) - 1)
-    launch(code, "shift_offsets", len(graph.offsets), vertices, data, graph.offsets, np.int64(sign), target.offsets)
-    blocks = -(-bound // (CONSTANTS["ITEMS"] * BLOCK))
-    launch(
-        code, kernel, blocks * BLOCK,
-        vertices, data, graph.offsets, graph.dst, graph.weight, target.dst, target.weight,
-    )  # fmt: skip
+    def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
+        """See :meth:`CsrKernels.find`."""
+        m = len(src)
+        code = program(bits_of(graph.weight))
+        launch(code, "find_edges", m, np.uint32(m), src, dst, *graph, found, weight)

@@ -12,7 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from suricate.array_manager import WEIGHT, Layout
+from suricate.cuda.structs import Struct
 from suricate.devices import Array
+from suricate.primitives.changing import CHANGE_BLOCK, CHANGING
 
 LAYOUT: Layout = {
     "offsets": {"offsets": np.int64},
@@ -20,7 +22,17 @@ LAYOUT: Layout = {
     "spare": {"spare_dst": np.uint32, "spare_weight": WEIGHT},
 }
 
-CONSTANTS = {"ITEMS": 8}  #: edges per thread of a rebuild
+CONSTANTS = {
+    "CHANGE_BLOCK": CHANGE_BLOCK,
+    "MERGE_ITEMS": 8,  # edges that a thread moves at a time
+    "MERGE_WINDOW": 2048,  # changes that a block keeps in shared memory
+}
+
+#: a merge: the changes of the old graph, whose arrays of first and last slots are the offsets, and the new one
+MERGE = Struct("Merge", {
+    "vertices": "long long", "new_offsets": "long long*", "new_dst": "uint32_t*", "new_weight": "bits_t*",
+    "changed_source": "uint32_t*",  # of the changes, in order
+}, base=CHANGING)  # fmt: skip
 
 
 class Graph(NamedTuple):

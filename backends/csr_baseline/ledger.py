@@ -11,6 +11,19 @@ def edge_bound(known: int, unseen: int) -> int | None:
     return bound if bound <= 2 * known + LOOSE_EDGES else None
 
 
+def is_behind(known: int, unseen: int) -> bool:
+    """Return whether so much was inserted unseen that the host should ask for the number of edges."""
+    return 64 * unseen > known + LOOSE_EDGES
+
+
+def rounded(edges: int) -> int:
+    """Return a length for ``edges`` edges, at most a sixteenth more: graphs of about a size have arrays of the same
+    length, which the allocator hands back and forth between the old and the new graph.
+    """
+    grain = 1 << max(0, edges.bit_length() - 5)
+    return -(-edges // grain) * grain
+
+
 def rebuild_bytes(num_vertices: int, edges: int, edge_bytes: int) -> int:
     """Return the bytes of the old and the new arrays while a graph of this size is rebuilt."""
     return 2 * (8 * (num_vertices + 1) + edges * edge_bytes)

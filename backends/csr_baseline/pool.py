@@ -6,7 +6,7 @@ import numpy as np
 
 from suricate.array_manager import ArrayManager
 from suricate.backends.csr_baseline.layout import LAYOUT, Graph
-from suricate.backends.csr_baseline.ledger import rebuild_bytes, reserved_length
+from suricate.backends.csr_baseline.ledger import rebuild_bytes, reserved_length, rounded
 from suricate.devices import Device
 from suricate.errors import CapacityError
 
@@ -48,13 +48,18 @@ class CsrPool(ArrayManager):
     def target(self, edges: int) -> Graph:
         """Return arrays for a rebuilt graph of ``edges`` edges; raises ``CapacityError``."""
         num_vertices = len(self["offsets"]) - 1
-        self._admit_graph(num_vertices, edges)
+        length = rounded(edges) if self.device.is_cuda else edges
+        try:
+            self._admit_graph(num_vertices, length)
+        except CapacityError:
+            length = edges
+            self._admit_graph(num_vertices, length)
         offsets = self.allocate("offsets", num_vertices + 1)["offsets"]
         if self._swaps and len(self["spare_dst"]) >= edges:
             return Graph(offsets, self["spare_dst"], self["spare_weight"])
         if len(self["spare_dst"]):
             self._free_spare()
-        arrays = self.allocate("edges", edges)
+        arrays = self.allocate("edges", length)
         return Graph(offsets, arrays["dst"], arrays["weight"])
 
     def replace(self, graph: Graph) -> None:

@@ -5,31 +5,77 @@ On CUDA the exact number of edges lives on the device; the host knows an upper b
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
 
 from suricate.backends.csr_baseline import check, ledger
 from suricate.backends.csr_baseline.kernels import CsrKernels
-from suricate.backends.csr_baseline.layout import Rebuild
+from suricate.backends.csr_baseline.layout import Graph, Rebuild
 from suricate.backends.csr_baseline.pool import CsrPool
 from suricate.batch_store import BatchStore
-from suricate.devices import Array
-from suricate.errors import CapacityError
+from suricate.devices import CPU, Array, Device
+from suricate.errors import CapacityError, ParameterError
+from suricate.parameters import shown
 from suricate.primitives import copy_segments, out_of_memory
-from suricate.primitives.located import LocatedBatch, Report
-from suricate.types import EdgeList, StoreView
+from suricate.primitives.located import ABSENT, LocatedBatch, Report
+from suricate.types import EdgeList, Outcome, StoreView
+
+if TYPE_CHECKING:
+    from suricate.cuda.ingest import UnvalidatedBatch
+
+REBUILDS = ("merge", "upload")
 
 
 class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     """Sorted CSR. See :class:`suricate.store.Store` for the arguments; ``degree_hints`` are of no use here.
 
     A rebuild holds old and new arrays at once, so at most half of ``memory_limit`` is used between updates.
+
+    Args:
+        rebuild: ``"merge"``: every batch is merged on the device; ``"upload"``: on CUDA the graph is kept on the host,
+            changed there, and uploaded after every batch, as programs over static graphs do (its copy on the host is
+            not counted in ``memory``).
+
+    Raises:
+        ParameterError: another ``rebuild``.
     """
 
     name: ClassVar[str] = "csr_baseline"
     num_counters: ClassVar[int] = 1
+    takes_unvalidated: ClassVar[bool] = True
+    takes_unvalidated_pairs: ClassVar[bool] = True
 
     pool: CsrPool
     kernels: CsrKernels
+
+    def __init__(
+        self,
+        num_vertices: int,
+        *,
+        device: Device = CPU,
+        weight_dtype: np.dtype | None = None,
+        degree_hints: Array | None = None,
+        memory_limit: int | None = None,
+        rebuild: str = "merge",
+    ) -> None:
+        if rebuild not in REBUILDS:
+            raise ParameterError(f"{self.name}: rebuild is {shown(rebuild)}: pass one of {', '.join(REBUILDS)}")
+        super().__init__(
+            num_vertices,
+            device=device,
+            weight_dtype=weight_dtype,
+            degree_hints=degree_hints,
+            memory_limit=memory_limit,
+        )
+        self.rebuild = rebuild
+        self._host: CsrStore | None = None
+        if rebuild == "upload" and self.device.is_cuda:
+            self._host = CsrStore(num_vertices, weight_dtype=self.weight_dtype)
+
+    def options(self) -> dict[str, Any]:
+        """See :meth:`suricate.store.Store.options`."""
+        return {"rebuild": self.rebuild}
 
     def make_pool(self) -> CsrPool:
         """See :meth:`BatchStore.make_pool`."""
@@ -38,9 +84,9 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     def make_kernels(self) -> CsrKernels:
         """See :meth:`BatchStore.make_kernels`."""
         if self.device.is_cuda:
-            from suricate.backends.csr_baseline import cuda
+            from suricate.backends.csr_baseline.cuda import CsrCuda
 
-            return cuda
+            return CsrCuda(self.device, self.weight_dtype)
         from suricate.backends.csr_baseline import cpu
 
         return cpu
@@ -51,15 +97,33 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         """Return the number of edges."""
         return self.pool["offsets"][-1:]
 
+    def queued(self, inserted: int, deleted: int) -> None:
+        """See :meth:`BatchStore.queued`; the number is asked for when the bound has become loose."""
+        if self.device.is_cuda:
+            known, unseen = self.counters.values, self.counters.unseen
+            self.counters.charge(inserted, deleted)
+            if ledger.is_behind(int(known[0]), int(unseen[0])):
+                self.counters.post(self.counters_array())
+
     def used(self) -> dict[str, int]:
         """See :meth:`BatchStore.used`."""
         return {"edges": self.num_edges, "spare": 0}
 
-    def locate(self, keys: Array, order: Array, guard: Array | None, kind: int) -> LocatedBatch:
-        """See :meth:`BatchStore.locate`; slots are places in the order of all edges."""
+    def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
+        """See :meth:`BatchStore.locate`; slots are places in the order of all edges. On CUDA the merge locates."""
+        if self.device.is_cuda:
+            return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)
         self.kernels.locate(self.pool.graph, batch, kind)
         return batch
+
+    def _exactly(self, batch: LocatedBatch, kind: int) -> int:
+        """Return how many entries of a batch are of a kind; on CUDA waits for the device."""
+        if not self.device.is_cuda:
+            return batch.most
+        located = self.new_batch(batch.keys, batch.order, batch.guard)
+        self.kernels.locate(self.pool.graph, located, kind)
+        return located.count()
 
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`; updates then swap two pairs of arrays until they are full."""
@@ -75,7 +139,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         try:
             return Rebuild(self.pool.target(bound + batch.most), bound)
         except CapacityError:  # the bound counts duplicates and edges that are there; now the exact size matters
-            bound, batch.most = self.num_edges, batch.count()
+            bound, batch.most = self.num_edges, self._exactly(batch, ABSENT)
             return Rebuild(self.pool.target(bound + batch.most), bound)
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Rebuild | None, weight: Array, report: Report) -> None:
@@ -103,6 +167,59 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         self.kernels.find(self.pool.graph, src, dst, found, self.bits(weight))
         return found, weight
 
+    def rows(self) -> tuple[Array | int, ...]:
+        """See :meth:`BatchStore.rows`."""
+        offsets, dst, weight = self.pool.graph
+        return offsets, offsets.data.ptr + 8, dst, weight
+
+    def reads_addresses(self) -> bool:
+        """See :meth:`BatchStore.reads_addresses`."""
+        return True
+
+    # -- batches applied on the host -----------------------------------------------------------------------------------
+
+    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
+        """See :meth:`BatchStore.apply_unvalidated`; what is applied on the host is validated first."""
+        if self._host is not None and batch.operation != "find":
+            return None
+        return super().apply_unvalidated(batch, into)
+
+    def _change(self, edges: EdgeList, guard: Array | None, kind: int) -> Outcome:
+        host = self._host
+        if host is None:
+            return super()._change(edges, guard, kind)
+        xp, to_numpy, size = self.device.xp, self.device.to_numpy, len(edges.src)
+        if guard is not None and to_numpy(guard)[0]:
+            return Outcome(xp.zeros(size, np.uint8), self.weight_dtype and xp.zeros(size, self.weight_dtype))
+        with out_of_memory(self.name):
+            if self.log is not None and kind == ABSENT:
+                self.log.reserve(size, self)
+            target = self.pool.target(host.num_edges + (size if kind == ABSENT else 0))
+            given = EdgeList(*(None if part is None else to_numpy(part) for part in edges))
+            changed = host._change(given, None, kind)
+        self._upload(host, target)
+        outcome = Outcome(*(None if part is None else xp.asarray(part) for part in changed))
+        if self.log is not None and kind == ABSENT:
+            self.log.add(edges.src, edges.dst, outcome.status)
+        return outcome
+
+    def _upload(self, host: CsrStore, target: Graph) -> None:
+        """Let a copy of the host's graph take the place of the present one."""
+        count = host.num_edges
+        for mine, theirs in zip(target, host.pool.graph, strict=True):
+            length = len(theirs) if mine is target.offsets else min(count, len(theirs))
+            mine[:length] = self.device.xp.asarray(theirs[:length])
+        self.pool.replace(target)
+        self.known()
+
+    def copy_to(self, device: Device) -> Self:
+        """See :meth:`suricate.store.Store.copy_to`."""
+        other = super().copy_to(device)
+        if other._host is not None:
+            other._host = other.copy_to(CPU)
+            other._host.memory_limit = None
+        return other
+
     # -- the rest ------------------------------------------------------------------------------------------------------
 
     @property
@@ -118,6 +235,11 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     def delete_vertices(self, vertices: Array) -> None:
         """See :meth:`suricate.store.Store.delete_vertices`; one rebuild."""
         self.poll()
+        if self._host is not None:
+            target = self.pool.target(self._host.num_edges)
+            self._host.delete_vertices(self.device.to_numpy(vertices))
+            self._upload(self._host, target)
+            return
         xp, bound, old = self.device.xp, self.edge_bound(), self.pool.graph
         with out_of_memory(self.name):
             target = self.pool.target(bound)
@@ -134,6 +256,8 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         """See :meth:`suricate.store.Store.resize`; copies the offsets."""
         self.poll()
         self.pool.resize_vertices(num_vertices, self.edge_bound())
+        if self._host is not None:
+            self._host.resize(num_vertices)
         self.num_vertices = num_vertices
 
     def compact(self) -> None:
@@ -155,3 +279,6 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         """Verify every invariant of the layout on the CPU; raises ``CheckFailed``."""
         self.poll()
         check.check(self.pool, self.num_vertices, self.edge_bound())
+        if self._host is not None:
+            self._host.check()
+            check.check_copy(self.pool, self._host.pool, self.num_edges)

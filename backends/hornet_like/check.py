@@ -23,7 +23,7 @@ from suricate.errors import require
 from suricate.primitives.counters import Counters
 
 
-def check(pool: HornetPool, num_vertices: int, known: Counters) -> None:
+def check(pool: HornetPool, num_vertices: int, known: Counters, *, ascending: bool) -> None:
     """Verify the arrays of a store, and that what the host knows bounds them; raises ``CheckFailed``."""
     g = Graph(*(pool.device.to_numpy(part) for part in pool.graph))
     degree, counters = g.end - g.begin, g.counters
@@ -41,7 +41,7 @@ def check(pool: HornetPool, num_vertices: int, known: Counters) -> None:
     require(not pool.tight or bool(np.all(well_filled)), "no block is three quarters empty")
     check_blocks(g, g.begin[owns], k, pool.stack_limits)
     require(int(counters[EDGES]) == int(d.sum()), "the counter of edges is exact")
-    check_edges(g, degree, num_vertices)
+    check_edges(g, degree, num_vertices, ascending=ascending)
     if not pool.device.is_cuda:
         return
     require(np.array_equal(counters[GROW:SHRINK], pressure(degree, g.klass, GROW)), "the pressure to grow is exact")
@@ -50,13 +50,15 @@ def check(pool: HornetPool, num_vertices: int, known: Counters) -> None:
     require(int(counters[USED]) <= bound, "the host's bound is not below the slots used")
 
 
-def check_edges(g: Graph, degree: np.ndarray, num_vertices: int) -> None:
+def check_edges(g: Graph, degree: np.ndarray, num_vertices: int, *, ascending: bool) -> None:
     """Verify the ids stored."""
     owner = np.repeat(np.arange(num_vertices), degree)
     ids = g.dst[np.arange(len(owner)) + (g.begin - (np.cumsum(degree) - degree))[owner]]
     require(not len(ids) or int(ids.max()) < num_vertices, "every destination is below num_vertices")
-    keys = np.sort((owner.astype(np.uint64) << np.uint64(32)) | ids)
+    listed = (owner.astype(np.uint64) << np.uint64(32)) | ids
+    keys = np.sort(listed)
     require(bool(np.all(keys[1:] != keys[:-1])), "every edge is stored once")
+    require(not ascending or np.array_equal(keys, listed), "every adjacency is ascending")
 
 
 def check_blocks(g: Graph, begin: np.ndarray, klass: np.ndarray, stack_limits: np.ndarray) -> None:

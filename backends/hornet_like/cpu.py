@@ -21,29 +21,53 @@ class CpuPlan(Plan):
 
     blocks: np.ndarray
     may_shrink: bool = True
+    unchecked: bool = False
 
     def need(self) -> np.ndarray:
         """See :meth:`Plan.need`."""
         return self.blocks
 
 
-def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-    """See :meth:`HornetKernels.locate`."""
-    given = graph.begin, graph.end, graph.dst
-    parts = source_ranges(batch.keys)
-    threads.run(loops.locate, [(*given, batch.keys[part], batch.kind[part], batch.slot[part]) for part in parts])
-    if kind != LOOKUP:
-        rank(batch, kind)
+class HornetCpu:
+    """The functions of :class:`HornetKernels`; ``ascending``: whether adjacencies are."""
 
+    def __init__(self, *, ascending: bool) -> None:
+        self._ascending = ascending
 
-def plan_insertion(graph: Graph, batch: LocatedBatch, edges: int) -> CpuPlan:
-    """See :meth:`HornetKernels.plan_insertion`."""
-    return _plan(graph, batch, ABSENT)
+    def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
+        """See :meth:`HornetKernels.locate`."""
+        locate = loops.locate_sorted if self._ascending else loops.locate
+        given, parts = (graph.begin, graph.end, graph.dst), source_ranges(batch.keys)
+        threads.run(locate, [(*given, batch.keys[part], batch.kind[part], batch.slot[part]) for part in parts])
+        if kind != LOOKUP:
+            rank(batch, kind)
 
+    def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> CpuPlan:
+        """See :meth:`HornetKernels.plan_insertion`."""
+        return _plan(graph, batch, ABSENT)
 
-def plan_deletion(graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> CpuPlan:
-    """See :meth:`HornetKernels.plan_deletion`."""
-    return _plan(graph, batch, PRESENT) if may_shrink else CpuPlan(np.zeros(CLASSES, np.int64), False)
+    def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> CpuPlan:
+        """See :meth:`HornetKernels.plan_deletion`."""
+        return _plan(graph, batch, PRESENT) if may_shrink else CpuPlan(np.zeros(CLASSES, np.int64), False)
+
+    def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
+        """See :meth:`HornetKernels.insert`."""
+        report_insertion(batch, graph.weight, weight, report)
+        if plan is not None:
+            loops.apply_insert(graph, batch.keys, batch.order, batch.kind, weight, self._ascending)
+        return True
+
+    def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
+        """See :meth:`HornetKernels.delete`."""
+        report_deletion(batch, graph.weight, report)
+        if plan is not None:
+            assert isinstance(plan, CpuPlan)
+            loops.apply_delete(graph, batch.keys, batch.kind, batch.slot, plan.may_shrink, self._ascending)
+        return True
+
+    def free_vertices(self, graph: Graph, vertices: Array) -> None:
+        """See :meth:`HornetKernels.free_vertices`."""
+        loops.free_vertices(graph, vertices)
 
 
 def _plan(graph: Graph, batch: LocatedBatch, changes: int) -> CpuPlan:
@@ -52,23 +76,3 @@ def _plan(graph: Graph, batch: LocatedBatch, changes: int) -> CpuPlan:
     calls = [(*given, batch.keys[part], batch.kind[part], changes, own) for part, own in zip(parts, need, strict=True)]
     threads.run(loops.plan, calls)
     return CpuPlan(need.sum(axis=0))
-
-
-def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
-    """See :meth:`HornetKernels.insert`."""
-    report_insertion(batch, graph.weight, weight, report)
-    if plan is not None:
-        loops.apply_insert(graph, batch.keys, batch.order, batch.kind, weight)
-
-
-def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> None:
-    """See :meth:`HornetKernels.delete`."""
-    report_deletion(batch, graph.weight, report)
-    if plan is not None:
-        assert isinstance(plan, CpuPlan)
-        loops.apply_delete(graph, batch.keys, batch.kind, batch.slot, plan.may_shrink)
-
-
-def free_vertices(graph: Graph, vertices: Array) -> None:
-    """See :meth:`HornetKernels.free_vertices`."""
-    loops.free_vertices(graph, vertices)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,30 +10,14 @@ import numpy as np
 from suricate.backends.hornet_like.kernels import Plan
 from suricate.backends.hornet_like.layout import CLASSES, CONSTANTS, GRAPH, MIGRATIONS, Graph
 from suricate.backends.hornet_like.ledger import move_parts, scan_parts
-from suricate.cuda.program import Program
-from suricate.cuda.structs import constants
+from suricate.backends.hornet_like.programs import program
 from suricate.devices import Array
 from suricate.primitives import cuda as shared
-from suricate.primitives.cuda import bits_of, launch, packed, packed_batch, rank, weight_bits
-from suricate.primitives.located import LOOKUP, PRELUDE, LocatedBatch, Report
-from suricate.store import Store
+from suricate.primitives.cuda import bits_of, launch, packed, packed_batch, rank
+from suricate.primitives.located import LOOKUP, LocatedBatch, Report
 
-HERE = Path(__file__).parent
 LANES = CONSTANTS["LANES"]
 WORKERS = 132 * 8 * 256  #: threads of the kernels that walk a list whose length only the device knows
-
-
-@cache
-def program(bits: int) -> Program:
-    """Return the backend's kernels for weights of this many bits."""
-    structs = "\n".join(['#include "bits.cuh"', GRAPH.declaration, MIGRATIONS.declaration])
-    prelude = f"{constants(CONSTANTS)}\n{PRELUDE}\n{structs}"
-    return Program(HERE / "device" / "hornet.cu", prelude, defines=(("WEIGHT_BITS", bits),), include=(shared.HERE,))
-
-
-def programs(store: Store) -> list[Program]:
-    """Return all programs that ``store`` launches."""
-    return [program(weight_bits(store.weight_dtype)), *shared.programs(store.weight_dtype)]
 
 
 @dataclass(slots=True)
@@ -51,6 +33,7 @@ class CudaPlan(Plan):
     parts: Array  # of long moves
     counts: Array  # int64[1 + 4 * CLASSES]
     holes: tuple[Array, ...] = ()  # of a deletion: pairs, their sums, holes, survivors
+    unchecked: bool = False
 
     def need(self) -> np.ndarray:
         """See :meth:`Plan.need`."""
@@ -106,7 +89,7 @@ def _plan(graph: Graph, batch: LocatedBatch, edges: int, sign: int, may_shrink: 
     return plan
 
 
-def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
+def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
     """See :meth:`HornetKernels.insert`."""
     assert isinstance(plan, CudaPlan)
     data, bits = packed(GRAPH, *graph), bits_of(graph.weight)
@@ -114,9 +97,10 @@ def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, 
         shared.report_insertion(batch, graph.weight, weight, report)
     _migrate(graph, data, batch, plan, 1)
     launch(program(bits), "append", len(batch), data, packed_batch(batch), weight, report.status)
+    return True
 
 
-def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> None:
+def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
     """See :meth:`HornetKernels.delete`."""
     assert isinstance(plan, CudaPlan)
     code, data, size, m = program(bits_of(graph.weight)), packed(GRAPH, *graph), len(batch), packed_batch(batch)
@@ -127,6 +111,7 @@ def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report)
     launch(code, "list_holes", size, data, m, sums, holes, survivors)
     launch(code, "fill_holes", size, data, m, sums, holes, survivors)
     _migrate(graph, data, batch, plan, -1)
+    return True
 
 
 def _migrate(graph: Graph, data: Any, batch: LocatedBatch, plan: CudaPlan, sign: int) -> None:

@@ -18,6 +18,8 @@ class Plan(ABC):
     Each device has a plan of its own, and takes no other.
     """
 
+    unchecked: bool  #: whether the pool may be too small for it: the kernel that carries it out may then refuse
+
     @abstractmethod
     def need(self) -> np.ndarray:
         """Return how many blocks of each class the migrations take, ``int64[CLASSES]``; on CUDA waits."""
@@ -38,14 +40,15 @@ class HornetKernels(Protocol):
     def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> Plan:
         """Return the :class:`Plan` of a deletion; unless it ``may_shrink``, blocks stay as large as they are."""
 
-    def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
+    def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
         """Migrate what overflows, append the absent entries, replace weights, and report.
 
-        ``weight``: bit patterns in the order of the batch; ``plan``: None if no entry is absent (CPU).
+        ``weight``: bit patterns in the order of the batch; ``plan``: None if no entry is absent (CPU). Returns False,
+        with nothing changed, if the plan is unchecked and the pool is too small.
         """
 
-    def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> None:
-        """Delete the entries that are present, fill the holes, migrate what became small, and report."""
+    def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
+        """Delete the entries that are present, migrate what became small, and report; see :meth:`insert`."""
 
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
         """Free the blocks of distinct ``vertices`` (uint32[k])."""

@@ -13,6 +13,7 @@ import numpy as np
 from suricate.array_manager import WEIGHT, Layout
 from suricate.cuda.structs import Struct
 from suricate.devices import Array
+from suricate.primitives.changing import CHANGE_BLOCK, CHANGING
 
 MIN_CLASS = 2  #: the smallest block holds 4 edges: 16 bytes of destinations
 MAX_CLASS = 32
@@ -53,6 +54,19 @@ CONSTANTS = {
     "LONG_MOVE": 4096,  # longer adjacencies are moved in parts of this many edges by blocks
 }  # fmt: skip
 
+# Ascending adjacencies: counts of an update on CUDA, zero between launches (those of freed blocks take turns).
+NEED = 0  #: blocks of each class that migrations take
+FREED = NEED + CLASSES  #: blocks of each class that they free
+FREED_NEXT = FREED + CLASSES
+LISTS = FREED_NEXT + CLASSES  #: lengths of the lists of rows that warps and blocks move, and of parts of longer ones
+COUNTS = LISTS + 3
+MOVE_PART = CHANGE_BLOCK * 8
+SORTED_CONSTANTS = {
+    "CHANGE_BLOCK": CHANGE_BLOCK, "ITEMS": 8, "TILE": 4, "TILE_MOST": 128, "WARP_MOST": 4096, "BLOCK_MOST": 1 << 16,
+    "MOVE_PART": MOVE_PART, "NEED": NEED, "FREED": FREED, "FREED_NEXT": FREED_NEXT,
+    "WARPS": LISTS, "BLOCK_MOVES": LISTS + 1, "PARTS": LISTS + 2,
+}  # fmt: skip
+
 
 class Graph(NamedTuple):
     """The arrays that kernels work on; ``weight`` holds bit patterns, and has length 0 if there are none."""
@@ -72,6 +86,19 @@ GRAPH = Struct("Graph", {
     "counters": "long long*", "stacks": "uint32_t*", "stack_begin": "long long*",
 })  # fmt: skip
 assert tuple(GRAPH.fields) == Graph._fields
+
+#: an update of ascending adjacencies: its changes, and scratch arrays (of the size of the batch where nothing is said)
+UPDATE = Struct("Update", {
+    "changed_key": "uint64_t*", "delta": "long long*", "changed_item": "uint32_t*", "ticket": "uint32_t*",
+    "run": "uint32_t*", "warps": "uint32_t*", "blocks": "uint32_t*", "target": "uint8_t*",
+    "parts": "uint64_t*",  # [as many as long adjacencies have at most]
+    "counts": "long long*", "planned": "long long*",  # [COUNTS], [CLASSES]
+    "laps": "uint32_t*",  # of the barrier of the waves
+    "slots": "long long",  # of the pool
+    "answer": "uint64_t*",  # in host memory, or null: receives the ticket, and whether the pool is large enough
+    "ticket_of_call": "uint32_t", "may_shrink": "uint32_t", "only_plans": "uint32_t",
+    "turn": "uint32_t",  # which of the two counts of freed blocks is used; the other one is cleared
+}, base=CHANGING)  # fmt: skip
 
 #: per entry of a batch, filled in for the first of each vertex: the class its block migrates to (or KEEP, NONE, IDLE),
 #: its number among the migrations to that class, and its new block

@@ -19,6 +19,7 @@ from suricate.backends.hornet_like.layout import (
     GRAIN,
     GROW,
     MIN_CLASS,
+    MOVE_PART,
     NONE,
     RATIOS,
     SHRINK,
@@ -116,6 +117,11 @@ def reserve_demand(counters: np.ndarray, grow: np.ndarray, num_edges: int, num_v
 def scan_parts(edges: int) -> int:
     """Return how many parts long adjacencies have at most: one of d edges has at most 2 d / LONG_DEGREE."""
     return 2 * (edges // CONSTANTS["LONG_DEGREE"])
+
+
+def wave_parts(edges: int) -> int:
+    """Return how many parts the rows have at most that the whole grid moves: more than 15/16 of each is full."""
+    return 2 * (edges // MOVE_PART)
 
 
 def move_parts(edges: int) -> int:

@@ -16,6 +16,7 @@ from suricate.backends.hornet_like.layout import (
     NONE,
     USED,
 )
+from suricate.cursors.contiguous import lower_bound
 from suricate.jit import inner, kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 from suricate.types import TOMBSTONE
@@ -134,6 +135,19 @@ def locate(begin, end, dst, keys, kind, slot):
 
 
 @kernel
+def locate_sorted(begin, end, dst, keys, kind, slot):
+    """Fill in kind and slot (the first that is not below it) of the entries; adjacencies are ascending."""
+    m = len(keys)
+    for i in range(m):
+        u, v = source(keys[i]), np.uint32(keys[i])
+        at = lower_bound(dst, begin[u], end[u], v)
+        slot[i] = at
+        kind[i] = DUPLICATE
+        if i + 1 == m or keys[i + 1] != keys[i]:
+            kind[i] = PRESENT if at < end[u] and dst[at] == v else ABSENT
+
+
+@kernel
 def plan(begin, end, klass, keys, kind, changes, need):
     """Add up in ``need`` how many blocks of each class the migrations take; return how many entries change the graph.
 
@@ -189,9 +203,25 @@ def migrate(g, u, target, degree):
     g.begin[u], g.end[u], g.klass[u] = fresh, fresh + degree, target
 
 
+@inner
+def move(g, read, write):
+    """Copy an edge from one slot to another."""
+    g.dst[write] = g.dst[read]
+    if len(g.weight):
+        g.weight[write] = g.weight[read]
+
+
+@inner
+def put(g, at, key, weight, item):
+    """Write a new edge."""
+    g.dst[at] = np.uint32(key)
+    if len(g.weight):
+        g.weight[at] = weight[item]
+
+
 @kernel
-def apply_insert(g, keys, order, kind, batch_weight):
-    """Migrate what overflows, append the new edges in order of destination."""
+def apply_insert(g, keys, order, kind, batch_weight, ascending):
+    """Migrate what overflows; append the new edges in order of destination, or merge them in from the end."""
     first = 0
     while first < len(keys):
         last, u, fresh = run_end(keys, first), source(keys[first]), 0
@@ -201,39 +231,58 @@ def apply_insert(g, keys, order, kind, batch_weight):
         target = grown(degree + fresh, g.klass[u]) if fresh else KEEP
         if target != KEEP:
             migrate(g, u, target, degree)
-        for i in range(first, last):
+        read, write = g.end[u] - 1, g.end[u] + fresh - 1
+        for i in range(last - 1, first - 1, -1):
             if kind[i] == ABSENT:
-                at = g.end[u]
-                g.dst[at] = np.uint32(keys[i])
-                if len(g.weight):
-                    g.weight[at] = batch_weight[order[i]]
-                g.end[u] += 1
+                while ascending and read >= g.begin[u] and g.dst[read] > np.uint32(keys[i]):
+                    move(g, read, write)
+                    read, write = read - 1, write - 1
+                put(g, write, keys[i], batch_weight, order[i])
+                write -= 1
+        g.end[u] += fresh
         g.counters[EDGES] += fresh
         first = last
 
 
+@inner
+def fill_holes(g, kind, slot, first, last, tail):
+    """Fill the slots below ``tail`` that entries ``first`` to ``last`` marked, with what is left behind it."""
+    survivor = tail
+    for i in range(first, last):
+        if kind[i] == PRESENT and slot[i] < tail:
+            while g.dst[survivor] == np.uint32(TOMBSTONE):
+                survivor += 1
+            move(g, survivor, slot[i])
+            survivor += 1
+
+
+@inner
+def close_up(g, begin, end):
+    """Move the edges in ``[begin, end)`` that are not marked down to ``begin``."""
+    for read in range(begin, end):
+        if g.dst[read] != np.uint32(TOMBSTONE):
+            move(g, read, begin)
+            begin += 1
+
+
 @kernel
-def apply_delete(g, keys, kind, slot, may_shrink):
-    """Mark the deleted edges, fill the holes from the tail of the adjacency, migrate what became small."""
+def apply_delete(g, keys, kind, slot, may_shrink, ascending):
+    """Mark the deleted edges; fill the holes from the tail of the adjacency, or close up; migrate what became small."""
     first = 0
     while first < len(keys):
-        last, u, removed = run_end(keys, first), source(keys[first]), 0
+        last, u, removed, lowest = run_end(keys, first), source(keys[first]), 0, np.int64(-1)
         for i in range(first, last):
             if kind[i] == PRESENT:
+                if not removed:
+                    lowest = slot[i]
                 g.dst[slot[i]] = np.uint32(TOMBSTONE)
                 removed += 1
         if removed:
             tail = g.end[u] - removed
-            survivor = tail
-            for i in range(first, last):
-                at = slot[i]
-                if kind[i] == PRESENT and at < tail:
-                    while g.dst[survivor] == np.uint32(TOMBSTONE):
-                        survivor += 1
-                    g.dst[at] = g.dst[survivor]
-                    if len(g.weight):
-                        g.weight[at] = g.weight[survivor]
-                    survivor += 1
+            if ascending:
+                close_up(g, lowest, g.end[u])
+            else:
+                fill_holes(g, kind, slot, first, last, tail)
             g.end[u] = tail
             degree = tail - g.begin[u]
             target = shrunk(degree, g.klass[u])

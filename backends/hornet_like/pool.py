@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from suricate.array_manager import GROWTH, ArrayManager
+from suricate.array_manager import ArrayManager
 from suricate.backends.hornet_like.layout import (
     BLOCKS,
     CLASSES,
@@ -29,6 +29,7 @@ from suricate.errors import CapacityError
 from suricate.primitives import copy_segments, out_of_memory, power_class
 from suricate.types import EdgeList
 
+HEADROOM = 1.125  #: a pool that must grow gets so much more than is needed
 COMPACT_BYTES = 64  #: scratch memory of a vertex while the blocks are repacked, its new index included
 
 
@@ -76,7 +77,7 @@ class HornetPool(ArrayManager):
         held = len(self["dst"])
         if demand.slots > held:
             try:
-                self._grow_blocks(max(demand.slots, int(GROWTH * held)))
+                self._grow_blocks(int(HEADROOM * demand.slots))
             except CapacityError:
                 self._grow_blocks(demand.slots)
         self.ensure_stacks(demand.blocks)

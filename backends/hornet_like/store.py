@@ -7,31 +7,74 @@ GPUs", HPEC 2018.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from suricate import fallbacks
 from suricate.backends.hornet_like import check, ledger
 from suricate.backends.hornet_like.kernels import HornetKernels, Plan
 from suricate.backends.hornet_like.layout import BLOCKS, COUNTERS, EDGES, FREE, GROW, USED
 from suricate.backends.hornet_like.pool import HornetPool
 from suricate.batch_store import BatchStore
-from suricate.devices import Array
+from suricate.devices import CPU, Array, Device
 from suricate.errors import CapacityError
+from suricate.parameters import flag
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import LocatedBatch, Report
 from suricate.types import StoreView
+
+if TYPE_CHECKING:
+    from suricate.cuda.ingest import UnvalidatedBatch
+
+AHEAD = 16  #: so many batches like one that needs the host's bounds are to be covered by them
 
 
 class HornetStore(BatchStore[Plan | None, Plan | None]):
     """Power-of-two blocks. See :class:`suricate.store.Store` for the arguments.
 
     ``degree_hints`` are ignored: a block is carved when the first edges of its vertex arrive, in the size they need.
+
+    Args:
+        sorted_adjacencies: whether every adjacency is kept ascending, so that queries and intersections need not scan.
     """
 
     name: ClassVar[str] = "hornet_like"
     num_counters: ClassVar[int] = COUNTERS
+    takes_unvalidated: ClassVar[bool] = True
+    takes_unvalidated_pairs: ClassVar[bool] = True
+    knobs: ClassVar[dict[str, tuple]] = {"sorted_adjacencies": (True, False)}
 
     pool: HornetPool
     kernels: HornetKernels
+
+    def __init__(
+        self,
+        num_vertices: int,
+        *,
+        device: Device = CPU,
+        weight_dtype: np.dtype | None = None,
+        degree_hints: Array | None = None,
+        memory_limit: int | None = None,
+        sorted_adjacencies: bool = True,
+    ) -> None:
+        self.ascending = flag("hornet_like: sorted_adjacencies", sorted_adjacencies)
+        self._allowance = 0  # edges that may be inserted or deleted before the host's bounds are worked out again
+        self._uncovered, self._tried = 1 << 62, -1  # a batch whose bound did not fit, by the counters that arrived then
+        self._since_post = 0
+        self._stack_allowance = 0  # the same, of free blocks alone
+        self._may_refuse = self.ascending  # whether the kernel that applies a batch may refuse it
+        super().__init__(
+            num_vertices,
+            device=device,
+            weight_dtype=weight_dtype,
+            degree_hints=degree_hints,
+            memory_limit=memory_limit,
+        )
+
+    def options(self) -> dict[str, Any]:
+        """See :meth:`suricate.store.Store.options`."""
+        return {"sorted_adjacencies": self.ascending}
 
     def make_pool(self) -> HornetPool:
         """See :meth:`BatchStore.make_pool`."""
@@ -39,13 +82,17 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     def make_kernels(self) -> HornetKernels:
         """See :meth:`BatchStore.make_kernels`."""
-        if self.device.is_cuda:
-            from suricate.backends.hornet_like import cuda
+        if not self.device.is_cuda:
+            from suricate.backends.hornet_like.cpu import HornetCpu
 
-            return cuda
-        from suricate.backends.hornet_like import cpu
+            return HornetCpu(ascending=self.ascending)
+        if self.ascending:
+            from suricate.backends.hornet_like.cuda_sorted import HornetSorted
 
-        return cpu
+            return HornetSorted(self.device, self.weight_dtype)
+        from suricate.backends.hornet_like import cuda
+
+        return cuda
 
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
@@ -62,8 +109,10 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         """See :meth:`BatchStore.extents`: all carved slots."""
         return {"blocks": int(self.known()[USED])}
 
-    def locate(self, keys: Array, order: Array, guard: Array | None, kind: int) -> LocatedBatch:
-        """See :meth:`BatchStore.locate`."""
+    def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
+        """See :meth:`BatchStore.locate`; updates of ascending adjacencies on CUDA locate for themselves."""
+        if self.ascending and self.device.is_cuda:
+            return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)
         self.kernels.locate(self.pool.graph, batch, kind, self._edge_bound())
         return batch
@@ -72,6 +121,8 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         """See :meth:`BatchStore.reserve_edges`."""
         known = self.counters.values
         if self.device.is_cuda:
+            if num_edges <= self._allowance:
+                return
             self.poll()
             if self.pool.holds(ledger.worst_demand(known, self.counters.unseen, num_edges, 0, self.num_vertices)):
                 return
@@ -89,8 +140,11 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return plan
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
-        """See :meth:`BatchStore.apply_insertion`."""
-        self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
+        """See :meth:`BatchStore.apply_insertion`; an unchecked plan may be refused, with nothing changed."""
+        if not self.kernels.insert(self.pool.graph, batch, reservation, weight, report):
+            with out_of_memory(self.name):
+                self._grow_for(reservation, batch.most)
+            self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Plan | None:
         """See :meth:`BatchStore.reserve_deletion`; without memory to migrate down, blocks stay as large as they are."""
@@ -101,25 +155,114 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         try:
             self._reserve(plan, 0, batch.most)
         except CapacityError:
-            plan = self.kernels.plan_deletion(graph, batch, edges, may_shrink=False)
-            self.pool.fit_all_blocks(self.known()[BLOCKS:FREE])
-            self.pool.tight = False
+            plan = self._stay(batch)
+        return plan
+
+    def _stay(self, batch: LocatedBatch) -> Plan:
+        """Plan a deletion that leaves blocks as large as they are, for want of memory."""
+        plan = self.kernels.plan_deletion(self.pool.graph, batch, self._edge_bound(), may_shrink=False)
+        self.pool.fit_all_blocks(self.known()[BLOCKS:FREE])
+        self.pool.tight = False
         return plan
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Plan | None, report: Report) -> None:
-        """See :meth:`BatchStore.apply_deletion`."""
+        """See :meth:`BatchStore.apply_deletion`; as :meth:`apply_insertion`, but never refused in the end."""
+        if self.kernels.delete(self.pool.graph, batch, reservation, report):
+            return
+        try:
+            self._grow_for(reservation, batch.most)
+        except CapacityError:
+            reservation = self._stay(batch)
         self.kernels.delete(self.pool.graph, batch, reservation, report)
 
     def _reserve(self, plan: Plan, inserted: int, deleted: int) -> None:
-        """Reserve for a planned batch: by the host's bounds or, if memory is short, by what is really needed."""
+        """Reserve for a planned batch: nothing if the host's bounds say that all fits.
+
+        If they do not, the kernel that applies the batch finds out (``plan.unchecked``), or, where it may not refuse a
+        batch any more, what is really needed is reserved.
+        """
+        updates = inserted + deleted
         if self.device.is_cuda:
-            try:
-                known, unseen = self.counters.values, self.counters.unseen
-                self.pool.ensure(ledger.worst_demand(known, unseen, inserted, deleted, self.num_vertices))
+            if self._covers(inserted, deleted):
                 return
+            if self._may_refuse:
+                self._ensure_stacks(updates)
+                plan.unchecked = True
+                return
+        self._grow_for(plan, updates)
+
+    def _grow_for(self, plan: Plan | None, updates: int) -> None:
+        """Reserve what a planned batch really needs; on CUDA waits for the device."""
+        assert plan is not None
+        self.pool.ensure(ledger.exact_demand(self.known(), plan.need(), updates, self.num_vertices))
+        plan.unchecked, self._stack_allowance = False, 0
+
+    def _covers(self, inserted: int, deleted: int) -> bool:
+        """Return whether pool and stacks hold whatever a batch may need, by the host's bounds; see ``_allowance``.
+
+        Where they do not, smaller batches are tried again only when newer counters have arrived.
+        """
+        updates, known, unseen = inserted + deleted, self.counters.values, self.counters.unseen
+        if updates <= self._allowance:
+            self._allowance -= updates
+            self._stack_allowance -= updates
+            return True
+        self._allowance = 0
+        if updates >= self._uncovered and self.counters.arrivals == self._tried:
+            return False
+        for ahead in (AHEAD * updates, 0):
+            demand = ledger.worst_demand(known, unseen + ahead, inserted, deleted, self.num_vertices)
+            if demand.slots <= len(self.pool["dst"]):
+                try:
+                    self.pool.ensure_stacks(demand.blocks)
+                except CapacityError:
+                    continue
+                self._allowance = self._stack_allowance = ahead
+                if not ahead:
+                    self._uncovered, self._tried = updates, self.counters.arrivals
+                return True
+        self._uncovered, self._tried = updates, self.counters.arrivals
+        return False
+
+    def _ensure_stacks(self, updates: int) -> None:
+        """Make space for the blocks that a batch may free, and for more batches like it if memory allows."""
+        if updates <= self._stack_allowance:
+            self._stack_allowance -= updates
+            return
+        known, unseen = self.counters.values, self.counters.unseen
+        for ahead in (AHEAD * updates, 0):
+            try:
+                self.pool.ensure_stacks(ledger.stack_bounds(known, unseen + ahead, updates, self.num_vertices))
             except CapacityError:
-                pass
-        self.pool.ensure(ledger.exact_demand(self.known(), plan.need(), inserted + deleted, self.num_vertices))
+                if not ahead:
+                    raise
+            else:
+                self._stack_allowance = ahead
+                return
+
+    def _forget_bounds(self) -> None:
+        """Forget what was worked out by bounds that hold no longer."""
+        self._allowance = self._stack_allowance = 0
+        self._uncovered = 1 << 62
+
+    def queued(self, inserted: int, deleted: int) -> None:
+        """See :meth:`BatchStore.queued`; counters are asked for before the allowance is used up."""
+        if self.device.is_cuda:
+            self.counters.charge(inserted, deleted)
+            self._since_post += inserted + deleted
+            if self._allowance < AHEAD // 4 * (inserted + deleted) and 64 * self._since_post > self._edge_bound():
+                self.counters.post(self.counters_array())
+                self._since_post = 0
+
+    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
+        """See :meth:`BatchStore.apply_unvalidated`; of two stores neither may refuse what the other has applied."""
+        if into is None:
+            return super().apply_unvalidated(batch)
+        self._may_refuse = into._may_refuse = False
+        try:
+            return super().apply_unvalidated(batch, into)
+        finally:
+            self._may_refuse = into._may_refuse = self.ascending
 
     def _edge_bound(self) -> int:
         """Return an upper bound of the number of edges, from the counters as last polled."""
@@ -128,8 +271,17 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     # -- the rest ------------------------------------------------------------------------------------------------------
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """See :meth:`suricate.store.Store.find`; sorted, so that a long adjacency is read once."""
-        return self.find_sorted(src, dst)
+        """See :meth:`suricate.store.Store.find`; a search, or sorted, so that a long adjacency is read once."""
+        return fallbacks.find(self.view(), self.device, src, dst) if self.ascending else self.find_sorted(src, dst)
+
+    def rows(self) -> tuple[Array | int, ...] | None:
+        """See :meth:`BatchStore.rows`."""
+        begin, end, _, dst, weight, *_ = self.pool.graph
+        return (begin, end, dst, weight) if self.ascending else None
+
+    def reads_addresses(self) -> bool:
+        """See :meth:`BatchStore.reads_addresses`."""
+        return self.ascending
 
     @property
     def num_edges(self) -> int:
@@ -149,27 +301,31 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             except CapacityError:
                 self.pool.fit_all_blocks(self.known()[BLOCKS:FREE])
         self.kernels.free_vertices(self.pool.graph, vertices)
+        self._forget_bounds()
         self.queued(0, count)
 
     def resize(self, num_vertices: int) -> None:
         """See :meth:`suricate.store.Store.resize`; copies the index, not the edges."""
+        self._forget_bounds()
         self.pool.resize_vertices(num_vertices)
         self.num_vertices = num_vertices
 
     def compact(self) -> None:
         """Repack, where memory allows old and new blocks side by side; waits for the device."""
         super().compact()
+        self._forget_bounds()
         with suppress(CapacityError), out_of_memory(self.name):
             self.pool.compact()
         self.known()
 
     def view(self) -> StoreView:
-        """Return a contiguous view; adjacencies are in no order."""
+        """Return a contiguous view; adjacencies are ascending, or in no order."""
         from suricate.cursors.contiguous import contiguous_view
 
         begin, end, _, dst, weight, *_ = self.pool.graph
-        return contiguous_view(begin, end, dst, None if self.weight_dtype is None else weight.view(self.weight_dtype))
+        weights = None if self.weight_dtype is None else weight.view(self.weight_dtype)
+        return contiguous_view(begin, end, dst, weights, ascending=self.ascending)
 
     def check(self) -> None:
         """Verify every invariant of the layout on the CPU; raises ``CheckFailed``."""
-        check.check(self.pool, self.num_vertices, self.counters)
+        check.check(self.pool, self.num_vertices, self.counters, ascending=self.ascending)

@@ -1,81 +1,16 @@
-"""Batch operations on CUDA: how they spread over the device, and the memory of an unvalidated batch."""
+"""Batch operations on CUDA: how they spread over the device."""
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import accumulate
-from typing import Any, NamedTuple
-
-import cupy
-import numpy as np
+from typing import Any
 
 from suricate.backends.slabhash.programs import BLOCK, LANES
 from suricate.cuda.launch import StructKernel
-from suricate.devices import Array
-from suricate.types import Change, EdgeList, Outcome, PlacedArcs
 
 WARPS = BLOCK // LANES  # of a block
 MAX_BLOCKS = 1 << 20
-MOST_PLANS = 64  # kinds and sizes of batches that are remembered
-ALIGNMENT = 256  # bytes
-
-
-@lru_cache(MOST_PLANS)
-def offsets_of(*sizes: int) -> tuple[int, ...]:
-    """Return the offsets of arrays of these sizes in one block of memory, and the size of that."""
-    return tuple(accumulate((size + ALIGNMENT - 1 & -ALIGNMENT for size in sizes), initial=0))
-
-
-class BatchMemory(NamedTuple):
-    """Memory for the copies and the outcome of an unvalidated batch.
-
-    ``addresses`` are those of the copies of src, dst and weight, of the status and the old weights, and of the status
-    and the old weights that a second store reports.
-    """
-
-    offsets: tuple[int, ...]
-    memory: Any
-    addresses: tuple[int, ...]
-
-
-NO_MEMORY = BatchMemory((0,), None, ())
-
-
-def batch_memory(offsets: tuple[int, ...], memory: Any) -> BatchMemory:
-    """Return ``memory`` divided at ``offsets``."""
-    start, (src, dst, weight, status, before, second, old, _) = memory.ptr, offsets
-    return BatchMemory(offsets, memory, (
-        start + src, start + dst, start + weight, start + status, start + before, start + second, start + old,
-    ))  # fmt: skip
-
-
-@dataclass(slots=True, eq=False)
-class LazyChange:
-    """Makes the arrays of the copies and the outcome of an unvalidated batch when it is called."""
-
-    size: int
-    mirrored: bool
-    weight: np.dtype | None
-    before: np.dtype | None
-    batch: BatchMemory
-
-    def __call__(self) -> Change:
-        """Return the arrays."""
-        weight, before = self.weight, self.before
-        edges = EdgeList(self._array(0, np.uint32), self._array(1, np.uint32), weight and self._array(2, weight))
-        outcome = Outcome(self._array(3, np.uint8), before and self._array(4, before))
-        return Change(edges, outcome, self.mirrored)
-
-    def placed(self, wanted: int, *, gone: bool) -> PlacedArcs:
-        """Return the entries of status ``wanted`` for launches; with the weights that they had if they are gone."""
-        src, dst, weight, status, before, _, _ = self.batch.addresses
-        held, at = (self.before, before) if gone else (self.weight, weight)
-        return PlacedArcs((src, dst, 0 if held is None else at, status), wanted, self.size, self)
-
-    def _array(self, place: int, dtype: Any) -> Array:
-        return cupy.ndarray((self.size,), dtype, self.batch.memory + self.batch.offsets[place])
 
 
 @dataclass(slots=True, eq=False)

@@ -12,17 +12,11 @@ from cupy.cuda import alloc
 
 from suricate.backends.slabhash.batches import (
     MAX_BLOCKS,
-    MOST_PLANS,
-    NO_MEMORY,
     NO_SCRATCH,
     WARPS,
     BatchKernel,
-    BatchMemory,
     LaunchPlan,
-    LazyChange,
     ScratchBuffer,
-    batch_memory,
-    offsets_of,
 )
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import Batch, BucketPlan, SecondLaunch
@@ -43,6 +37,7 @@ from suricate.backends.slabhash.programs import (
     VIEW,
     backend_programs,
 )
+from suricate.cuda.batch_memory import MOST_PLANS, NO_MEMORY, BatchMemory, LazyChange, batch_memory, offsets_of
 from suricate.cuda.ingest import UNVALIDATED, UnvalidatedBatch, Variant
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters

@@ -18,11 +18,13 @@ class Counters:
     Attributes:
         values: the counters as last seen, ``int64[size]``.
         unseen: edges inserted and deleted at most since then, ``int64[2]``; zero on the CPU.
+        arrivals: how often counters have arrived (CUDA).
     """
 
     def __init__(self, device: Device, size: int) -> None:
         self.values = np.zeros(size, np.int64)
         self.unseen = np.zeros(2, np.int64)
+        self.arrivals = 0
         self._later = np.zeros(2, np.int64)  # charged since the copy under way was queued
         self._device = device
         self._pinned = PinnedCounters(device, size, np.int64) if device.is_cuda else None
@@ -44,6 +46,7 @@ class Counters:
         if self._pinned is not None and self._pinned.busy and self._pinned.has_arrived():
             self.values[:] = self._pinned.array
             self.unseen[:] = self._later
+            self.arrivals += 1
 
     def read(self, counters: Array) -> np.ndarray:
         """Read the counters now and return them; on CUDA waits for the device."""
@@ -55,6 +58,7 @@ class Counters:
     def take(self, values: np.ndarray) -> np.ndarray:
         """Take over the exact counters, which are known on the host; a copy that is under way is waited for."""
         self.values[:] = values
+        self.arrivals += 1
         self.unseen[:] = 0
         self._later[:] = 0
         while self._pinned is not None and not self._pinned.has_arrived():

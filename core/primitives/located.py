@@ -20,10 +20,13 @@ PRELUDE = f"{KINDS}\n{LOCATED.declaration}"  #: what ``batch.cuh`` needs before 
 
 
 class Report(NamedTuple):
-    """What a batch did, as kernels write it per input edge: ``status`` (uint8), and the bit patterns of old weights."""
+    """What a batch did, as kernels write it per input edge: ``status`` (uint8), and the bit patterns of old weights.
 
-    status: Array
-    before: Array
+    Arrays, or their addresses (see ``BatchStore.reads_addresses``).
+    """
+
+    status: Any
+    before: Any
 
 
 @dataclass(slots=True)
@@ -42,7 +45,7 @@ class LocatedBatch:
         most: upper bound of the entries that change the graph (absent ones for an insertion, present ones for a
             deletion); exact on the CPU.
         rank: CUDA only: ``int32[m]``, inclusive number of entries that change the graph.
-        guard: CUDA only: the guard, or None.
+        guard: CUDA only: the guard or its address, or None.
     """
 
     keys: Array
@@ -51,7 +54,7 @@ class LocatedBatch:
     slot: Array
     most: int
     rank: Array | None = None
-    guard: Array | None = None
+    guard: Array | int | None = None
     packed: Any = None  #: CUDA only: the struct ``LocatedBatch``, once it has been packed
 
     def __len__(self) -> int:

@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launches import FakeArray, array, check_launch, fake_cupy
+from launches import FakeArray, FakeStructKernel, array, check_launch, fake_cupy, fake_device
 
 from suricate.backends.csr_baseline import cuda as csr
 from suricate.backends.csr_baseline.layout import Graph as CsrGraph
 from suricate.backends.csr_baseline.layout import Rebuild
 from suricate.backends.hornet_like import cuda as hornet
+from suricate.backends.hornet_like import cuda_sorted
 from suricate.backends.hornet_like.layout import CLASSES, COUNTERS, GRAPH, MIGRATIONS
 from suricate.backends.hornet_like.layout import Graph as HornetGraph
-from suricate.primitives import bits_dtype, cuda
+from suricate.cuda.ingest import UnvalidatedBatch, the_variant
+from suricate.primitives import bits_dtype, cuda, sorter
 from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, PRESENT, LocatedBatch, Report
 
 STRUCTS = {"LocatedBatch": LOCATED, "Graph": GRAPH, "Migrations": MIGRATIONS}
@@ -46,8 +48,11 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(name)
 
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
-    for module in (cuda, csr, hornet):
+    for module in (cuda, csr, hornet, cuda_sorted):
         monkeypatch.setattr(module, "launch", launch)
+    for module in (csr, cuda_sorted, sorter):
+        monkeypatch.setattr(module, "StructKernel", FakeStructKernel)
+    monkeypatch.setattr(FakeStructKernel, "launched", names)
     return names
 
 
@@ -70,21 +75,71 @@ def ranked(size: int) -> list[str]:
 
 
 def test_csr(launched: list[str], weight_dtype: np.dtype | None, size: int) -> None:
+    """A batch is one launch, whatever its size."""
     graph, new = (
         CsrGraph(array(VERTICES + 1, np.int64), array(EDGES, np.uint32), bits(EDGES, weight_dtype)) for _ in range(2)
     )
+    kernels = csr.CsrCuda(fake_device(), weight_dtype)
     batch, report, rebuild = batch_of(size), report_of(size, weight_dtype), Rebuild(new, EDGES)
-    csr.locate(graph, batch, ABSENT)
-    csr.insert(graph, rebuild, batch, bits(size, weight_dtype), report)
-    assert launched == ["locate", *ranked(size), "shift_offsets", "merge_old", "merge_new"]
-    launched.clear()
-    csr.locate(graph, batch, PRESENT)
-    csr.delete(graph, rebuild, batch, report)
-    assert launched == ["locate", *ranked(size), "report_deletion", "shift_offsets", "compact_old"]
+    kernels.insert(graph, rebuild, batch, bits(size, weight_dtype), report)
+    kernels.delete(graph, rebuild, batch, report)
+    assert launched == ["merge_batch", "merge_batch"]
     launched.clear()
     ids = array(size, np.uint32)
-    csr.find(graph, ids, ids, array(size, bool), bits(size, weight_dtype))
-    assert launched == ["find_edges"]
+    kernels.find(graph, ids, ids, array(size, bool), bits(size, weight_dtype))
+    kernels.locate(graph, batch, ABSENT)
+    assert launched == ["find_edges", "locate", *ranked(size)]
+
+
+def unvalidated(operation: str, size: int) -> UnvalidatedBatch:
+    return UnvalidatedBatch(operation, the_variant("int64", "int32"), size, (0,) * 11, True)
+
+
+@pytest.mark.parametrize(
+    "most", [1, 1024, 1025, sorter.MOST_SMALL, sorter.MOST_SMALL + 1, sorter.MOST_OF_BLOCK * 8 + 1]
+)
+def test_a_batch_is_taken_and_sorted_by_one_launch(
+    launched: list[str], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(FakeStructKernel, "blocks", [])
+    made = sorter.Sorter(fake_device())
+    keys, order, change = made.take(unvalidated("insert", most), VERTICES, None, paired=False)
+    assert (len(keys), len(order), change.size) == (most, most, most)
+    if most > 8 * sorter.MOST_OF_BLOCK:
+        assert launched == ["take_words", "unpack_words"]
+        return
+    ids = array(most, np.uint32)
+    made.sort(ids, ids, VERTICES)
+    taken, sorted_ = FakeStructKernel.blocks
+    if most > sorter.MOST_SMALL:
+        assert launched == ["take_buckets", "sort_many"]
+        assert taken == sorted_ == 8
+        assert made._barrier.arrived == 2 * 8 * sorter.BUCKET_BARRIERS
+        return
+    assert launched == ["take_sorted", "sort_edges"]
+    assert taken == sorted_ == (1 if most <= sorter.TILE else min(8, -(-most // 128)))
+    assert made._barrier.arrived == (0 if taken == 1 else 2 * taken)
+
+
+def test_queries_of_ascending_rows_are_one_launch(launched: list[str], weight_dtype: np.dtype | None) -> None:
+    offsets = array(VERTICES + 1, np.int64)
+    rows = offsets, offsets.data.ptr + 8, array(EDGES, np.uint32), bits(EDGES, weight_dtype)
+    made = sorter.Sorter(fake_device())
+    made.find(unvalidated("find", 5), rows, array(5, bool), bits(5, weight_dtype))
+    assert launched == ["find_sorted"]
+
+
+def test_words_of_more_than_64_bits_take_two_passes(launched: list[str]) -> None:
+    """Only of huge batches they are declined: the graph then checks the batch before the store sorts it."""
+    made = sorter.Sorter(fake_device())
+    ids, vertices = array(20, np.uint32), (1 << 32) - 2
+    made.sort(ids[:1], ids[:1], vertices)
+    made.sort(ids, ids, vertices)
+    assert launched == ["sort_edges", "sort_many"]
+    assert made._barrier.arrived == 4
+    assert made.takes(8 * sorter.MOST_OF_BLOCK, vertices)
+    assert not made.takes(8 * sorter.MOST_OF_BLOCK + 1, vertices)
+    assert made.takes(8 * sorter.MOST_OF_BLOCK + 1, 1 << 20)
 
 
 def test_hornet(launched: list[str], weight_dtype: np.dtype | None, size: int) -> None:
@@ -113,6 +168,29 @@ def test_hornet(launched: list[str], weight_dtype: np.dtype | None, size: int) -
     assert launched == ["locate_short", "locate_long", "answer", "free_vertices"]
 
 
+def test_ascending_adjacencies(launched: list[str], weight_dtype: np.dtype | None, size: int) -> None:
+    """A batch is one launch, whatever its size; one more if the host must know what it needs."""
+    graph = HornetGraph(
+        begin=array(VERTICES, np.int64), end=array(VERTICES, np.int64), klass=array(VERTICES, np.uint8),
+        dst=array(EDGES, np.uint32), weight=bits(EDGES, weight_dtype), counters=array(COUNTERS, np.int64),
+        stacks=array(10, np.uint32), stack_begin=array(CLASSES + 1, np.int64),
+    )  # fmt: skip
+    kernels, batch, report = (
+        cuda_sorted.HornetSorted(fake_device(), weight_dtype),
+        batch_of(size),
+        report_of(size, weight_dtype),
+    )
+    kernels.insert(graph, batch, kernels.plan_insertion(graph, batch, EDGES), bits(size, weight_dtype), report)
+    plan = kernels.plan_deletion(graph, batch, 1 << 20, may_shrink=False)
+    assert plan.need().shape == (CLASSES,)
+    kernels.delete(graph, batch, plan, report)
+    assert launched == ["update_sorted"] * 3
+    assert kernels._barrier.arrived == 8 * 3 * 3
+    launched.clear()
+    kernels.free_vertices(graph, array(5, np.uint32))
+    assert launched == ["free_vertices"]
+
+
 def test_building_blocks(launched: list[str], weight_dtype: np.dtype | None) -> None:
     batch, stored = batch_of(100), bits(EDGES, weight_dtype)
     cuda.report_insertion(batch, stored, bits(100, weight_dtype), report_of(100, weight_dtype))
@@ -132,13 +210,13 @@ def test_rows_of_counts_are_where_the_kernels_look(launched: list[str]) -> None:
 def test_a_module_for_each_device_has_the_functions_of_its_protocol() -> None:
     from suricate.backends.csr_baseline import cpu as csr_cpu
     from suricate.backends.csr_baseline.kernels import CsrKernels
-    from suricate.backends.hornet_like import cpu as hornet_cpu
+    from suricate.backends.hornet_like.cpu import HornetCpu
     from suricate.backends.hornet_like.kernels import HornetKernels
 
-    pairs: list[tuple[type, tuple[ModuleType, ...]]] = [
-        (CsrKernels, (csr_cpu, csr)),
-        (HornetKernels, (hornet_cpu, hornet)),
+    pairs: list[tuple[type, tuple[ModuleType | type, ...]]] = [
+        (CsrKernels, (csr_cpu, csr.CsrCuda)),
+        (HornetKernels, (HornetCpu, hornet, cuda_sorted.HornetSorted)),
     ]
     for protocol, modules in pairs:
         for name in (name for name in vars(protocol) if not name.startswith("_")):
-            assert all(hasattr(module, name) for module in modules), name
+            assert all(hasattr(module, name) for module in modules)

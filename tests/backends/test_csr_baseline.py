@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from suricate.backends.csr_baseline.store import CsrStore
-from suricate.devices import Device
-from suricate.errors import CapacityError, CheckFailed
+from suricate.devices import CPU, Device
+from suricate.errors import CapacityError, CheckFailed, ParameterError
 from suricate.testing import StoreConformance
 
 
 class TestConformance(StoreConformance):
     backend = CsrStore
+    cuda_marks = (pytest.mark.gpu,)
+
+
+class TestConformanceByUpload(StoreConformance):
+    """On the CPU there is nothing to upload."""
+
+    backend = CsrStore
+    options: ClassVar = {"rebuild": "upload"}
+    devices = ("cuda",)
     cuda_marks = (pytest.mark.gpu,)
 
 
@@ -125,3 +136,51 @@ def test_many_batches_without_waiting(device: Device) -> None:
     store.check()
     src, dst, weight = (device.to_numpy(part).tolist() for part in store.edges())
     assert dict(zip(zip(src, dst, strict=True), weight, strict=True)) == model
+
+
+def test_what_rebuild_may_be() -> None:
+    with pytest.raises(ParameterError, match="rebuild is 'copy': pass one of merge, upload"):
+        CsrStore(5, rebuild="copy")
+    assert CsrStore(5, rebuild="upload").copy_to(CPU).rebuild == "upload"
+
+
+@pytest.mark.parametrize("weight_dtype", [None, "float32"])
+def test_batches_are_applied_on_the_host_and_uploaded(weight_dtype: str | None) -> None:
+    """The logic of ``rebuild="upload"`` without a GPU: both copies are on the host."""
+    store, other = (CsrStore(40, weight_dtype=weight_dtype) for _ in range(2))
+    store._host = CsrStore(40, weight_dtype=weight_dtype)
+    store.mark()
+    rng = np.random.default_rng(6)
+    for size in (30, 500, 1, 0, 300):
+        src, dst = (rng.integers(0, 40, size).astype(np.uint32) for _ in range(2))
+        weight = None if weight_dtype is None else rng.random(size).astype(weight_dtype)
+        for count in (size // 5, 0):
+            same(store.insert(src, dst, weight), other.insert(src, dst, weight))
+            store.check()
+            same(store.delete(src[:count], dst[:count]), other.delete(src[:count], dst[:count]))
+    for one in (store, other):
+        one.resize(50)
+        one.delete_vertices(np.array([3, 4], np.uint32))
+        one.compact()
+        one.check()
+    same(store.edges(), other.edges())
+    assert len(store.updated().src) == store.num_edges
+    one = np.zeros(1, np.uint32)
+    held_back = store.insert(one, one, None if weight_dtype is None else np.ones(1, weight_dtype), guard=one + 1)
+    assert held_back.status.tolist() == [0]
+    store.check()
+
+
+def same(one: tuple, other: tuple) -> None:
+    assert all(a is b or np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_a_batch_that_does_not_fit_leaves_both_copies_as_they_are() -> None:
+    store = CsrStore(50, memory_limit=2 * (8 * 51 + 4 * 300))
+    store._host = CsrStore(50)
+    ids = np.arange(400, dtype=np.uint32)
+    store.insert(ids[:300] // 50, ids[:300] % 50)
+    with pytest.raises(CapacityError):
+        store.insert(ids // 50, ids % 50)
+    store.check()
+    assert store.num_edges == store._host.num_edges == 300

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -17,6 +19,12 @@ from suricate.testing import StoreConformance
 
 class TestConformance(StoreConformance):
     backend = HornetStore
+    cuda_marks = (pytest.mark.gpu,)
+
+
+class TestConformanceInNoOrder(StoreConformance):
+    backend = HornetStore
+    options: ClassVar = {"sorted_adjacencies": False}
     cuda_marks = (pytest.mark.gpu,)
 
 
@@ -102,11 +110,13 @@ def test_vertices_give_their_blocks_back(device: Device) -> None:
     assert int(counters(store)[USED]) == used
 
 
-def test_hubs_and_long_moves(device: Device) -> None:
+@pytest.mark.parametrize("ascending", [True, False])
+def test_hubs_and_long_moves(device: Device, ascending: bool) -> None:
     """Adjacencies beyond every threshold of the kernels: scans and moves in parts, runs of thousands in one batch."""
-    store, rng, model = HornetStore(30_000, device=device, weight_dtype="float64"), np.random.default_rng(2), set()
-    for size in (300, 5000, 20_000):
-        targets = rng.integers(0, 30_000, size).astype(np.uint32)
+    store = HornetStore(200_000, device=device, weight_dtype="float64", sorted_adjacencies=ascending)
+    rng, model = np.random.default_rng(2), set()
+    for size in (300, 5000, 20_000, 100_000, 40_000):
+        targets = rng.integers(0, 200_000, size).astype(np.uint32)
         src = np.where(rng.random(size) < 0.9, 7, rng.integers(0, 9, size)).astype(np.uint32)
         store.insert(*(device.xp.asarray(part) for part in (src, targets, rng.random(size))))
         model |= set(zip(src.tolist(), targets.tolist(), strict=True))
@@ -177,6 +187,7 @@ def test_without_room_to_migrate_down_blocks_stay(device: Device) -> None:
         (lambda a: a["klass"].__setitem__(0, 2), "fits its block"),
         (lambda a: a["dst"].__setitem__(int(a["begin"][0]), a["dst"][int(a["begin"][0]) + 1]), "stored once"),
         (lambda a: a["dst"].__setitem__(int(a["begin"][0]), 5000), "below num_vertices"),
+        (lambda a: a["dst"].__setitem__(int(a["begin"][0]), 99), "ascending"),
         (lambda a: a["counters"].__setitem__(FREE + 5, 2), "blocks are exact|fits its space"),
         (lambda a: a["counters"].__setitem__(USED, 10**9), "carved slots"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,7 +40,49 @@ def fake_cupy() -> ModuleType:
     """Return a module with the few functions of CuPy that launching code calls."""
     module = ModuleType("cupy")
     module.empty = module.zeros = array  # type: ignore[attr-defined]
+    module.cuda = SimpleNamespace(  # type: ignore[attr-defined]
+        Device=lambda index: SimpleNamespace(attributes={"MultiProcessorCount": 4}),
+        alloc=lambda size: FakeMemory(size),
+        alloc_pinned_memory=bytearray,
+    )
+    module.ndarray = lambda shape, dtype, memory: array(shape[0], dtype)  # type: ignore[attr-defined]
     return module
+
+
+class FakeMemory:
+    """Memory that nobody reads or writes."""
+
+    def __init__(self, size: int) -> None:
+        self.ptr, self.size = 1 << 20, size
+
+    def __add__(self, offset: int) -> FakeMemory:
+        assert offset < self.size
+        return self
+
+
+def fake_device() -> Any:
+    """Return a CUDA device of :func:`fake_cupy`."""
+    return SimpleNamespace(xp=fake_cupy(), index=0, is_cuda=True)
+
+
+class FakeStructKernel:
+    """A ``StructKernel`` that notes its launches: the names, and how many blocks; ``launched`` is set by a fixture."""
+
+    launched: ClassVar[list[str]] = []
+    blocks: ClassVar[list[int]] = []
+
+    def __init__(self, program: Program, name: str, size: int) -> None:
+        assert f" {name}(const __grid_constant__" in program.text, f"{program.source.name} has no such kernel {name}"
+        self.buffer, self._name = bytearray(size), name
+
+    def resident(self, threads: int) -> int:
+        """Return how many blocks a multiprocessor holds."""
+        return 2
+
+    def launch(self, blocks: int, threads: int) -> None:
+        """Note the launch."""
+        self.launched.append(self._name)
+        self.blocks.append(blocks)
 
 
 class FakePrepared:

@@ -150,7 +150,8 @@ extern "C" __global__ void fill_holes(Graph g, LocatedBatch b, const long long* 
 // Thread per vertex of a list without repeats: free its block.
 extern "C" __global__ void free_vertices(Graph g, uint32_t count, const uint32_t* vertices) {
     __shared__ ClassCount classes;
-    __shared__ unsigned long long sums[2 * RATIOS], edges;
+    __shared__ Pressure sums;
+    __shared__ unsigned long long edges;
     if (threadIdx.x == 0) edges = 0;
     clear(classes);
     clear_pressure(sums);

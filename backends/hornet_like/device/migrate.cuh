@@ -1,44 +1,7 @@
-// Migration of adjacencies between blocks of hornet_like: which vertices migrate, which blocks they take, the moves, and the
-// counters that the host's bounds need. Part of hornet.cu.
+// Migration of adjacencies in no order between blocks of hornet_like: which vertices migrate, which blocks they take, and the moves.
+// Part of hornet.cu.
 #pragma once
-#include "batch.cuh"
-
-__device__ __forceinline__ uint32_t class_of(long long degree) {  // degree >= 1
-    uint32_t bits = degree > 1 ? 64 - __clzll(degree - 1) : 0;
-    return max(bits, uint32_t(MIN_CLASS));
-}
-
-// Per-block sums by class, added to global counters once per block. All threads of the block take part.
-struct ClassCount {
-    unsigned long long sum[CLASSES];
-    unsigned long long base[CLASSES];
-};
-
-__device__ __forceinline__ void clear(ClassCount& c) {
-    if (threadIdx.x < CLASSES) c.sum[threadIdx.x] = 0;
-    __syncthreads();
-}
-
-// Adds 1 to class k for the threads with k < CLASSES; returns the value of total[k] that is the thread's own.
-__device__ __forceinline__ unsigned long long count_class(ClassCount& c, uint32_t k, unsigned long long* total) {
-    unsigned long long own = k < CLASSES ? atomicAdd(&c.sum[k], 1ull) : 0;
-    __syncthreads();
-    if (threadIdx.x < CLASSES && c.sum[threadIdx.x])
-        c.base[threadIdx.x] = atomicAdd(&total[threadIdx.x], c.sum[threadIdx.x]);
-    __syncthreads();
-    return k < CLASSES ? c.base[k] + own : 0;
-}
-
-// Class after the change: up when it overflows, into the smallest block that holds all.
-__device__ __forceinline__ uint8_t grown(long long degree, uint8_t k) {
-    return k == NONE || degree > (1ll << k) ? class_of(degree) : KEEP;
-}
-
-// Down at a quarter of the block or less, into one that is at most half full (see loops.py).
-__device__ __forceinline__ uint8_t shrunk(long long degree, uint8_t k, bool may_shrink) {
-    if (degree == 0) return NONE;
-    return may_shrink && k > MIN_CLASS && 4 * degree <= (1ll << k) ? class_of(2 * degree) : KEEP;
-}
+#include "blocks.cuh"
 
 // Thread per entry, heads work: what happens to the vertex; need[k] counts the blocks of class k that migrations take.
 // ``sign`` is 1 for an insertion, -1 for a deletion.
@@ -123,36 +86,10 @@ extern "C" __global__ void move_long(Graph g, LocatedBatch b, Migrations m, long
     }
 }
 
-// Pressure to migrate (see ledger.py): slots that a vertex would carve, added to the entry of slots per update.
-__device__ __forceinline__ void add_pressure(unsigned long long* sums, long long degree, uint8_t k, long long times) {
-    if (k == NONE) return;
-    long long slots = 2ll << k, cost = (1ll << k) - degree + 1;
-    atomicAdd(&sums[63 - __clzll(max(1ll, slots / cost))], (unsigned long long)(times * slots));
-    if (k == MIN_CLASS) return;
-    slots = 1ll << (k - 1);
-    cost = max(1ll, degree - (1ll << (k - 2)));
-    atomicAdd(&sums[RATIOS + 63 - __clzll(max(1ll, slots / cost))], (unsigned long long)(times * slots));
-}
-
-__device__ __forceinline__ void clear_pressure(unsigned long long* sums) {
-    for (int r = threadIdx.x; r < 2 * RATIOS; r += blockDim.x) sums[r] = 0;
-    __syncthreads();
-}
-
-__device__ __forceinline__ void flush_pressure(unsigned long long* sums, long long* counters) {
-    __syncthreads();
-    for (int r = threadIdx.x; r < 2 * RATIOS; r += blockDim.x)  // GROW and SHRINK are neighbours
-        if (sums[r]) atomicAdd((unsigned long long*)&counters[GROW + r], sums[r]);
-}
-
-__device__ __forceinline__ void push_block(const Graph& g, uint32_t k, unsigned long long at, long long block) {
-    g.stacks[g.stack_begin[k] + at] = uint32_t(block >> MIN_CLASS);
-}
-
 // Thread per entry, heads work: point the vertex at its block and new end, free the old block, keep the pressures.
 extern "C" __global__ void commit(Graph g, LocatedBatch b, Migrations m, long long sign) {
     __shared__ ClassCount classes;
-    __shared__ unsigned long long sums[2 * RATIOS];
+    __shared__ Pressure sums;
     clear(classes);
     clear_pressure(sums);
     uint32_t i = thread_id(), freed = CLASSES;

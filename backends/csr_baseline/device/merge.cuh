@@ -1,0 +1,98 @@
+// The second half of merge.cu: the old graph is moved. The struct Merge and the constants come from layout.py.
+#pragma once
+#include "changes.cuh"
+
+constexpr uint32_t PIECE = 32 * MERGE_ITEMS;
+
+// Block per range of vertices: new_offsets[v] = offsets[v] and the changes of vertices below v.
+__device__ __forceinline__ void shift_offsets(const Merge& m, uint32_t total) {
+    __shared__ uint32_t ends[2];
+    const long long count = m.vertices + 1, share = (count + gridDim.x - 1) / gridDim.x;
+    const long long first = blockIdx.x * share, last = min(count, first + share);
+    if (threadIdx.x < 64 && threadIdx.x % 32 == 0 && first < last)
+        ends[threadIdx.x / 32] = lower_bound(m.changed_source, 0u, total, uint32_t(threadIdx.x ? last - 1 : first));
+    __syncthreads();
+    for (long long v = first + threadIdx.x; v < last; v += CHANGE_BLOCK) {
+        const long long shift = lower_bound(m.changed_source, ends[0], ends[1], uint32_t(v));
+        m.new_offsets[v] = m.begin[v] + (m.deleting ? -shift : shift);
+    }
+}
+
+// Warp: number of the ``size`` ascending words in shared memory that are below ``value``.
+__device__ __forceinline__ uint32_t count_below(const uint32_t* words, uint32_t size, uint32_t value) {
+    const uint32_t lane = threadIdx.x % 32;
+    uint32_t low = 0, high = size;
+    while (high - low > 32) {  // of 32 parts, those whose last word is below
+        const uint32_t part = (high - low + 31) / 32, probe = min(low + (lane + 1) * part, high) - 1;
+        const uint32_t below = __popc(__ballot_sync(0xFFFFFFFFu, words[probe] < value));
+        low = min(low + below * part, high);
+        high = min(low + part, high);
+    }
+    return low + __popc(__ballot_sync(0xFFFFFFFFu, lane < high - low && words[low + lane] < value));
+}
+
+// Warp: move the old edges of slots ``begin`` to ``end``, PIECE of them at most, by the changes ``near`` among them, ``size``
+// slots in shared memory counted from ``origin``; ``before`` changes lie below ``begin``.
+__device__ __forceinline__ void move_piece(const Merge& m, long long begin, long long end, const uint32_t* near,
+                                           uint32_t size, long long origin, uint32_t before) {
+    const uint32_t lane = threadIdx.x % 32;
+    uint32_t dst[MERGE_ITEMS];
+#if WEIGHT_BITS
+    bits_t weight[MERGE_ITEMS];
+#endif
+#pragma unroll
+    for (int k = 0; k < MERGE_ITEMS; ++k) {
+        const long long e = begin + 32 * k + lane;
+        if (e < end) dst[k] = m.dst[e];
+#if WEIGHT_BITS
+        if (e < end) weight[k] = m.weight[e];
+#endif
+    }
+    const uint32_t low = count_below(near, size, uint32_t(begin - origin));
+    const uint32_t high = low + count_below(near + low, size - low, uint32_t(end - origin));
+#pragma unroll
+    for (int k = 0; k < MERGE_ITEMS; ++k) {
+        const long long e = begin + 32 * k + lane;
+        if (e >= end) continue;
+        const uint32_t slot = uint32_t(e - origin);
+        uint32_t below = low;
+        if (low < high) below = lower_bound(near, low, high, slot + !m.deleting);
+        if (m.deleting && below < high && near[below] == slot) continue;
+        const long long shift = (long long)before + below, to = m.deleting ? e - shift : e + shift;
+        m.new_dst[to] = dst[k];
+#if WEIGHT_BITS
+        m.new_weight[to] = weight[k];
+#endif
+    }
+}
+
+// Block per range of old slots: move their edges. The changes among them go through a window in shared memory.
+__device__ __forceinline__ void move_edges(const Merge& m, uint32_t total) {
+    __shared__ uint32_t window[MERGE_WINDOW];
+    __shared__ uint32_t found;
+    const long long edges = m.begin[m.vertices];
+    const long long share = ((edges + gridDim.x - 1) / gridDim.x + PIECE - 1) / PIECE * PIECE;
+    const long long origin = blockIdx.x * share, last = min(edges, origin + share);
+    if (threadIdx.x == 0 && origin < last) found = lower_bound(m.changed_slot, 0u, total, origin);
+    __syncthreads();
+    uint32_t first = found;
+    for (long long begin = origin; begin < last;) {
+        const uint32_t size = min(total - first, uint32_t(MERGE_WINDOW));
+        for (uint32_t k = threadIdx.x; k < size; k += CHANGE_BLOCK)
+            window[k] = uint32_t(min(m.changed_slot[first + k] - origin, 0xFFFFFFFFll));
+        __syncthreads();
+        long long end = last;  // the changes up to there are in the window
+        if (size < total - first) end = min(last, origin + window[size - 1]);
+        for (long long at = begin + threadIdx.x / 32 * PIECE; at < end; at += CHANGE_WARPS * PIECE)
+            move_piece(m, at, min(end, at + PIECE), window, size, origin, first);
+        __syncthreads();
+        if (end == last) return;
+        if (threadIdx.x ==
+            0)  // the changes below the next slot are behind us; if all were in one slot, all but the last there
+            found = end > begin ? lower_bound(m.changed_slot, first, total, end)
+                                : upper_bound(m.changed_slot, first, total, begin) - 1;
+        __syncthreads();
+        first = found;
+        begin = end;
+    }
+}

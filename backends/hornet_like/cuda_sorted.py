@@ -1,0 +1,134 @@
+"""``hornet_like`` with ascending adjacencies on CUDA: a batch is one launch of ``sorted.cu``; see ``kernels.py``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from suricate.backends.hornet_like.kernels import Plan
+from suricate.backends.hornet_like.layout import (
+    CLASSES,
+    COUNTS,
+    GRAPH,
+    UPDATE,
+    Graph,
+)
+from suricate.backends.hornet_like.ledger import wave_parts
+from suricate.backends.hornet_like.programs import program, sorted_program
+from suricate.cuda.barrier import GridBarrier
+from suricate.cuda.launch import StructKernel
+from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.structs import joined
+from suricate.devices import Array, Device
+from suricate.primitives.changing import CHANGE_BLOCK, address, scratch_offsets, values
+from suricate.primitives.cuda import launch, packed, weight_bits
+from suricate.primitives.located import LocatedBatch, Report
+
+BARRIERS = 3  #: of the grid in an update that are counted on the host
+LARGEST = (1 << 32) - 1
+POLLS = 1000  #: of the answer whether the pool is large enough, before the host waits for the end of the kernel
+ARGUMENTS = joined(UPDATE.packer, GRAPH.packer)
+
+
+@dataclass(slots=True)
+class SortedPlan(Plan):
+    """How many long adjacencies there may be; the kernel plans for itself, once more if the host must know."""
+
+    kernels: HornetSorted
+    graph: Graph
+    batch: LocatedBatch
+    edges: int
+    deleting: bool
+    may_shrink: bool
+    unchecked: bool = False
+
+    def need(self) -> np.ndarray:
+        """See :meth:`Plan.need`."""
+        return self.kernels.planned(self)
+
+
+class HornetSorted:
+    """The functions of :class:`HornetKernels` for one store."""
+
+    def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
+        self._device, self._bits = device, weight_bits(weight_dtype)
+        self._barrier, self._laps = GridBarrier(device), device.xp.zeros(1, np.uint32)
+        self._counts, self._planned = device.xp.zeros(COUNTS, np.int64), device.xp.zeros(CLASSES, np.int64)
+        self._kernel: StructKernel | None = None
+        self._answers = PinnedCounters(device, 1)
+        self._blocks, self._turn, self._calls = 0, 0, 0
+        self._status = device.xp.empty(0, np.uint8)
+
+    def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
+        """See :meth:`HornetKernels.locate`; an update does so itself."""
+
+    def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> SortedPlan:
+        """See :meth:`HornetKernels.plan_insertion`."""
+        return SortedPlan(self, graph, batch, edges, deleting=False, may_shrink=True)
+
+    def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> SortedPlan:
+        """See :meth:`HornetKernels.plan_deletion`."""
+        return SortedPlan(self, graph, batch, edges, deleting=True, may_shrink=may_shrink)
+
+    def planned(self, plan: SortedPlan) -> np.ndarray:
+        """Return how many blocks of each class an update takes; waits for the device."""
+        self._launch(plan.graph, plan, self._status, Report(self._status, self._status), only_plans=True)
+        return self._planned.get()
+
+    def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
+        """See :meth:`HornetKernels.insert`."""
+        assert isinstance(plan, SortedPlan)
+        return self._launch(graph, plan, weight, report)
+
+    def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
+        """See :meth:`HornetKernels.delete`."""
+        assert isinstance(plan, SortedPlan)
+        return self._launch(graph, plan, report.before, report)
+
+    def _launch(
+        self, graph: Graph, plan: SortedPlan, weight: Array, report: Report, *, only_plans: bool = False
+    ) -> bool:
+        """Launch an update; ``graph`` is the present one, which may have grown since the plan was made.
+
+        Returns whether it was applied, as far as that is open.
+        """
+        kernel, batch = self._kernel, plan.batch
+        if kernel is None:
+            kernel = self._kernel = StructKernel(sorted_program(self._bits), "update_sorted", ARGUMENTS.size)
+            processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
+            self._blocks = processors * kernel.resident(CHANGE_BLOCK)
+        size = len(batch)
+        words = (4 * size,) * 5
+        *places, total = scratch_offsets(
+            size, self._blocks, 8 * size, 8 * size, *words, size, 8 * wave_parts(plan.edges)
+        )
+        scratch = self._device.xp.cuda.alloc(total)
+        addresses = tuple(scratch.ptr + place for place in places)
+        rows = graph.begin.data.ptr, graph.end.data.ptr, graph.dst.data.ptr, graph.weight.data.ptr
+        barrier, answers, self._turn = self._barrier, self._answers, 1 - self._turn
+        self._calls = (self._calls + 1) & LARGEST
+        ARGUMENTS.pack_into(
+            kernel.buffer, 0, *values(batch, rows, weight, report, addresses[:5]),
+            barrier.address, barrier.expected(self._blocks, BARRIERS), plan.deleting, *addresses[5:],
+            self._counts.data.ptr, self._planned.data.ptr, self._laps.data.ptr,
+            len(graph.dst), answers.address if plan.unchecked else 0, self._calls, plan.may_shrink, only_plans,
+            self._turn, *map(address, graph),
+        )  # fmt: skip
+        answers.busy = answers.busy or plan.unchecked
+        kernel.launch(self._blocks, CHANGE_BLOCK)
+        return not plan.unchecked or only_plans or self._was_applied()
+
+    def _was_applied(self) -> bool:
+        """Return whether the kernel just launched has found the pool large enough."""
+        words, applied = self._answers.words, self._calls << 1 | 1
+        for _ in range(POLLS):
+            if words[0] | 1 == applied:
+                return bool(words[0] == applied)
+        self._device.xp.cuda.get_current_stream().synchronize()
+        return bool(words[0] == applied)
+
+    def free_vertices(self, graph: Graph, vertices: Array) -> None:
+        """See :meth:`HornetKernels.free_vertices`."""
+        count = len(vertices)
+        launch(program(self._bits), "free_vertices", count, packed(GRAPH, *graph), np.uint32(count), vertices)

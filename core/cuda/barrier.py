@@ -1,0 +1,26 @@
+"""The word of a grid-wide barrier (see ``grid_barrier.cuh``), counted along on the host."""
+
+from __future__ import annotations
+
+from suricate.devices import Device
+
+WRAP = (1 << 32) - 1
+
+
+class GridBarrier:
+    """A word on which the blocks of cooperative launches arrive, all of them in one stream.
+
+    Attributes:
+        address: of the word, ``uint32``.
+        arrived: what it will be when the launches so far have ended.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._word = device.xp.zeros(1, "uint32")
+        self.address: int = self._word.data.ptr
+        self.arrived = 0
+
+    def expected(self, blocks: int, barriers: int) -> int:
+        """Return what the word is before a launch of so many blocks, each of which arrives so many times."""
+        before, self.arrived = self.arrived, (self.arrived + blocks * barriers) & WRAP
+        return before

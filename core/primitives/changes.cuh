@@ -1,0 +1,134 @@
+// The first half of a batch that a cooperative launch applies, for layouts that keep each adjacency ascending in one range of slots:
+// which entries of the sorted batch change the graph, in which slots, and what is reported. The struct Changing comes from
+// changing.py. Weights are moved and compared as bit patterns. No atomics but those of the barriers.
+#pragma once
+#include "batch.cuh"
+#include "grid_barrier.cuh"
+
+constexpr uint32_t CHANGE_WARPS = CHANGE_BLOCK / 32;
+
+// Block: inclusive number of threads with ``flag`` up to the calling one, and of all in ``total``. Two barriers of the block.
+__device__ __forceinline__ uint32_t rank_in_block(bool flag, uint32_t& total) {
+    __shared__ uint32_t counts[CHANGE_WARPS];
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const uint32_t lanes = __ballot_sync(0xFFFFFFFFu, flag);
+    if (lane == 0) counts[warp] = __popc(lanes);
+    __syncthreads();
+    uint32_t before = 0;
+    total = 0;
+    for (uint32_t w = 0; w < CHANGE_WARPS; ++w) {
+        before += w < warp ? counts[w] : 0;
+        total += counts[w];
+    }
+    __syncthreads();
+    return before + __popc(lanes & (0xFFFFFFFFu >> (31 - lane)));
+}
+
+// Entries of a block, all of them in order over the blocks.
+struct Entries {
+    long long share, first, last;
+};
+
+__device__ __forceinline__ Entries entries_of_block(const Changing& c) {
+    const long long rounds = (c.size + (long long)thread_count() - 1) / thread_count();
+    Entries entries;
+    entries.share = rounds * CHANGE_BLOCK;
+    entries.first = blockIdx.x * entries.share;
+    entries.last = min(c.size, entries.first + entries.share);
+    return entries;
+}
+
+// Block: kind, slot (the first not below the edge) and rank within the block of its entries; totals receives their number. In
+// an invalid batch no entry counts.
+__device__ __forceinline__ void locate_entries(const Changing& c, const Entries& entries) {
+    const bool invalid = c.guard && *c.guard;
+    const uint8_t wanted = c.deleting ? PRESENT : ABSENT;
+    uint32_t counted = 0;
+    for (long long base = entries.first; base < entries.last; base += CHANGE_BLOCK) {
+        const long long i = base + threadIdx.x;
+        uint8_t kind = DUPLICATE;
+        long long at = 0;
+        if (i < entries.last && !invalid) {
+            const uint64_t key = c.keys[i];
+            const uint32_t u = source(key), v = uint32_t(key);
+            const long long end = c.end[u];
+            at = lower_bound(c.dst, c.begin[u], end, v);
+            if (i + 1 == c.size || c.keys[i + 1] != key) kind = at < end && c.dst[at] == v ? PRESENT : ABSENT;
+        }
+        uint32_t more;
+        const uint32_t rank = rank_in_block(kind == wanted, more);
+        if (i < entries.last) {
+            c.kind[i] = kind;
+            c.slot[i] = at;
+            c.rank[i] = counted + rank;
+        }
+        counted += more;
+    }
+    if (threadIdx.x == 0 && entries.first < entries.last) c.totals[blockIdx.x] = counted;
+}
+
+struct Count {
+    uint32_t before, total;  // changes of the blocks before this one, and all
+};
+
+// Block, behind a barrier of the grid: sum the totals of all blocks that have entries.
+__device__ __forceinline__ Count count_changes(const Changing& c, const Entries& entries) {
+    __shared__ uint32_t before[CHANGE_WARPS], all[CHANGE_WARPS];
+    const uint32_t blocks = (c.size + entries.share - 1) / entries.share;
+    uint32_t mine = 0, every = 0;
+    for (uint32_t k = threadIdx.x; k < blocks; k += CHANGE_BLOCK) {
+        const uint32_t count = c.totals[k];
+        every += count;
+        mine += k < blockIdx.x ? count : 0;
+    }
+    for (int s = 16; s > 0; s /= 2) {
+        mine += __shfl_xor_sync(0xFFFFFFFFu, mine, s);
+        every += __shfl_xor_sync(0xFFFFFFFFu, every, s);
+    }
+    if (threadIdx.x % 32 == 0) {
+        before[threadIdx.x / 32] = mine;
+        all[threadIdx.x / 32] = every;
+    }
+    __syncthreads();
+    Count count = {0, 0};
+    for (uint32_t w = 0; w < CHANGE_WARPS; ++w) {
+        count.before += before[w];
+        count.total += all[w];
+    }
+    return count;
+}
+
+// Report entry i. A weight that is replaced is written to the old slot.
+__device__ __forceinline__ void report_entry(const Changing& c, long long i, uint8_t kind, uint32_t item) {
+    uint8_t status = UNCHANGED;
+    if (kind == (c.deleting ? PRESENT : ABSENT)) status = c.deleting ? REMOVED : NEW;
+#if WEIGHT_BITS
+    if (kind == PRESENT) {
+        const bits_t old = c.weight[c.slot[i]];
+        c.before[item] = old;
+        if (!c.deleting && old != c.batch_weight[item]) {
+            c.weight[c.slot[i]] = c.batch_weight[item];
+            status = REPLACED;
+        }
+    }
+#endif
+    c.status[item] = status;
+}
+
+// Block: report all of its entries.
+__device__ __forceinline__ void report_entries(const Changing& c, const Entries& entries) {
+    for (long long i = entries.first + threadIdx.x; i < entries.last; i += CHANGE_BLOCK)
+        report_entry(c, i, c.kind[i], c.order[i]);
+}
+
+// Block: list the slots of the changes among its entries by rank, and call list(rank, slot, key, item) for each.
+template <class F>
+__device__ __forceinline__ void list_changes(const Changing& c, const Entries& entries, uint32_t before, F&& list) {
+    for (long long i = entries.first + threadIdx.x; i < entries.last; i += CHANGE_BLOCK) {
+        if (c.kind[i] != (c.deleting ? PRESENT : ABSENT)) continue;
+        const long long slot = c.slot[i];
+        const uint32_t rank = before + c.rank[i] - 1;
+        c.changed_slot[rank] = slot;
+        list(rank, slot, c.keys[i], c.order[i]);
+    }
+}

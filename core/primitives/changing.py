@@ -1,0 +1,49 @@
+"""The struct ``Changing`` of ``changes.cuh``, and what packs it: a sorted batch, and the adjacencies it changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from suricate.cuda.batch_memory import offsets_of
+from suricate.cuda.structs import Struct
+from suricate.devices import Array
+from suricate.primitives.located import LocatedBatch, Report
+
+CHANGE_BLOCK = 512  #: threads of a block
+
+CHANGING = Struct("Changing", {
+    "keys": "const uint64_t*", "order": "const uint32_t*", "guard": "const uint32_t*", "size": "long long",
+    "begin": "const long long*", "end": "const long long*",  # by vertex: first slot, one past the last
+    "dst": "const uint32_t*", "weight": "bits_t*",  # by slot
+    "batch_weight": "const bits_t*", "status": "uint8_t*", "before": "bits_t*",  # in the caller's order
+    "slot": "long long*",  # of every entry
+    "changed_slot": "long long*",  # of the changes, in order
+    "rank": "uint32_t*",  # of every entry: changes of its block up to it
+    "totals": "uint32_t*",  # changes per block
+    "kind": "uint8_t*",  # of every entry
+    "arrived": "uint32_t*", "expected": "uint32_t",  # of the barrier; see grid_barrier.cuh
+    "deleting": "uint32_t",
+})  # fmt: skip
+
+
+def address(array: Array | int | None) -> int:
+    """Return the address of an array, which may be one already; 0 for None."""
+    return 0 if array is None else array if isinstance(array, int) else array.data.ptr
+
+
+def scratch_offsets(size: int, blocks: int, *more: int) -> tuple[int, ...]:
+    """Return the offsets of the scratch arrays of a batch, of further ones, and the size of all."""
+    return offsets_of(8 * size, 8 * size, 4 * size, 4 * blocks, size, *more)
+
+
+def values(
+    batch: LocatedBatch, rows: tuple[int, int, int, int], weight: Array | int, report: Report, scratch: tuple[int, ...]
+) -> tuple[Any, ...]:
+    """Return the values of the struct but the last three; ``rows``: the addresses of begin, end, dst and weight.
+
+    ``scratch``: the addresses of the scratch arrays.
+    """
+    return (
+        batch.keys.data.ptr, batch.order.data.ptr, address(batch.guard), len(batch), *rows,
+        address(weight), address(report.status), address(report.before), *scratch,
+    )  # fmt: skip

@@ -1,0 +1,232 @@
+"""Sorting the batches of a store on CUDA, and taking unvalidated ones, queries included.
+
+A batch of up to :data:`MOST_LARGE` edges is sorted by one cooperative launch, which checks and copies an unvalidated
+one as well; a larger one by CuPy's sort, between a launch that packs words and one that unpacks them. Nothing waits.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate.cuda.barrier import GridBarrier
+from suricate.cuda.batch_memory import LazyChange, batch_memory, offsets_of
+from suricate.cuda.ingest import COPIES, UNVALIDATED, UnvalidatedBatch, Variant, sample_variants
+from suricate.cuda.launch import StructKernel
+from suricate.cuda.program import Program
+from suricate.cuda.structs import Struct, constants, joined
+from suricate.devices import Array, Device
+from suricate.primitives import cuda
+from suricate.primitives.changing import address
+
+HERE = Path(__file__).parent
+THREADS = 512
+TILE = 2 * THREADS  #: words that a block sorts in shared memory
+LANES = 4  #: threads that look for the place of a word
+MOST_SMALL = 1 << 15  #: edges of a batch that is sorted by tiles,
+MOST_LARGE = 1 << 19  #: and of one that is sorted by buckets: above it CuPy's sort is as fast,
+MOST_WIDE = 1 << 21  #: but for words of more than 64 bits, which would have to be sorted with their places,
+BUCKET = 1 << 10  #: of about so many words
+MOST_BUCKETS = 1 << 11
+BUCKET_BARRIERS = 5
+SAMPLE_RATE = 32  #: words of the sample per bucket
+MOST_OF_BLOCK = (1 << 16) - 1  #: words that a block puts into buckets
+MOST_BLOCKS = 2048  #: of a grid-stride loop
+MOST_FINDING = 1 << 16  #: the same, where more of them hide more latency
+CONSTANTS = {
+    "SORT_BLOCK": THREADS, "SORT_TILE": TILE, "SORT_LANES": LANES,
+    "MOST_BUCKETS": MOST_BUCKETS, "SAMPLE_RATE": SAMPLE_RATE,
+    "BUCKET_WORDS": 1 << 12,  # that are sorted in shared memory
+}  # fmt: skip
+
+SORTING = Struct("Sorting", {
+    "words": "uint64_t*",  # [size], of a small batch rounded up to whole tiles
+    "keys": "uint64_t*", "order": "uint32_t*",  # [size]: the result
+    "middle": "uint32_t*",  # [size], if words have more than 64 bits: the places between two passes
+    "spare": "uint64_t*", "place": "uint32_t*",  # [size] (spare as words); from here on for buckets only
+    "sample": "uint64_t*", "splitters": "uint64_t*",  # [SAMPLE_RATE * buckets], [buckets]
+    "totals": "uint32_t*", "offsets": "uint32_t*",  # [buckets]
+    "arrived": "uint32_t*", "expected": "uint32_t",  # of the barrier; see grid_barrier.cuh
+    "bits": "uint32_t", "low": "uint32_t",  # of an id in a word, of the place in the batch
+    "buckets": "uint32_t",  # a power of two
+})  # fmt: skip
+EDGE_SORTING = Struct(
+    "EdgeSorting", {"size": "long long", "src": "const uint32_t*", "dst": "const uint32_t*"}, base=SORTING
+)
+FINDING = Struct("Finding", {
+    "begin": "const long long*", "end": "const long long*",  # by vertex: first slot, one past the last
+    "dst": "const uint32_t*", "weight": "const bits_t*",  # by slot
+    "found": "bool*", "result": "bits_t*",  # [n]
+})  # fmt: skip
+FINDING_ARGUMENTS = joined(FINDING.packer, UNVALIDATED)
+ARGUMENTS = joined(COPIES.packer, SORTING.packer, UNVALIDATED)
+
+
+@cache
+def taking_program(variant: Variant, *, cooperative: bool) -> Program:
+    """Return the program that takes unvalidated batches of a variant; the launches of huge ones are not cooperative."""
+    prelude = f"{constants(CONSTANTS)}\n{SORTING.declaration}"
+    return Program(HERE / "take.cu", prelude, defines=variant.defines(), cooperative=cooperative)
+
+
+@cache
+def sorting_program() -> Program:
+    """Return the program of ``sort.cu``."""
+    prelude = f"{constants(CONSTANTS)}\n{SORTING.declaration}\n{EDGE_SORTING.declaration}"
+    return Program(HERE / "sort.cu", prelude, cooperative=True)
+
+
+@cache
+def finding_program(variant: Variant, bits: int) -> Program:
+    """Return the program that looks unvalidated batches of a variant up, with weights of this many bits."""
+    prelude = f'#include "bits.cuh"\n{FINDING.declaration}'
+    return Program(HERE / "find_sorted.cu", prelude, defines=(*variant.defines(), ("WEIGHT_BITS", bits)))
+
+
+def programs(weight_dtype: np.dtype | None) -> list[Program]:
+    """Return representative programs for the batches of a store."""
+    plain = sample_variants(None)
+    weighted = [] if weight_dtype is None else sample_variants(weight_dtype.name)
+    variants = [plain[0], *weighted[:2]]
+    taking = (taking_program(variant, cooperative=together) for variant in variants for together in (True, False))
+    finding = (finding_program(variant, cuda.weight_bits(weight_dtype)) for variant in plain[:2])
+    return [sorting_program(), *taking, *finding]
+
+
+class SortMemory(NamedTuple):
+    """Memory for a launch that sorts, which keys and order keep, and the values of the struct ``Sorting``."""
+
+    blocks: int
+    keys: Array
+    order: Array
+    values: tuple[int, ...]
+
+
+class Sorter:
+    """Sorts the batches of one store, and takes unvalidated ones, all in one stream."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._barrier = GridBarrier(device)
+        self._kernels: dict[tuple[str, Variant | None], StructKernel] = {}
+        self._resident: dict[StructKernel, int] = {}
+        self._multiprocessors: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
+
+    def takes(self, size: int, num_vertices: int) -> bool:
+        """Return whether unvalidated batches can be taken: huge ones only if their words have 64 bits at most."""
+        return self._is_sorted_here(size, num_vertices) or not _is_wide(size, num_vertices)
+
+    def _is_sorted_here(self, size: int, num_vertices: int) -> bool:
+        """Return whether our own launches sort so many edges; a multiprocessor has two blocks at least."""
+        most = MOST_WIDE if _is_wide(size, num_vertices) else MOST_LARGE
+        return size <= min(most, 2 * self._multiprocessors * MOST_OF_BLOCK)
+
+    def take(
+        self, batch: UnvalidatedBatch, num_vertices: int, held: np.dtype | None, *, paired: bool
+    ) -> tuple[Array, Array, LazyChange]:
+        """Check, copy and sort a batch that the sorter :meth:`takes`; return keys, order, and its copies and outcome.
+
+        ``held`` is the dtype of the weights; ``paired``: a second store will report as well.
+        """
+        size, variant = batch.size, batch.variant
+        inserts = batch.operation == "insert"
+        width = 0 if held is None else held.itemsize * size
+        offsets = offsets_of(4 * size, 4 * size, inserts * width, size, width, paired * size, paired * width)
+        memory = batch_memory(offsets, self._device.xp.cuda.alloc(offsets[-1]))
+        copies = memory.addresses[:3]
+        change = LazyChange(size, variant.mirrored, held if inserts else None, held, memory)
+        if not self._is_sorted_here(size, num_vertices):
+            return *self._take_huge(batch, copies, num_vertices), change
+        small = size <= MOST_SMALL and not _is_wide(size, num_vertices)
+        kernel = self._kernel("take_sorted" if small else "take_buckets", variant)
+        sorting = self._memory_for(kernel, size, num_vertices)
+        ARGUMENTS.pack_into(kernel.buffer, 0, *copies, *sorting.values, *batch.words)
+        kernel.launch(sorting.blocks, THREADS)
+        return sorting.keys, sorting.order, change
+
+    def _take_huge(self, batch: UnvalidatedBatch, copies: tuple[int, ...], num_vertices: int) -> tuple[Array, Array]:
+        size, empty = batch.size, self._device.xp.empty
+        words, keys, order = empty(size, np.uint64), empty(size, np.uint64), empty(size, np.uint32)
+        bits, low, places = _id_bits(num_vertices), (size - 1).bit_length(), map(address, (words, keys, order))
+        values = (*copies, *places, *(0,) * 9, bits, low, 0, *batch.words)
+        for name in ("take_words", "unpack_words"):
+            kernel = self._kernel(name, batch.variant)
+            ARGUMENTS.pack_into(kernel.buffer, 0, *values)
+            kernel.launch(MOST_BLOCKS, THREADS)
+            if name == "take_words":
+                words.sort()
+        return keys, order
+
+    def sort(self, src: Array, dst: Array, num_vertices: int) -> tuple[Array, Array]:
+        """Return keys and order of validated edges (``uint32[m]``); see :func:`suricate.primitives.sort_batch`."""
+        size = len(src)
+        if not self._is_sorted_here(size, num_vertices):
+            return cuda.sort_batch(src, dst, _id_bits(num_vertices))
+        small = size <= MOST_SMALL and not _is_wide(size, num_vertices)
+        kernel = self._kernel("sort_edges" if small else "sort_many", None)
+        sorting = self._memory_for(kernel, size, num_vertices)
+        EDGE_SORTING.packer.pack_into(kernel.buffer, 0, *sorting.values, size, src.data.ptr, dst.data.ptr)
+        kernel.launch(sorting.blocks, THREADS)
+        return sorting.keys, sorting.order
+
+    def _memory_for(self, kernel: StructKernel, size: int, num_vertices: int) -> SortMemory:
+        """Return memory for a launch that sorts so many edges."""
+        barrier = self._barrier
+        resident = self._resident.get(kernel)
+        if resident is None:
+            resident = self._resident[kernel] = self._multiprocessors * kernel.resident(THREADS)
+        wide, padded = _is_wide(size, num_vertices), 8 * (-(-size // TILE) * TILE)
+        if size <= MOST_SMALL:
+            blocks = 1 if size <= TILE else min(resident, -(-size * LANES // THREADS))
+            buckets, barriers = 0, 4 if wide else int(blocks > 1)
+            places = offsets_of(8 * size, 4 * size, padded, wide * 4 * size, wide * padded)
+        else:
+            blocks, buckets = resident, min(MOST_BUCKETS, 1 << ((size - 1) // BUCKET).bit_length())
+            barriers, sample = BUCKET_BARRIERS << wide, 8 * SAMPLE_RATE * buckets
+            places = offsets_of(
+                8 * size, 4 * size, padded, wide * 4 * size, padded, 4 * size,
+                sample, 8 * buckets, 4 * buckets, 4 * buckets,
+            )  # fmt: skip
+        ndarray, memory = self._device.xp.ndarray, self._device.xp.cuda.alloc(places[-1])
+        keys, order = ndarray((size,), np.uint64, memory), ndarray((size,), np.uint32, memory + places[1])
+        start = memory.ptr
+        words, middle, *addresses = (*(start + place for place in places[2:-1]), *(0,) * 6)[:8]
+        values = (
+            words, start, start + places[1], middle if wide else 0, *addresses,
+            barrier.address, barrier.expected(blocks, barriers),
+            _id_bits(num_vertices), (size - 1).bit_length(), buckets,
+        )  # fmt: skip
+        return SortMemory(blocks, keys, order, values)
+
+    def find(self, batch: UnvalidatedBatch, rows: tuple[Array | int, ...], found: Array, result: Array) -> None:
+        """Check a batch and look it up in ascending rows; see ``BatchStore.rows``."""
+        variant, bits = batch.variant, cuda.bits_of(result)
+        kernel = self._kernels.get(("find_sorted", variant))
+        if kernel is None:
+            kernel = StructKernel(finding_program(variant, bits), "find_sorted", FINDING_ARGUMENTS.size)
+            self._kernels["find_sorted", variant] = kernel
+        FINDING_ARGUMENTS.pack_into(kernel.buffer, 0, *map(address, (*rows, found, result)), *batch.words)
+        kernel.launch(min(MOST_FINDING, -(-batch.size // cuda.BLOCK)), cuda.BLOCK)
+
+    def _kernel(self, name: str, variant: Variant | None) -> StructKernel:
+        kernel = self._kernels.get((name, variant))
+        if kernel is None:
+            if variant is None:
+                kernel = StructKernel(sorting_program(), name, EDGE_SORTING.size)
+            else:
+                cooperative = name in ("take_sorted", "take_buckets")
+                kernel = StructKernel(taking_program(variant, cooperative=cooperative), name, ARGUMENTS.size)
+            self._kernels[name, variant] = kernel
+        return kernel
+
+
+def _id_bits(num_vertices: int) -> int:
+    return max(1, (num_vertices - 1).bit_length())
+
+
+def _is_wide(size: int, num_vertices: int) -> bool:
+    """Return whether the words of a batch have more than 64 bits."""
+    return 2 * _id_bits(num_vertices) + (size - 1).bit_length() > 64
