@@ -193,8 +193,8 @@ class _Job:
                 self._open = False
 
     def close(self) -> None:
-        """Let no further call be made."""
-        self._open = False
+        """Let no further call be made, and forget what the calls were given."""
+        self._open, self._calls = False, ()
 
 
 class _Ticket:
@@ -227,14 +227,17 @@ class _Helper:
     def _serve(self) -> None:
         while True:
             self._go.acquire()
-            ticket, self._ticket = self._ticket, None
-            assert ticket is not None
-            begins = ticket.begun.acquire(blocking=False)
-            if begins:
-                ticket.job.work()
-            self._pool.give_back(self)  # first, so that the next job finds it
-            if begins:
-                ticket.done.release()
+            self._take_part()  # a call of its own: nothing of a job is held while it waits for the next
+
+    def _take_part(self) -> None:
+        ticket, self._ticket = self._ticket, None
+        assert ticket is not None
+        begins = ticket.begun.acquire(blocking=False)
+        if begins:
+            ticket.job.work()
+        self._pool.give_back(self)  # first, so that the next job finds it
+        if begins:
+            ticket.done.release()
 
 
 class _Pool:

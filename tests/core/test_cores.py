@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -105,6 +106,15 @@ def test_one_call_stays_here(two):
     with threads.Limited(1):
         assert set(threads.run(threading.get_ident, [(), ()])) == {threading.get_ident()}
     assert threads.shared == before
+
+
+def test_nothing_is_kept_of_a_call(two):
+    for _ in range(20):
+        array = np.zeros(1000)
+        held = weakref.ref(array)
+        threads.run(lambda array, i: time.sleep(1e-3), [(array, i) for i in range(4)])
+        del array
+        assert held() is None
 
 
 def test_error_of_a_part(two):
