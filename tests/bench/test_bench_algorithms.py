@@ -148,7 +148,8 @@ def test_suites_ask_the_algorithms(data, strange):
 )
 def test_what_cannot_be_verified_or_run_is_skipped(data, temporal_file, strange, name, reason):
     temporal = inputs.load(str(temporal_file))
-    tasks = [kind(fixture_of("csr_baseline", data), name, 20) for kind in (FromScratch, KeptCurrent, UpdateAlone)]
+    fixture = fixture_of("csr_baseline", data)
+    tasks = [FromScratch(fixture, name), *(kind(fixture, name, 20) for kind in (KeptCurrent, UpdateAlone))]
     for task in (*tasks, Stream(fixture_of("csr_baseline", temporal), name, 5)):
         found = measure(task, QUICK)
         assert found.status == "skip"

@@ -98,7 +98,7 @@ def test_rounds_are_repeated_with_arrays_exchanged(fake: Any, monkeypatch: pytes
     assert [turn for _, turn in seen] == [0, 1, 2, 0, 1]
     assert taken == found
     assert total.turn == 1  # after four rounds, not after the five that were launched
-    assert fake.kernels == ["start_rounds", *["end_round"] * 5]
+    assert fake.kernels == ["start_rounds", *["end_round"] * 5, "exchange"]
 
 
 def test_kernels_of_a_body_look_at_the_flag(fake: Any) -> None:

@@ -76,7 +76,7 @@ def test_pairs(backend: str, method: str, splits: bool, launched: list[str], mon
     for right in (fake.view(), batch):
         launched.clear()
         intersect.intersect(fake, call_of(graph), fake.view(), right, pairs, array(5, np.int64), None, method)
-        name = "stream" if method == "bitmap" or backend in ("hornet_like", "blocked") else "probe"
+        name = "stream" if method == "bitmap" or backend == "blocked" else "probe"
         assert launched == [f"{name}_pairs", *([f"{name}_parts"] if splits or name == "stream" else [])]
 
 
@@ -100,7 +100,7 @@ def test_triangles(backend: str, length: int, oriented: str, launched: list[str]
 
 @pytest.mark.parametrize("count", [1 << 22, (1 << 22) + 1])
 def test_long_lists_of_pairs_are_taken_in_parts(count: int, launched: list[str]) -> None:
-    fake, graph = graph_on_fake_cuda("hornet_like")
+    fake, graph = graph_on_fake_cuda("blocked")
     ends = array(count, np.uint32)
     pairs = ArcList(ends, ends, None, None, 0, count)
     intersect.intersect(fake, call_of(graph), fake.view(), fake.view(), pairs, array(count, np.int64), None, "auto")
