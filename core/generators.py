@@ -4,8 +4,9 @@ Everything is vectorised NumPy on the host and the same for the same arguments o
 ``numpy.random.Generator``, which then goes on. With ``device="cuda"`` the arrays are made on the host and moved, so
 both devices get the same edges. Ids are uint32.
 
-R-MAT follows Chakrabarti, Zhan and Faloutsos (2004) with the parameters of Graph500. The streams of batches follow the
-protocols of the papers: sliding windows (GPMA), and the temporal and random batches of DF-PageRank.
+R-MAT follows Chakrabarti, Zhan and Faloutsos (2004) with the parameters of Graph500; ``suricate.edge_streams`` draws it
+in pieces, on the device. The streams of batches follow the protocols of the papers: sliding windows (GPMA), and the
+temporal and random batches of DF-PageRank.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 from suricate.arrays import sorted_distinct
 from suricate.devices import Device, resolve_device
+from suricate.edge_streams import LEVELS, LevelTable
 from suricate.errors import ParameterError
 from suricate.parameters import flag, integer, real
 from suricate.types import MAX_VERTICES, EdgeList, edge_keys
@@ -32,7 +34,6 @@ Weights = tuple[
 ]  #: (low, high): integers of both kinds give int32 in [low, high], else float32 in [low, high)
 
 _CHUNK = 1 << 16  # edges drawn at a time: the temporaries stay in the cache
-_LEVELS = 5  # levels of R-MAT that one random number decides
 
 
 # -- graphs ------------------------------------------------------------------------------------------------------------
@@ -91,56 +92,18 @@ def _rmat_arcs(
     scale: int, count: int, quarters: tuple[float, ...], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw arcs, several levels of the recursion at once: one alias table holds the 4**levels outcomes."""
-    steps = [_LEVELS] * (scale // _LEVELS) + ([scale % _LEVELS] if scale % _LEVELS else [])
-    tables = {levels: _LevelTable(levels, quarters) for levels in set(steps)}
+    steps = [LEVELS] * (scale // LEVELS) + ([scale % LEVELS] if scale % LEVELS else [])
+    tables = {levels: LevelTable(levels, quarters) for levels in set(steps)}
     src, dst = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
     for begin in range(0, count, _CHUNK):
         rows, columns = src[begin : begin + _CHUNK], dst[begin : begin + _CHUNK]
         for levels in steps:
-            outcome = tables[levels].draw(len(rows), rng)
+            row, column = tables[levels].draw(rng.integers(0, 2**64, len(rows), np.uint64))
             rows <<= np.uint32(levels)
-            rows |= tables[levels].row[outcome]
+            rows |= row
             columns <<= np.uint32(levels)
-            columns |= tables[levels].column[outcome]
+            columns |= column
     return src, dst
-
-
-class _LevelTable:
-    """The outcomes of some levels of R-MAT with their bits, drawn by Walker's alias method."""
-
-    def __init__(self, levels: int, quarters: tuple[float, ...]) -> None:
-        outcomes = np.arange(4**levels)
-        probability = np.ones(len(outcomes))
-        self.row, self.column = np.zeros(len(outcomes), np.uint32), np.zeros(len(outcomes), np.uint32)
-        for level in range(levels):
-            quarter = outcomes >> (2 * level) & 3
-            probability *= np.asarray(quarters)[quarter]
-            self.row |= (quarter >> 1 << level).astype(np.uint32)
-            self.column |= ((quarter & 1) << level).astype(np.uint32)
-        self._bits = np.uint64(64 - 2 * levels)
-        threshold, self._alias = _alias_table(probability)
-        self._threshold = (threshold * 2.0 ** (64 - 2 * levels)).astype(np.uint64)
-
-    def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Return ``count`` outcomes; a random number's upper bits choose a column of the table, the rest its half."""
-        random = rng.integers(0, 2**64, count, np.uint64)
-        column = (random >> self._bits).astype(np.int64)
-        random &= (np.uint64(1) << self._bits) - np.uint64(1)
-        return np.where(random < self._threshold[column], column, self._alias[column])
-
-
-def _alias_table(probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Walker's table: outcome k stays k with probability ``threshold[k]``, else it becomes ``alias[k]``."""
-    share = probability * (len(probability) / probability.sum())
-    threshold, alias = np.ones(len(share)), np.arange(len(share))
-    small, large = list(np.flatnonzero(share < 1)), list(np.flatnonzero(share >= 1))
-    while small and large:
-        low, high = small.pop(), large[-1]
-        threshold[low], alias[low] = share[low], high
-        share[high] -= 1 - share[low]
-        if share[high] < 1:
-            small.append(large.pop())
-    return threshold, alias
 
 
 def uniform(
