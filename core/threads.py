@@ -167,6 +167,16 @@ def _wait(tickets: list[_Ticket]) -> None:
         raise interrupt
 
 
+def compacted(queue: Any, ranges: Sequence[Range], lasts: Sequence[int]) -> int:
+    """Move what each part has written from the start of its range to ``last`` to the front; return how much it is."""
+    count = 0
+    for (begin, _), last in zip(ranges, lasts, strict=True):
+        if begin != count:
+            queue[count : count + last - begin] = queue[begin:last]
+        count += last - begin
+    return count
+
+
 shared = 0  #: how many calls of :func:`run` were for several threads
 
 

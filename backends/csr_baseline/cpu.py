@@ -9,9 +9,8 @@ import numpy as np
 from suricate import threads
 from suricate.backends.csr_baseline import loops
 from suricate.backends.csr_baseline.layout import Graph, Rebuild
-from suricate.devices import CPU, Array
-from suricate.primitives import sort_batch
-from suricate.primitives.cpu import answer, report_deletion, report_insertion
+from suricate.devices import Array
+from suricate.primitives.cpu import answer, count_kind, in_order, report_deletion, report_insertion
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
 from suricate.primitives.sorting import can_sort
 
@@ -49,9 +48,7 @@ def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> N
     if not can_sort(len(src), (len(graph.offsets) - 1).bit_length()):
         threads.over(len(src), loops.find_edges, *graph, src, dst, found, weight)
         return
-    size = len(src)
-    keys, order = sort_batch(CPU, src, dst, len(graph.offsets) - 1)
-    batch = LocatedBatch(keys, order, np.empty(size, np.uint8), np.empty(size, np.int64), size)
+    batch = in_order(src, dst, len(graph.offsets) - 1)
     locate(graph, batch, LOOKUP)
     answer(batch, graph.weight, found, weight)
 
@@ -72,7 +69,7 @@ def _parts(graph: Graph, batch: LocatedBatch, kind: int) -> list[tuple[int, ...]
     last = np.maximum(cuts - 1, 0)  # of a part; the slot that it deletes may be one further
     ends += (cuts > 0) & (batch.kind[last] == PRESENT) & (batch.slot[last] == ends)
     entries, slots = [0, *cuts.tolist(), count], [0, *ends.tolist(), edges]
-    changes = threads.run(loops.count_kind, [(batch.kind, kind, *part) for part in pairwise(entries)])
+    changes = threads.run(count_kind, [(batch.kind, kind, *part) for part in pairwise(entries)])
     vertices = [0, *(int(batch.keys[cut - 1] >> 32) + 1 if cut else 0 for cut in entries[1:-1]), len(graph.offsets)]
     ranges = zip(pairwise(entries), pairwise(slots), [0, *accumulate(changes[:-1])], pairwise(vertices), strict=True)
     return [(*entry, *slot, before, *vertex) for entry, slot, before, vertex in ranges]

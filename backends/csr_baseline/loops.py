@@ -42,15 +42,6 @@ def cut_merge(slot, places, cuts):
         cuts[i] = low
 
 
-@kernel
-def count_kind(kind, wanted, first, last):
-    """Return how many of the entries ``first`` to ``last`` are of a kind."""
-    count = 0
-    for i in range(first, last):
-        count += kind[i] == wanted
-    return count
-
-
 @inner
 def copy_slots(old, old_weight, new, new_weight, begin, end, shift):
     """Copy slots ``[begin, end)`` of the old arrays to the new ones, ``shift`` places up; weights if there are any."""

@@ -2,57 +2,136 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from suricate import threads
 from suricate.backends.gpma import loops
-from suricate.backends.gpma.layout import Graph
+from suricate.backends.gpma.layout import EDGES, GUARDS, LEAF, LEAF_BITS, MOVED, TOUCHED, Graph
 from suricate.devices import Array
-from suricate.primitives.cpu import rank, report_deletion, report_insertion
+from suricate.primitives.cpu import answer, count_kind, in_order, report_deletion, report_insertion, source_ranges
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
+from suricate.primitives.sorting import LARGE
+from suricate.threads import Range
 
 
 class Plan(NamedTuple):
-    """The entries that change the graph, their slots, and the segments to rebalance (``segments`` of them)."""
+    """The entries that change the graph and their slots, and the segments to rebalance, in order.
+
+    The latter are those in the ``parts`` of the lists; none of them lies in another.
+    """
 
     entries: np.ndarray
     places: np.ndarray
     begins: np.ndarray
     levels: np.ndarray
-    segments: int
+    parts: tuple[Range, ...] = ()
 
 
-NOTHING = Plan(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8), 0)
+NOTHING = Plan(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8))
 NO_KEYS, NO_ORDER = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
     """See :meth:`GpmaKernels.locate`."""
-    loops.locate(graph, batch.keys, batch.kind, batch.slot, kind)
-    if kind != LOOKUP:
-        rank(batch, kind)
+    batch.most = sum(threads.over(len(batch), loops.locate, graph, batch.keys, batch.kind, batch.slot, kind))
 
 
 def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-    """See :meth:`GpmaKernels.find`."""
-    loops.find_edges(graph, src, dst, found, weight)
+    """See :meth:`GpmaKernels.find`; many edges are sorted, so that the graph is read in order."""
+    if len(src) < LARGE:
+        threads.over(len(src), loops.find_edges, graph, src, dst, found, weight)
+        return
+    batch = in_order(src, dst, len(graph.degree))
+    locate(graph, batch, LOOKUP)
+    answer(batch, graph.weight, found, weight)
 
 
 def _changes(batch: LocatedBatch, kind: int) -> Plan:
+    """Return the entries of a kind, ``batch.most`` of them, and memory for the segments."""
     size = batch.most
     entries, places = np.empty(size, np.uint32), np.empty(size, np.int64)
-    plan = Plan(entries, places, np.empty(size, np.uint32), np.empty(size, np.uint8), 0)
-    loops.list_changes(batch.kind, batch.slot, kind, plan.entries, plan.places)
-    return plan
+    parts = threads.ranges(len(batch), threads.parts(len(batch)))
+    counts = threads.run(count_kind, [(batch.kind, kind, *part) for part in parts[:-1]])
+    given, listed = (batch.kind, batch.slot, kind, entries, places), accumulate(counts, initial=0)
+    threads.run(loops.list_changes, [(*given, before, *part) for before, part in zip(listed, parts, strict=True)])
+    return Plan(entries, places, np.empty(size, np.uint32), np.empty(size, np.uint8))
+
+
+def _planned(graph: Graph, plan: Plan, *, inserts: bool) -> Plan:
+    """Return the plan with its segments: of those that the parts find the largest."""
+    _, places, begins, levels, _ = plan
+    parts = threads.ranges(len(places), threads.parts(len(places)))
+    lasts = threads.run(loops.plan, [(graph, places, inserts, begins, levels, *part) for part in parts])
+    kept: list[Range] = []
+    for (first, _), last in zip(parts, lasts, strict=True):
+        while kept and first < last:
+            before, end = kept[-1]
+            begin, level = int(begins[end - 1]), int(levels[end - 1])
+            if begins[first] >= begin + (1 << level):
+                break
+            if levels[first] <= level:  # the first ones lie in the last one before
+                first += int(np.searchsorted(begins[first:last], begin + (1 << level)))
+            else:  # the first one holds the last ones before
+                end = before + int(np.searchsorted(begins[before:end], begins[first]))
+                kept[-1:] = [(before, end)] if before < end else []
+        if first < last:
+            kept.append((first, last))
+    return plan._replace(parts=tuple(kept))
+
+
+def _merge(graph: Graph, plan: Plan, *new: np.ndarray) -> None:
+    moved = threads.run(loops.merge, [(graph, plan.begins, plan.levels, *new, *part) for part in plan.parts])
+    graph.counters[MOVED] += sum(moved)
+
+
+def _rebuild(graph: Graph, new: Graph, places: np.ndarray, *entries: np.ndarray) -> None:
+    """Merge the graph and new entries into new arrays, by ranges of their leaves.
+
+    A part begins to read in the graph where it has to by the sums of ranges of old leaves.
+    """
+    old = threads.ranges(graph.leaves, threads.parts(LEAF * graph.leaves))
+    held = threads.run(_entries_in, [(graph.count, *part) for part in old])
+    starts = np.array([begin for begin, _ in old])
+    before = np.array([*accumulate(held[:-1], initial=0)]) + np.searchsorted(places, starts << LEAF_BITS)
+    total = sum(held) + len(places)
+    number = threads.parts(total) if total >= new.leaves else 1  # parts do not know what comes behind empty leaves
+    calls = []
+    for first, last in threads.ranges(new.leaves, number):
+        at = int(np.searchsorted(before, total * first // new.leaves, side="right")) - 1
+        calls.append((graph, new, int(starts[at]), int(before[at]), total, places, *entries, first, last))
+    threads.run(loops.rebuild, calls)
+    graph.counters[MOVED] += sum(held)
+
+
+def _entries_in(count: np.ndarray, begin: int, end: int) -> int:
+    return int(count[begin:end].sum(dtype=np.int64))
+
+
+def _count(graph: Graph, batch: LocatedBatch, plan: Plan, by: int) -> None:
+    """Add ``by`` to what is counted of every edge that changes."""
+    edges = [part.stop for part in source_ranges(batch.keys)]
+    cuts = [0, *np.searchsorted(plan.entries, edges).tolist()]
+    threads.run(loops.count_changes, [(graph, plan.entries, batch.keys, by, *part) for part in pairwise(cuts)])
+    graph.counters[EDGES] += by * len(plan.entries)
+
+
+def _clear(graph: Graph, batch: LocatedBatch, plan: Plan) -> None:
+    """Turn the edges of a batch into gaps, by ranges of leaves."""
+    places, size = plan.places, len(plan.places)
+    marks = size * np.arange(1, threads.parts(size)) // threads.parts(size)
+    cuts = [0, *np.searchsorted(places, places[marks] >> LEAF_BITS << LEAF_BITS).tolist(), size]
+    threads.run(loops.clear, [(graph, places, *part) for part in pairwise(cuts)])
+    _count(graph, batch, plan, -1)
 
 
 def plan_insertion(graph: Graph, batch: LocatedBatch, *, in_place: bool) -> Plan:
     """See :meth:`GpmaKernels.plan_insertion`."""
     plan = _changes(batch, ABSENT)
-    if not in_place:
-        return plan
-    return plan._replace(segments=loops.plan(graph, plan.places, True, plan.begins, plan.levels))
+    return _planned(graph, plan, inserts=True) if in_place else plan
 
 
 def plan_deletion(graph: Graph, batch: LocatedBatch) -> Plan:
@@ -63,39 +142,48 @@ def plan_deletion(graph: Graph, batch: LocatedBatch) -> Plan:
 def insert(graph: Graph, new: Graph | None, plan: Plan, batch: LocatedBatch, weight: Array, report: Report) -> None:
     """See :meth:`GpmaKernels.insert`."""
     report_insertion(batch, graph.weight, weight, report)
-    entries, places, begins, levels, segments = plan
+    given = plan.places, plan.entries, batch.keys, batch.order, weight
     if new is None:
-        loops.merge(
-            graph, begins[:segments], levels[:segments], places, entries, batch.keys, batch.order, weight
-        )  # fmt: skip
+        _merge(graph, plan, *given)
     else:
-        loops.rebuild(graph, new, places, entries, batch.keys, batch.order, weight)
-    loops.count_inserted(graph, entries, batch.keys)
+        _rebuild(graph, new, *given)
+    _count(graph, batch, plan, 1)
 
 
 def delete(graph: Graph, plan: Plan, batch: LocatedBatch, report: Report) -> None:
     """See :meth:`GpmaKernels.delete`."""
     report_deletion(batch, graph.weight, report)
-    entries, places, begins, levels, _ = plan
-    loops.clear(graph, batch.keys, entries, places)
-    segments = loops.plan(graph, places, False, begins, levels)
-    none = places[:0], entries[:0], NO_KEYS, NO_ORDER, graph.weight[:0]
-    loops.merge(graph, begins[:segments], levels[:segments], *none)
+    _clear(graph, batch, plan)
+    none = NOTHING.places, NOTHING.entries, NO_KEYS, NO_ORDER, graph.weight[:0]
+    _merge(graph, _planned(graph, plan, inserts=False), *none)
 
 
 def clear_edges(graph: Graph, src: Array, dst: Array, guard: Array | None, report: Report) -> None:
-    """See :meth:`GpmaKernels.clear_edges`; the store looks at the guard."""
+    """See :meth:`GpmaKernels.clear_edges`; the store looks at the guard, and many edges are sorted."""
+    if len(src) >= LARGE:
+        with suppress(MemoryError):  # then one by one: a deletion is never refused
+            batch = in_order(src, dst, len(graph.degree))
+            locate(graph, batch, PRESENT)
+            plan = _changes(batch, PRESENT)
+            report_deletion(batch, graph.weight, report)
+            _clear(graph, batch, plan)
+            return
     loops.clear_edges(graph, src, dst, *report)
 
 
 def rebuild(graph: Graph, new: Graph) -> None:
     """See :meth:`GpmaKernels.rebuild`."""
-    loops.rebuild(graph, new, NOTHING.places, NOTHING.entries, NO_KEYS, NO_ORDER, graph.weight[:0])
+    _rebuild(graph, new, NOTHING.places, NOTHING.entries, NO_KEYS, NO_ORDER, graph.weight[:0])
 
 
 def append_guards(graph: Graph, first: int, begin: int) -> None:
     """See :meth:`GpmaKernels.append_guards`."""
-    loops.append_guards(graph, first, begin)
+    count = graph.leaves - begin
+
+    def append(low: int, high: int) -> None:
+        loops.append_guards(graph, first + low * GUARDS, begin + low, begin + high)
+
+    threads.over(count, append, unit=LEAF)
 
 
 def drop_guards(graph: Graph, num_vertices: int) -> None:
@@ -110,4 +198,6 @@ def clear_rows(graph: Graph, vertices: Array) -> None:
 
 def list_touched(graph: Graph) -> None:
     """See :meth:`GpmaKernels.list_touched`."""
-    loops.list_touched(graph)
+    ranges = threads.ranges(graph.leaves, threads.parts(graph.leaves))
+    lasts = threads.run(loops.list_touched, [(graph, *part) for part in ranges])
+    graph.counters[TOUCHED] = threads.compacted(graph.touched, ranges, lasts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.backends.gpma.layout import LEAF, LEAF_BITS, TOUCHED, Graph
-from suricate.backends.gpma.loops import search
+from suricate.backends.gpma.loops import owner_of, search
 from suricate.jit import inner
 from suricate.prefetch import prefetch
 
@@ -88,14 +88,8 @@ def updated_segment(g, i):
 
 @inner
 def slot_owner(g, i):
-    """Return the source of the edge in slot ``i``: that of the leaf's first entry and the guards since."""
-    leaf = np.uint64(i) >> np.uint64(LEAF_BITS)
-    guards = g.guards[leaf] & ((np.uint32(1) << np.uint32(i & (LEAF - 1))) - np.uint32(1))
-    owner = g.owner[leaf]
-    while guards:
-        guards &= guards - np.uint32(1)
-        owner += np.uint32(1)
-    return owner
+    """Return the source of the edge in slot ``i``."""
+    return owner_of(g, i)
 
 
 @inner

@@ -1,4 +1,8 @@
-"""Loops of ``gpma`` on the CPU: locate, plan, merge, rebuild; the specification of ``gpma.cu``."""
+"""Loops of ``gpma`` on the CPU: locate, plan, merge, rebuild; the specification of ``gpma.cu``.
+
+Loops whose last parameters are a range do a part of the work, and parts may run at the same time: they write to leaves
+and vertices of their own, and return what they count.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,8 @@ from suricate.backends.gpma.layout import (
     LEAF_BITS,
     LEAF_LEAST,
     LEAF_MOST,
-    MOVED,
     ROOT_LEAST,
     ROOT_MOST,
-    TOUCHED,
 )
 from suricate.jit import inner, kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
@@ -80,10 +82,10 @@ def search(g, u, v):
 
 
 @kernel
-def locate(g, keys, kind, slot, wanted):
+def locate(g, keys, kind, slot, wanted, begin, end):
     """Fill in kind and slot (where it is, or the place it goes to) of each sorted edge; count those of a kind."""
     count = 0
-    for i in range(len(keys)):
+    for i in range(begin, end):
         kind[i], slot[i] = DUPLICATE, -1
         if i + 1 == len(keys) or keys[i + 1] != keys[i]:
             at, place = search(g, np.int64(keys[i] >> np.uint64(32)), np.uint32(keys[i]))
@@ -94,19 +96,18 @@ def locate(g, keys, kind, slot, wanted):
 
 
 @kernel
-def list_changes(kind, slot, wanted, entries, places):
-    """List the entries of a kind and their slots."""
-    count = 0
-    for i in range(len(kind)):
+def list_changes(kind, slot, wanted, entries, places, listed, begin, end):
+    """List the entries of a kind and their slots, from place ``listed`` of the lists on."""
+    for i in range(begin, end):
         if kind[i] == wanted:
-            entries[count], places[count] = i, slot[i]
-            count += 1
+            entries[listed], places[listed] = i, slot[i]
+            listed += 1
 
 
 @kernel
-def find_edges(g, src, dst, found, result):
+def find_edges(g, src, dst, found, result, begin, end):
     """Look every edge up; copy the weight of those that are there."""
-    for i in range(len(src)):
+    for i in range(begin, end):
         at, _ = search(g, np.int64(src[i]), dst[i])
         found[i] = at >= 0
         if found[i] and len(g.weight):
@@ -139,17 +140,17 @@ def first_from(places, slot):
 
 
 @kernel
-def plan(g, places, inserts, begins, levels):
-    """List the segments that an update rebalances, in order; return their number.
+def plan(g, places, inserts, begins, levels, first, last):
+    """List the segments that entries ``first`` to ``last`` rebalance, in order, from place ``first`` of the lists on.
 
-    ``places`` are the slots of the changed entries. An insertion, whose entries are still to come, takes for each the
-    lowest segment around its leaf that is not too full then; a deletion (``inserts`` is 0), whose entries are gone, the
-    lowest that is not too empty. Of segments within each other the largest is taken.
+    Returns where the list ends. ``places`` are the slots of the changed entries. An insertion, whose entries are still
+    to come, takes for each the lowest segment around its leaf that is not too full then; a deletion (``inserts`` is 0),
+    whose entries are gone, the lowest that is not too empty. Of segments within each other the largest is taken.
     """
-    height, planned = height_of(g.leaves), 0
-    for i in range(len(places)):
+    height, planned = height_of(g.leaves), first
+    for i in range(first, last):
         leaf = places[i] >> LEAF_BITS
-        if planned and leaf < np.int64(begins[planned - 1]) + (1 << np.int64(levels[planned - 1])):
+        if planned > first and leaf < np.int64(begins[planned - 1]) + (1 << np.int64(levels[planned - 1])):
             continue
         level = 0
         while level < height:
@@ -167,7 +168,7 @@ def plan(g, places, inserts, begins, levels):
         if level == 0 and not inserts:
             continue
         begin = leaf >> level << level
-        while planned and begins[planned - 1] >= begin:
+        while planned > first and begins[planned - 1] >= begin:
             planned -= 1
         begins[planned], levels[planned] = begin, level
         planned += 1
@@ -274,9 +275,10 @@ def spread(g, begin, end, held, places, entries, low, high, keys, order, weight)
 
 
 @kernel
-def merge(g, begins, levels, places, entries, keys, order, weight):
-    """Rebalance the planned segments, and put the new entries in."""
-    for j in range(len(begins)):
+def merge(g, begins, levels, places, entries, keys, order, weight, first, last):
+    """Rebalance the segments ``first`` to ``last`` of the plan, put the new entries in; return how many were moved."""
+    moved = np.int64(0)
+    for j in range(first, last):
         begin = np.int64(begins[j])
         end = min(begin + (1 << np.int64(levels[j])), g.leaves)
         low, high = first_from(places, begin << LEAF_BITS), first_from(places, end << LEAF_BITS)
@@ -284,24 +286,65 @@ def merge(g, begins, levels, places, entries, keys, order, weight):
         held = pack(g, begin, end, places, low, high)
         spread(g, begin, end, held, places, entries, low, high, keys, order, weight)
         finish_leaves(g, begin, end, owner)
-        g.counters[MOVED] += held
+        moved += held
+    return moved
 
 
 @kernel
-def count_inserted(g, entries, keys):
-    """Count the new edges."""
-    for item in entries:
-        g.degree[keys[item] >> np.uint64(32)] += np.uint32(1)
-    g.counters[EDGES] += len(entries)
+def count_changes(g, entries, keys, by, first, last):
+    """Add ``by`` to the degree of the source of each entry."""
+    for i in range(first, last):
+        g.degree[keys[entries[i]] >> np.uint64(32)] += np.uint32(by)
+
+
+@inner
+def owner_of(g, slot):
+    """Return the number of guards before a slot: that of the leaf's first entry and those since."""
+    leaf = np.uint64(slot) >> np.uint64(LEAF_BITS)
+    guards = g.guards[leaf] & ((np.uint32(1) << np.uint32(slot & (LEAF - 1))) - np.uint32(1))
+    owner = g.owner[leaf]
+    while guards:
+        guards &= guards - np.uint32(1)
+        owner += np.uint32(1)
+    return owner
+
+
+@inner
+def passed(g, places, leaf, before, rank):
+    """Return the slot and the new entry up to which ``rank`` entries come, old and new merged; see :func:`rebuild`.
+
+    ``before`` of them come before ``leaf``, from which on they are counted.
+    """
+    k = first_from(places, leaf << LEAF_BITS)
+    while leaf + 1 < g.leaves:
+        following = k
+        while following < len(places) and places[following] < (leaf + 1) << LEAF_BITS:
+            following += 1
+        count = g.count[leaf] + following - k
+        if before + count > rank:
+            break
+        before, leaf, k = before + count, leaf + 1, following
+    read = leaf << LEAF_BITS
+    while before < rank:
+        if k < len(places) and places[k] <= read:
+            before, k = before + 1, k + 1
+        else:
+            before += g.dst[read] != GAP
+            read += 1
+    return read, k
 
 
 @kernel
-def rebuild(g, new, places, entries, keys, order, weight):
-    """Merge the entries of ``g`` and new ones into empty arrays, spread evenly; vertices and counters are shared."""
-    held = entries_in(g.count, 0, g.leaves)
-    total = held + len(places)
-    rank, read, k = np.int64(0), np.int64(0), 0
-    for leaf in range(new.leaves):
+def rebuild(g, new, start, before, total, places, entries, keys, order, weight, first, last):
+    """Merge entries of ``g`` and new ones into leaves ``first`` to ``last`` of empty arrays, spread evenly.
+
+    Vertices and counters are shared. Of all ``total`` entries ``before`` come before leaf ``start`` of ``g``, and that
+    is where or before the part begins to read.
+    """
+    rank = total * first // new.leaves
+    read, k = passed(g, places, start, before, rank)
+    owner = np.int64(owner_of(g, read))
+    for leaf in range(first, last):
         slot, stop = leaf << LEAF_BITS, total * (leaf + 1) // new.leaves
         while rank < stop:
             fresh = False
@@ -326,29 +369,26 @@ def rebuild(g, new, places, entries, keys, order, weight):
                 set_fresh(new, slot, True)
             slot += 1
             rank += 1
-    finish_leaves(new, 0, new.leaves, 0)
-    g.counters[MOVED] += held
+    finish_leaves(new, first, last, owner)
 
 
 # -- deletion, vertices ----------------------------------------------------------------------------------------------
 
 
 @inner
-def clear_slot(g, u, slot):
-    """Turn the slot of an edge of ``u`` into a gap."""
+def clear_slot(g, slot):
+    """Turn the slot of an edge into a gap."""
     g.dst[slot] = GAP
     g.count[slot >> LEAF_BITS] -= np.uint8(1)
-    g.degree[u] -= np.uint32(1)
     if len(g.fresh):
         set_fresh(g, slot, False)
 
 
 @kernel
-def clear(g, keys, entries, places):
-    """Turn the slots of the entries listed into gaps; nothing moves."""
-    for i in range(len(entries)):
-        clear_slot(g, np.int64(keys[entries[i]] >> np.uint64(32)), places[i])
-    g.counters[EDGES] -= len(entries)
+def clear(g, places, first, last):
+    """Turn slots into gaps; nothing moves."""
+    for i in range(first, last):
+        clear_slot(g, places[i])
 
 
 @kernel
@@ -357,7 +397,8 @@ def clear_edges(g, src, dst, status, before):
     for i in range(len(src)):
         slot, _ = search(g, np.int64(src[i]), dst[i])
         if slot >= 0:
-            clear_slot(g, np.int64(src[i]), slot)
+            clear_slot(g, slot)
+            g.degree[src[i]] -= np.uint32(1)
             g.counters[EDGES] -= 1
             status[i] = REMOVED
             if len(before):
@@ -370,23 +411,24 @@ def clear_rows(g, vertices):
     for i in range(len(vertices)):
         u = np.int64(vertices[i])
         g.counters[EDGES] -= g.degree[u]
+        g.degree[u] = 0
         for slot in range(g.guard[u] + 1, g.guard[u + 1]):
             if g.dst[slot] != GAP:
-                clear_slot(g, u, slot)
+                clear_slot(g, slot)
 
 
 @kernel
-def append_guards(g, first, begin):
-    """Put the guards of the vertices from ``first`` on into the leaves from ``begin`` on, which are not in use."""
+def append_guards(g, first, begin, end):
+    """Put the guards of the vertices from ``first`` on into leaves ``begin`` to ``end``, which are not in use."""
     u, num_vertices = first, len(g.degree)
-    for leaf in range(begin, g.leaves):
+    for leaf in range(begin, end):
         slot = leaf << LEAF_BITS
         for k in range(LEAF):
             g.dst[slot + k] = GAP
         for k in range(min(GUARDS, num_vertices - u)):
             g.dst[slot + k] = LAST
         u = min(u + GUARDS, num_vertices)
-    finish_leaves(g, begin, g.leaves, first)
+    finish_leaves(g, begin, end, first)
 
 
 @kernel
@@ -401,11 +443,14 @@ def drop_guards(g, num_vertices):
 
 
 @kernel
-def list_touched(g):
-    """List the leaves with edges that were inserted since the mark."""
-    count = 0
-    for leaf in range(g.leaves):
+def list_touched(g, begin, end):
+    """List the leaves with edges that were inserted since the mark, from place ``begin`` of the list on.
+
+    Returns where the list ends.
+    """
+    listed = begin
+    for leaf in range(begin, end):
         if g.fresh[leaf]:
-            g.touched[count] = leaf
-            count += 1
-    g.counters[TOUCHED] = count
+            g.touched[listed] = leaf
+            listed += 1
+    return listed

@@ -190,9 +190,15 @@ def source_ranges(keys: Array) -> list[slice]:
 
 def rank(batch: LocatedBatch, kind: int) -> None:
     """Count the entries of a kind."""
-    kinds = batch.kind
+    batch.most = sum(threads.over(len(batch), count_kind, batch.kind, kind, unit=1 / 8))
 
-    def count(begin: int, end: int) -> int:
-        return int(np.count_nonzero(kinds[begin:end] == kind))
 
-    batch.most = sum(threads.over(len(batch), count, unit=1 / 8))
+def count_kind(kinds: Array, kind: int, begin: int, end: int) -> int:
+    """Return how many of the entries ``begin`` to ``end`` are of a kind."""
+    return int(np.count_nonzero(kinds[begin:end] == kind))
+
+
+def in_order(src: Array, dst: Array, num_vertices: int) -> LocatedBatch:
+    """Return edges as a sorted batch that is yet to be located."""
+    keys, order = sort_batch(src, dst, max(1, (num_vertices - 1).bit_length()))
+    return LocatedBatch(keys, order, np.empty(len(keys), np.uint8), np.empty(len(keys), np.int64), len(keys))

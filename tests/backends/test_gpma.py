@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suricate.backends.gpma import ledger, loops
+from suricate import threads
+from suricate.backends.gpma import cpu, ledger, loops
 from suricate.backends.gpma.layout import DENSE, EDGES, LEAF, MOVED, ROOT_LEAST, ROOT_MOST
 from suricate.backends.gpma.store import GpmaStore
 from suricate.devices import CPU, Device
@@ -274,8 +275,9 @@ def segment(leaf: int, level: int, leaves: int) -> range:
 
 
 @pytest.mark.parametrize("inserts", [True, False])
-def test_the_plan_takes_the_lowest_segments_that_fit(inserts: bool) -> None:
-    """Against every leaf's own climb; of segments within each other only the largest is there."""
+def test_the_plan_takes_the_lowest_segments_that_fit(inserts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against every leaf's own climb; of segments within each other only the largest is there, of all parts."""
+    monkeypatch.setattr(threads, "GRAIN", 1)
     rng = np.random.default_rng(9)
     for leaves in (1, 2, 3, 37, 64, 100):
         store = built(CPU, 10, 0)
@@ -299,8 +301,11 @@ def test_the_plan_takes_the_lowest_segments_that_fit(inserts: bool) -> None:
                 if inserts or level:
                     chosen.add((part.start, part.stop))
             largest = {a for a in chosen if not any(b != a and b[0] <= a[0] and a[1] <= b[1] for b in chosen)}
-            begins, levels = np.empty(size, np.uint32), np.empty(size, np.uint8)
+            empty = cpu.Plan(places, places, np.empty(size, np.uint32), np.empty(size, np.uint8))
             graph = store.pool.graph._replace(count=count, leaves=leaves)
-            planned = loops.plan(graph, places, inserts, begins, levels)
-            got = [segment(int(b), int(level), leaves) for b, level in zip(begins, levels, strict=True)][:planned]
-            assert [(part.start, part.stop) for part in got] == sorted(largest)
+            for number in (1, 3):
+                with threads.Limited(number):
+                    plan = cpu._planned(graph, empty, inserts=inserts)
+                listed = [i for part in plan.parts for i in range(*part)]
+                got = [segment(int(plan.begins[i]), int(plan.levels[i]), leaves) for i in listed]
+                assert [(part.start, part.stop) for part in got] == sorted(largest)

@@ -14,7 +14,7 @@ from suricate.edgefn.layout import HALF, Layout, numba_decoded
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, stamps_of
 from suricate.operators.cpu.instances import ATOMICS, Walk, expanded
-from suricate.operators.cpu.parallel import compacted, cut
+from suricate.operators.cpu.parallel import cut
 from suricate.operators.cpu.push import WINDOW
 from suricate.operators.cpu.push_steps import SCAN, shared_from
 from suricate.operators.cpu.sources import Listed
@@ -138,7 +138,7 @@ class _Repair:
         ranges = threads.ranges(self.n, threads.parts(int(self.n * SCAN)))
         lasts = threads.run(parts.gather, [(*part, stamps, self.step, self.spare) for part in ranges])
         self.queue, self.spare, self.step = self.spare, self.queue, self.step + 1
-        return compacted(self.queue, ranges, lasts)
+        return threads.compacted(self.queue, ranges, lasts)
 
     def _in_steps(self, everything: bool, count: int, *, by_level: bool) -> tuple[int, int]:
         """Push step by step until nothing changes; with ``by_level`` what is queued joins the step of its level."""

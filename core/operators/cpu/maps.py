@@ -12,7 +12,7 @@ from suricate.devices import Device
 from suricate.edgefn import bounds
 from suricate.operators.call import Call, Start, Until, stamps_of
 from suricate.operators.cpu.instances import Walk, instance
-from suricate.operators.cpu.parallel import compacted, cut, run_shared
+from suricate.operators.cpu.parallel import cut, run_shared
 from suricate.operators.cpu.sources import Listed, arcs_of, listed, numba_values, union_of, walk_over
 from suricate.structures.frontier import Frontier
 
@@ -32,7 +32,7 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     ranges = [(0, vertices.size)] if alone else threads.ranges(vertices.size, threads.parts(vertices.size))
     given = graph.num_vertices, vertices.ids, vertices.everything
     parts = [(*given, *part, kept) for part in ranges]
-    count = compacted(kept, ranges, run_shared(call, numba_values(call), module.vertex_map, parts))
+    count = threads.compacted(kept, ranges, run_shared(call, numba_values(call), module.vertex_map, parts))
     return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=distinct)
 
 

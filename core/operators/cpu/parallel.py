@@ -83,15 +83,6 @@ def _cut(module: ModuleType, views: Views, vertices: Listed, each: int) -> list[
     return [(begin, end) for begin, end in pairwise(edges) if begin < end]
 
 
-def compacted(queue: np.ndarray, ranges: list[threads.Range], lasts: list[int]) -> int:
-    """Move what each part has written from the start of its range to ``last`` to the front; return how much it is."""
-    count = 0
-    for (begin, _), last in zip(ranges, lasts, strict=True):
-        queue[count : count + last - begin] = queue[begin:last]
-        count += last - begin
-    return count
-
-
 def run_shared(call: Call, values: Values, function: Any, parts: list[tuple[Any, ...]]) -> list[Any]:
     """Run the parts of a call, of which each is passed the arguments too: ``values``, with totals of its own."""
     shares = Shares(call, values, len(parts))

@@ -11,7 +11,7 @@ from suricate import threads
 from suricate.operators import schemes
 from suricate.operators.call import Call, Start, Until, stamps_of
 from suricate.operators.cpu.instances import Walk, instance
-from suricate.operators.cpu.parallel import compacted, cut, run_shared
+from suricate.operators.cpu.parallel import cut, run_shared
 from suricate.operators.cpu.push_steps import SCAN, shared_from
 from suricate.operators.cpu.sources import NO_VERTICES, Listed, frontier_of, numba_values, union_of, walk_over
 from suricate.operators.cpu.templates.measuring import MANY
@@ -85,7 +85,7 @@ class _Pull:
         given = *self._views, vertices.ids, vertices.everything
         parts = [(*given, begin, end, *self._target, begin, *tables) for begin, end in ranges]
         lasts = run_shared(self._call, self._values, self._module.neighbor_reduce, parts)
-        return 0 if self._call.then is None else compacted(self._target[-1], ranges, lasts)
+        return 0 if self._call.then is None else threads.compacted(self._target[-1], ranges, lasts)
 
     def run_layers(self, layers: Layers) -> int:
         """Pull for the vertices of all layers, one layer after the other."""
@@ -169,7 +169,7 @@ def _shared_round(
         run_shared(call, values, module.publish, [(*active, *part) for part in ranges])
     ranges = threads.ranges(n, threads.parts(int(n * SCAN)))
     lasts = threads.run(module.gather, [(*part, *target, queue) for part in ranges])
-    return Listed(queue, False, compacted(queue, ranges, lasts))
+    return Listed(queue, False, threads.compacted(queue, ranges, lasts))
 
 
 def _has_accumulators(call: Call) -> bool:

@@ -10,7 +10,7 @@ from suricate import threads
 from suricate.edgefn import bounds
 from suricate.operators.call import LAST_STEP, Call, Stamps
 from suricate.operators.cpu.instances import Walk, instance
-from suricate.operators.cpu.parallel import DEGREE, compacted, cut, run_shared
+from suricate.operators.cpu.parallel import DEGREE, cut, run_shared
 from suricate.operators.cpu.sources import NO_VERTICES, Listed, arcs_of, walk_over
 from suricate.operators.cpu.templates.measuring import MANY
 from suricate.operators.cpu.templates.propagate_once import LARGE, PULLED
@@ -87,7 +87,7 @@ class Steps:
         size = self._views[2]
         ranges = threads.ranges(size, threads.parts(int(size * SCAN)))
         given = self._push.stamps.array, step, refused, number, queue
-        return compacted(queue, ranges, self._run(self._module.gather, [(*part, *given) for part in ranges]))
+        return threads.compacted(queue, ranges, self._run(self._module.gather, [(*part, *given) for part in ranges]))
 
     def search(self, vertices: Listed, first: int, number: int, *, equal: bool, queue: np.ndarray) -> int:
         """Make step ``number`` of a search, as a push or a pull; see ``templates/propagate_once.py``."""
@@ -123,10 +123,12 @@ class Steps:
         everything = Listed(NO_VERTICES, True, n)
         ranges = cut(push.graph, walk, REVERSE[push.over], self._module, (b, c, n), everything)
         target = push.out, push.stamps.array, first, number, equal, queue
-        count = compacted(queue, ranges, self._run(self._module.pull, [(b, c, *part, *target) for part in ranges]))
+        count = threads.compacted(
+            queue, ranges, self._run(self._module.pull, [(b, c, *part, *target) for part in ranges])
+        )
         ranges = threads.ranges(count, threads.parts(count))
         given = push.stamps.array, first + number + 1, first, number, queue
-        return compacted(queue, ranges, self._run(self._module.let_join, [(*part, *given) for part in ranges]))
+        return threads.compacted(queue, ranges, self._run(self._module.let_join, [(*part, *given) for part in ranges]))
 
     def _run(self, function: Any, calls: list[tuple[Any, ...]]) -> list[Any]:
         return run_shared(self._push.call, self._push.values, function, calls)
