@@ -41,7 +41,8 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
     "pairs": ("operations", "sweep"),
     "scenario": ("operations", "sweep"),
     "weighted": ("operations", "sweep", "memory"),
-    "batches": ("operations", "algorithms", "sweep", "crossover"),
+    "batches": ("operations", "algorithms", "sweep", "crossover", "window", "large"),
+    "edges": ("window", "large"),
     "knobs": ("sweep",),
     "algorithms": ("algorithms", "methods", "crossover"),
 }
@@ -125,9 +126,10 @@ def demo(
 @click.command()
 @click.option(
     "--suite", type=click.Choice((*SUITES, "all")), default="all", show_default=True,
-    help="'all': without methods, sweep, memory and crossover.",
+    help="'all': without methods, sweep, memory, crossover, window and large.",
 )  # fmt: skip
 @click.option("--graph", "graphs", multiple=True, help="rmat:SCALE[:EF], grid:WxH, uniform:N:M or a file; repeatable.")
+@click.option("--edges", type=click.IntRange(16), help="Size of the graphs of suites that draw them in pieces.")
 @BACKEND
 @ALGORITHM
 @click.option("--workload", "workloads", multiple=True, help="Only workloads whose name contains this; repeatable.")
@@ -160,6 +162,7 @@ def demo(
 def bench(
     suite: str,
     graphs: tuple[str, ...],
+    edges: int | None,
     backends: tuple[str, ...],
     algorithms: tuple[str, ...],
     workloads: tuple[str, ...],
@@ -191,11 +194,13 @@ def bench(
         raise click.UsageError("FILES go with --report; graphs are given with --graph")
     if plot or html:
         raise click.UsageError(f"--{'plot' if plot else 'html'} goes with --report")
+    if edges and graphs:
+        raise click.UsageError("--edges stands for graphs of that size: give it or --graph")
     check_fitting(suite)
     with usage_errors():
         where = resolve(device)
         limits = make_limits(where, repeats, time_limit, quiet_core)
-        from suricate.bench import inputs, suites
+        from suricate.bench import drawn, inputs, suites
         from suricate.bench.reports.results import measured, place
 
         names = suites.backend_names(backends, where)
@@ -206,9 +211,10 @@ def bench(
             algorithms=suites.algorithm_names(algorithms), hints=hints, scenario=scenario, knobs=knobs,
         )  # fmt: skip
         suites.check_options(selection)
-        specs = [inputs.parse(spec) for spec in graphs or default_graphs(suite)]
+        specs = [inputs.parse(spec) for spec in graphs or default_graphs(suite, edges)]
+        load: Any = drawn.load if suite != "all" and SUITES[suite].drawn else inputs.load
         results = open_results(output)
-        data = [inputs.load(spec, seed=seed) for spec in specs]
+        data = [load(spec, seed=seed) for spec in specs]
         tasks = [(item.name, task) for item in data for task in suites.bench_tasks(suite, selection, item)]
         tasks = [(name, task) for name, task in tasks if any(part in task.workload for part in workloads or ("",))]
         if not tasks:
@@ -240,10 +246,15 @@ def check_fitting(suite: str) -> None:
             raise click.UsageError(f"{option} does not apply to suite {suite!r}, only to {', '.join(fitting)}")
 
 
-def default_graphs(suite: str) -> tuple[str, ...]:
-    """Return the graphs of a suite unless some are named; of one on all real graphs, those that are here."""
-    from suricate.bench import inputs
+def default_graphs(suite: str, edges: int | None) -> Sequence[str]:
+    """Return the graphs of a suite unless some are named; of one on all real graphs, those that are here.
 
+    ``edges`` is the size of drawn graphs, or None for the usual one.
+    """
+    from suricate.bench import drawn, inputs
+
+    if suite != "all" and SUITES[suite].drawn:
+        return drawn.specs_of(edges or constants.DRAWN_EDGES, SUITES[suite].drawn, SUITES[suite].edges_per_vertex)
     usual = next(each.graphs for each in SUITES.values() if each.graphs)
     chosen = usual if suite == "all" else SUITES[suite].graphs
     return chosen or tuple(inputs.real_graphs()) or usual

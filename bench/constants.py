@@ -37,6 +37,15 @@ MARKED_BATCHES = (2**10, 2**16)  #: edges inserted since a mark
 SMALL_BATCH = 2**16  #: batches of up to so many edges are reported by their latency, too
 STREAM_LOADED = 0.9  #: share of a temporal graph that is loaded before the stream of batches starts
 STREAM_BATCHES = 20  #: number of batches that the rest is cut into
+PIECE = 2**22  #: edges of a stream that are drawn at a time
+DIGESTED = 2**16  #: edges of a drawn graph whose digest says which graph it was
+DRAWN_EDGES = 2**22  #: edges of the suites on drawn graphs, unless the command line says otherwise
+WINDOW_SHARE, SLIDE_SHARE = 1 / 8, 1 / 64  #: of the stream that a long window holds; of the window that a slide moves
+WINDOW_MOMENTS, WINDOW_CHECKS = 16, 4  #: how often on its way rate and bytes are noted, and the content is verified
+LARGE_BATCH = 2**24  #: most edges of a batch that a large graph is built in
+LARGE_UPDATES = (2**10, 2**16, 2**20)  #: batch sizes of the operations on it, at most 1 / 16 of its edges
+SAMPLE_EDGES = 2**24  #: a large graph is verified on so many of its edges one by one
+QUESTIONS = 2**12  #: sampled questions of a verification
 VALUE_DTYPES = ("float32", "float64")  #: dtypes of the vertex array in neighbor_reduce
 
 # -- repeats -----------------------------------------------------------------------------------------------------------

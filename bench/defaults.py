@@ -8,17 +8,28 @@ from typing import NamedTuple
 
 
 class Suite(NamedTuple):
-    """A suite: whether ``--suite all`` includes it, and the graphs that it is measured on; None: all real ones."""
+    """A suite: whether ``--suite all`` includes it, and the graphs that it is measured on; None: all real ones.
+
+    ``drawn``: its graphs are drawn in pieces (``suricate.bench.drawn``), by default one of each of these kinds with so
+    many ``edges_per_vertex``.
+    """
 
     in_all: bool
     graphs: tuple[str, ...] | None
+    drawn: tuple[str, ...] = ()
+    edges_per_vertex: int = 0
 
 
 _data = tomllib.loads((Path(__file__).parent / "data" / "defaults.toml").read_text())
 
 BASELINE: str = _data["report"]["baseline"]  #: the backend that tables of ratios compare with
 SUITES = {
-    name: Suite(suite["all"], None if suite["graphs"] == "real" else tuple(suite["graphs"]))
+    name: Suite(
+        suite["all"],
+        None if suite["graphs"] == "real" else tuple(suite["graphs"]),
+        tuple(suite.get("drawn", ())),
+        suite.get("edges_per_vertex", 0),
+    )
     for name, suite in _data["suites"].items()
 }
 ALL = tuple(name for name, suite in SUITES.items() if suite.in_all)

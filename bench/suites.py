@@ -8,6 +8,7 @@ from typing import Any
 
 from suricate.bench import constants
 from suricate.bench.defaults import ALL
+from suricate.bench.drawn import DrawnFixture, DrawnInput
 from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Input
 from suricate.bench.runner import Task
@@ -24,6 +25,7 @@ from suricate.bench.workloads.algorithms import (
 from suricate.bench.workloads.builds import ORDERS, Build, Growth
 from suricate.bench.workloads.crossover import USES, Crossing
 from suricate.bench.workloads.footprints import Footprint
+from suricate.bench.workloads.large import LARGE_OPERATIONS, LargeBuild, LargeRank
 from suricate.bench.workloads.methods import Method, StreamedMethod
 from suricate.bench.workloads.operations import OPERATIONS, Churn, Memory
 from suricate.bench.workloads.operators import Propagate, Reduce
@@ -31,6 +33,7 @@ from suricate.bench.workloads.schemes import scheme_tasks
 from suricate.bench.workloads.streams import Stream, Window
 from suricate.bench.workloads.sweeps import KnobFixture, label, settings, widths
 from suricate.bench.workloads.vertices import VERTEX_TASKS
+from suricate.bench.workloads.windows import LongWindow
 from suricate.devices import Device
 from suricate.graph import Graph
 from suricate.plugins import algorithm, algorithms, backend, backends
@@ -73,7 +76,8 @@ class Selection:
     def fixture(self, backend: str, data: Input, *, hints: bool | None = None) -> Fixture:
         """Return a fixture of ``backend`` on ``data``."""
         hints = self.hints if hints is None else hints
-        return Fixture(backend, data, self.device, options=self.options, hints=hints, **self.shared)
+        kind = DrawnFixture if isinstance(data, DrawnInput) else Fixture
+        return kind(backend, data, self.device, options=self.options, hints=hints, **self.shared)
 
     def knob_fixture(self, backend: str, data: Input, change: dict[str, Any]) -> Fixture:
         """Return a fixture of ``backend`` with further options, which rows name."""
@@ -145,10 +149,10 @@ def demo_tasks(selection: Selection, data: Input) -> list[Task]:
     return tasks
 
 
-def bench_tasks(suite: str, selection: Selection, data: Input) -> list[Task]:
+def bench_tasks(suite: str, selection: Selection, data: Any) -> list[Task]:
     """Return the tasks of a suite, backend by backend, so that the memory of one is free before the next.
 
-    Each suite starts with a graph of its own.
+    Each suite starts with a graph of its own. ``data`` is an ``Input``, or a ``DrawnInput`` where the suite draws.
     """
     tasks: list[Task] = []
     for name in selection.backends:
@@ -274,9 +278,20 @@ def _memory(selection: Selection, fixture: Fixture) -> list[Task]:
     return [Footprint(selection.knob_fixture(fixture.backend, fixture.data, change)) for change in changes]
 
 
+def _window(selection: Selection, fixture: Fixture) -> list[Task]:
+    return [LongWindow(fixture, size) for size in selection.updates or (None,)]
+
+
+def _large(selection: Selection, fixture: Fixture) -> list[Task]:
+    most = DrawnInput.of(fixture).num_edges // constants.EDGE_FACTOR
+    sizes = selection.updates or [size for size in constants.LARGE_UPDATES if size <= most]
+    operations = [kind(fixture, size) for kind in LARGE_OPERATIONS for size in sizes]
+    return [LargeBuild(fixture), *operations, LargeRank(fixture)]
+
+
 BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
     "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "schemes": _schemes, "sweep": _sweep,
-    "memory": _memory, "methods": _methods, "crossover": _crossover,
+    "memory": _memory, "methods": _methods, "crossover": _crossover, "window": _window, "large": _large,
 }  # fmt: skip
 REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
     "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,

@@ -14,12 +14,14 @@ from suricate.bench.workloads import (
     builds,
     crossover,
     footprints,
+    large,
     methods,
     operations,
     operators,
     schemes,
     streams,
     vertices,
+    windows,
 )
 from suricate.store import OPERATIONS, Store
 
@@ -28,6 +30,7 @@ WORKLOADS: tuple[type[Task], ...] = (
     algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, algorithms.TenBatches, streams.Stream,
     streams.Window, methods.Method, methods.StreamedMethod, crossover.Crossing, *vertices.VERTEX_TASKS,
     operators.Reduce, operators.Propagate, schemes.Pull, schemes.Push, footprints.Footprint,
+    windows.LongWindow, large.LargeBuild, *large.LARGE_OPERATIONS, large.LargeRank,
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from suricate.bench import constants
 from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, count, label, new_table, rate, seconds, time_and_rate
 
-SUITES = ("schemes", "sweep", "memory", "crossover")  #: suites whose rows have tables of their own only
+SUITES = ("schemes", "sweep", "memory", "crossover", "window")  #: suites whose rows have tables of their own only
 OPERATIONS = ("insert", "delete", "query")
 Rows = list[dict[str, Any]]
 
@@ -25,7 +25,7 @@ def of(rows: Rows) -> list[Table]:
     plain = [row for row in good if row.get("suite") not in SUITES]
     makers: tuple[tuple[Callable[[Rows], list[Table]], Rows], ...] = (
         (latencies, plain), (storage, plain), (growth, plain), (schemes, groups.get("schemes", [])),
-        (sweeps, groups.get("sweep", [])), (footprints, groups.get("memory", [])),
+        (sweeps, groups.get("sweep", [])), (footprints, groups.get("memory", [])), (windows, groups.get("window", [])),
     )  # fmt: skip
     return [table for make, some in makers for table in make(some)]
 
@@ -61,7 +61,7 @@ def growth(rows: Rows) -> list[Table]:
     def entry(row: dict[str, Any]) -> str:
         extra = row["extra"]
         batches = f"{seconds(extra['median_batch_s'])} / {seconds(extra['slowest_batch_s'])}"
-        return f"{rate(row['edges_per_s'])}; {batches}"
+        return f"{rate(extra.get('edges_per_s') or row['edges_per_s'])}; {batches}"
 
     return _by_backend(grown, "growth from an empty graph: rate of the whole; median / slowest batch", entry)
 
@@ -119,6 +119,27 @@ def footprints(rows: Rows) -> list[Table]:
             parts.add_row(row["graph"], name, _parts(extra), _parts(churned))
         tables += [size, parts]
     return tables
+
+
+def windows(rows: Rows) -> list[Table]:
+    """Return, per graph and slide, the rate and the bytes of each backend while a stream passes through a window."""
+    tables = []
+    for graph, device, batch in _distinct(rows, "graph", "device", "batch"):
+        group = [row for row in rows if (row["graph"], row["device"], row["batch"]) == (graph, device, batch)]
+        columns, window = backends_of(group), group[0]["extra"]["window"]
+        title = f"{graph} on {device}, {batch:,} edges in and out of a window of {window:,}: rate, bytes per edge"
+        table = new_table(title, "edges so far", map(label, columns))
+        found = {row["backend"]: row["extra"]["moments"] for row in group}
+        for number, moment in enumerate(group[0]["extra"]["moments"]):
+            moments = ((found[backend] + [None] * number)[number] for backend in columns)
+            table.add_row(f"{moment['edges']:,}", *("" if each is None else _moment(each, window) for each in moments))
+        tables.append(table)
+    return tables
+
+
+def _moment(moment: dict[str, Any], window: int) -> str:
+    sizes = f"{moment['used'] / window:.1f} of {moment['allocated'] / window:.1f}"
+    return f"{rate(moment['updates_per_s'])} {sizes}".strip()
 
 
 def size(row: dict[str, Any]) -> str:

@@ -111,6 +111,8 @@ FACTS: dict[str, Callable[[Any], str]] = {  #: how the numbers of ``Row.extra`` 
     "bytes_per_edge_allocated": "{:.1f} allocated".format,
     "fill": "{:.0%} full".format,
     "median_batch_s": lambda value: f"median batch {seconds(value)}",
+    "edges_per_s": rate,
+    "updates_per_s": lambda value: f"{rate(value)} in and out",
     "error": "error {:.2e}".format,
     "speedup": "updating {:.3g}x as fast as computing anew".format,
     "slowest_batch_s": lambda value: f"slowest batch {seconds(value)}",

@@ -1,0 +1,112 @@
+"""Graphs to measure on that no host has to hold: the first edges of a stream, drawn in pieces on the device."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suricate.bench import constants
+from suricate.bench.fixtures import Fixture
+from suricate.bench.inputs import Spec, parse
+from suricate.bench.runner import Skipped
+from suricate.edge_streams import EdgeStream, RMATStream, UniformStream
+from suricate.types import EdgeList
+
+
+@dataclass(frozen=True)
+class DrawnInput:
+    """The first ``num_edges`` edges of ``stream``, repeats included."""
+
+    name: str
+    num_edges: int
+    stream: EdgeStream
+
+    @classmethod
+    def of(cls, fixture: Fixture) -> DrawnInput:
+        """Return the input of a fixture that has a drawn one."""
+        data: Any = fixture.data
+        assert isinstance(data, cls)
+        return data
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices, a power of two."""
+        return self.stream.num_vertices
+
+    def edges(self, begin: int, end: int, xp: Any = np) -> EdgeList:
+        """Return the edges of numbers ``begin`` to ``end``, in arrays of ``xp``; drawn a piece at a time."""
+        src, dst = (xp.empty(end - begin, np.uint32) for _ in range(2))
+        at = 0
+        for piece in self.pieces(begin, end, xp):
+            src[at : at + len(piece.src)], dst[at : at + len(piece.src)] = piece.src, piece.dst
+            at += len(piece.src)
+        return EdgeList(src, dst)
+
+    def pieces(self, begin: int, end: int, xp: Any = np) -> Iterator[EdgeList]:
+        """Yield the edges of numbers ``begin`` to ``end``, a piece at a time."""
+        for at in range(begin, end, constants.PIECE):
+            yield self.stream.piece(at, min(at + constants.PIECE, end), xp)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the facts for the results file; the digest is that of the first edges."""
+        first = self.stream.piece(0, min(self.num_edges, constants.DIGESTED))
+        digest = hashlib.sha256(first.src.tobytes() + first.dst.tobytes()).hexdigest()
+        return {
+            "graph": self.name, "num_vertices": self.num_vertices, "edges_given": self.num_edges,
+            "temporal": False, "sha256": digest,
+        }  # fmt: skip
+
+
+class DrawnFixture(Fixture):
+    """A fixture on a drawn input. With ``hints``, degrees are those drawn, repeats included."""
+
+    def _degree_hints(self, in_edges: bool, directed: bool) -> dict[str, Any]:
+        if in_edges or not directed:
+            raise Skipped("hints of drawn graphs are out-degrees only")
+        return {"degree_hints": drawn_degrees(self)}
+
+
+def drawn_degrees(fixture: Fixture) -> Any:
+    """Return how often each vertex is the source of an edge, repeats included, uint32 on the device; counted once."""
+    if "drawn degrees" not in fixture.cache:
+        data, xp = DrawnInput.of(fixture), fixture.device.xp
+        degrees = fixture.cache["drawn degrees"] = xp.zeros(data.num_vertices, np.uint32)
+        for piece in data.pieces(0, data.num_edges, xp):
+            xp.add.at(degrees, piece.src, np.uint32(1))
+    return fixture.cache["drawn degrees"]
+
+
+def load(spec: str | Spec, *, seed: int = constants.SEED) -> DrawnInput:
+    """Return the graph that ``spec`` names: ``rmat:SCALE[:EDGE_FACTOR]`` or ``uniform:VERTICES:EDGES``.
+
+    Its edges are not those of ``inputs.load``.
+
+    Raises:
+        UnknownNameError, ValueError: see :func:`suricate.bench.inputs.parse`; or it cannot be drawn in pieces.
+    """
+    spec = parse(spec) if isinstance(spec, str) else spec
+    if spec.kind == "rmat":
+        scale, factor = (*spec.numbers, constants.EDGE_FACTOR)[:2]
+        return DrawnInput(spec.text, factor << scale, RMATStream(scale, seed))
+    if spec.kind != "uniform":
+        raise ValueError(f"{spec.text!r} cannot be drawn in pieces: only rmat and uniform can")
+    num_vertices, num_edges = spec.numbers
+    if num_vertices & (num_vertices - 1):
+        raise ValueError(f"{spec.text!r}: drawn in pieces, the number of vertices is a power of two")
+    stream = UniformStream(num_vertices.bit_length() - 1, seed)
+    if num_edges > stream.length:
+        raise ValueError(f"{spec.text!r}: the vertices have only {stream.length} different edges")
+    return DrawnInput(spec.text, num_edges, stream)
+
+
+def specs_of(num_edges: int, kinds: tuple[str, ...], edges_per_vertex: int) -> list[str]:
+    """Return graphs of about ``num_edges`` edges, as near to ``edges_per_vertex`` as powers of two come."""
+    least = math.ceil(num_edges.bit_length() / 2) + 1  # so that a quarter of the pairs are edges at most
+    scale = max(least, round(math.log2(max(2, num_edges / edges_per_vertex))))
+    written = {"uniform": f"uniform:{1 << scale}:{num_edges}", "rmat": f"rmat:{scale}:{max(1, num_edges >> scale)}"}
+    return [written[kind] for kind in kinds]

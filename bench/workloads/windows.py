@@ -1,0 +1,106 @@
+"""Workload of the window suite: many edges through a sliding window, with rate and memory over time.
+
+The stream is drawn in pieces on the device, so its length is not bounded by memory. Its edges are distinct: what the
+window holds is known from numbers alone.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from suricate.bench import constants
+from suricate.bench.drawn import DrawnInput
+from suricate.bench.fixtures import Fixture
+from suricate.bench.runner import Skipped
+from suricate.bench.scenarios import bytes_per_edge
+from suricate.bench.verify.edges import digest, expect, keys_of
+from suricate.bench.workloads.base import FixtureTask
+from suricate.delta import Batch
+from suricate.edge_streams import UniformStream
+
+
+class LongWindow(FixtureTask):
+    """All edges of a stream, each in the graph for as long as the window is."""
+
+    workload = "long window"
+    does = "inserts a stream slide by slide, each time deleting as many of the oldest edges; rate and bytes over time"
+    timed = False
+    oracle = "numbers of the stream's edges"
+
+    def __init__(self, fixture: Fixture, batch: int | None = None) -> None:
+        self.input = DrawnInput.of(fixture)
+        self.window = max(1, int(constants.WINDOW_SHARE * self.input.num_edges))
+        self.slide = min(self.window, batch or max(1, int(constants.SLIDE_SHARE * self.window)))
+        super().__init__(fixture, self.slide)
+
+    def setup(self) -> None:
+        """Check that the stream repeats nothing, and fill the window."""
+        if not isinstance(self.input.stream, UniformStream):
+            raise Skipped("the stream repeats edges, so what a window holds would not be known; use uniform:N:M")
+        self.stream, xp = self.input.stream, self.device.xp
+        self.rng = self.fixture.rng("long window", self.slide)
+        self.slides = (self.input.num_edges - self.window) // self.slide
+        if not self.slides:
+            raise Skipped("the stream is too short for a window")
+        self.graph = self.fixture.empty_graph(weighted=False)
+        for begin in range(0, self.window, self.slide):
+            self.graph.insert_edges(*self.input.edges(begin, min(begin + self.slide, self.window), xp)[:2])
+        self.seconds, self.moments = 0.0, [self._moment(0, 0.0)]
+
+    def action(self, prepared: Any) -> None:
+        """Slide to the end of the stream; verify a few times on the way."""
+        seconds, since = 0.0, 0
+        for number in range(self.slides):
+            seconds, since = seconds + self._advance(number * self.slide), since + 1
+            if _is_moment(number, self.slides, constants.WINDOW_MOMENTS):
+                self.moments.append(self._moment(number + 1, 2 * since * self.slide / seconds))
+                self.seconds, seconds, since = self.seconds + seconds, 0.0, 0
+            if _is_moment(number, self.slides, constants.WINDOW_CHECKS):
+                self.verify((number + 1) * self.slide)
+
+    def _advance(self, begin: int) -> float:
+        """Move the window, which begins at edge number ``begin``, by a slide; return the seconds."""
+        xp, end = self.device.xp, begin + self.window
+        insert = self.input.edges(end, end + self.slide, xp)
+        delete = self.input.edges(begin, begin + self.slide, xp)
+        self.device.synchronize()
+        start = time.perf_counter()
+        self.graph.apply(Batch(insert=insert, delete=delete))
+        self.device.synchronize()
+        return time.perf_counter() - start
+
+    def _moment(self, slides: int, updates_per_s: float) -> dict[str, Any]:
+        usage = self.graph.memory_usage()
+        return {
+            "edges": self.window + slides * self.slide, "updates_per_s": updates_per_s, "used": usage.used,
+            "allocated": usage.allocated, "workspace": usage.workspace,
+        }  # fmt: skip
+
+    def verify(self, begin: int) -> None:
+        """Compare the graph with the window that begins at edge number ``begin``: digest, number, sampled questions."""
+        edges, end = self.graph.edges(), begin + self.window
+        expect(len(edges.src) == self.window == self.graph.num_edges, "long window: the number of edges is wrong")
+        drawn = sum(digest(keys_of(*piece[:2])) for piece in self.input.pieces(begin, end, self.device.xp)) % 2**64
+        expect(digest(keys_of(edges.src, edges.dst)) == drawn, "long window: the right number of edges, but other ones")
+        near = self.rng.integers(max(0, begin - self.window), end, constants.QUESTIONS).astype(np.uint64)
+        found = self.device.to_numpy(self.graph.has_edges(*self.stream.at(near)[:2]))
+        expect(np.array_equal(found, near >= begin), "long window: the answer to a question is wrong")
+
+    def check(self, prepared: Any, result: Any) -> None:
+        """Have the backend check its invariants, which it does on the host; the content is verified by now."""
+        if self.window <= constants.CHECK_BY_REFERENCE:
+            self.graph.store("out").check()
+
+    def extra(self) -> dict[str, Any]:
+        """Return sizes, the rate of the whole, the bytes per edge at the end, and all of that over time."""
+        sizes = {"window": self.window, "slide": self.slide, "edges": self.moments[-1]["edges"]}
+        overall = {"updates_per_s": 2 * self.slides * self.slide / self.seconds}
+        return {**sizes, **overall, **bytes_per_edge(self.graph), "moments": self.moments}
+
+
+def _is_moment(number: int, count: int, moments: int) -> bool:
+    """Return whether step ``number`` of ``count`` ends one of ``moments`` equal parts."""
+    return (number + 1) * moments // count > number * moments // count

@@ -1,0 +1,190 @@
+"""Graphs drawn in pieces: the suites on large graphs and on long windows, with right backends and broken ones."""
+
+import json
+
+import numpy as np
+import pytest
+from bench_cases import text_of
+from click.testing import CliRunner
+
+from suricate.bench import constants, drawn
+from suricate.bench.commands import bench
+from suricate.bench.defaults import SUITES
+from suricate.bench.reports import tables
+from suricate.bench.runner import Limits, measure
+from suricate.bench.suites import Selection, bench_tasks
+from suricate.bench.verify.edges import EdgeModel, keys_of
+from suricate.bench.workloads import large, windows
+from suricate.devices import CPU
+from suricate.errors import CapacityError, UnknownNameError
+
+QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
+UNIFORM, RMAT = drawn.load("uniform:64:600", seed=1), drawn.load("rmat:6:10", seed=1)
+
+
+def fixture(backend, data, device=CPU, **options):
+    return drawn.DrawnFixture(backend, data, device, seed=9, **options)
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    """Pieces that do not divide the graphs, and samples of a few vertices."""
+    monkeypatch.setattr(constants, "PIECE", 97)
+    monkeypatch.setattr(constants, "SAMPLE_EDGES", 200)
+    monkeypatch.setattr(constants, "QUESTIONS", 64)
+
+
+# -- inputs ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_drawn_graph_is_its_stream():
+    assert (UNIFORM.num_edges, RMAT.num_edges, RMAT.num_vertices) == (600, 640, 64)
+    edges, whole = RMAT.edges(13, 500), RMAT.stream.piece(13, 500)
+    assert np.array_equal(keys_of(*edges[:2]), keys_of(*whole[:2]))
+    assert sum(len(piece.src) for piece in RMAT.pieces(0, 640)) == 640
+    assert UNIFORM.describe()["sha256"] != drawn.load("uniform:64:600", seed=2).describe()["sha256"]
+    degrees = drawn.drawn_degrees(fixture("any", RMAT))
+    assert np.array_equal(degrees, np.bincount(RMAT.stream.piece(0, 640).src, minlength=64))
+
+
+@pytest.mark.parametrize("suite", ["window", "large"])
+@pytest.mark.parametrize("edges", [16, 65536, 10**10])
+def test_graphs_of_a_size(suite, edges):
+    specs = drawn.specs_of(edges, SUITES[suite].drawn, SUITES[suite].edges_per_vertex)
+    found = [drawn.load(spec) for spec in specs]
+    assert all(0.9 * edges <= each.num_edges <= 1.3 * edges or edges == 16 for each in found)
+    assert found[0].num_edges == edges
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "message"),
+    [
+        ("grid:3x3", ValueError, "cannot be drawn in pieces"),
+        ("uniform:60:600", ValueError, "power of two"),
+        ("uniform:8:65", ValueError, "only 64 different"),
+        ("nosuch", UnknownNameError, "rmat:SCALE"),
+    ],
+)
+def test_graphs_that_cannot_be_drawn(spec, error, message):
+    with pytest.raises(error, match=message):
+        drawn.load(spec)
+
+
+def test_the_sample_is_what_the_stream_has():
+    for data in (UNIFORM, RMAT):
+        sample, model = large.Sample(data, np), EdgeModel(*data.stream.piece(0, data.num_edges)[:2])
+        chosen = sample.has(np.arange(64, dtype=np.uint32))
+        assert 0 < chosen.sum() < 64
+        assert np.array_equal(sample.vertices, np.flatnonzero(chosen))
+        assert np.array_equal(sample.out_keys, model.keys[chosen[model.src]])
+        assert np.array_equal(sample.in_keys, model.keys[chosen[model.dst]])
+        x = np.arange(64) + 0.5
+        assert np.allclose(sample.sums_into(x), np.bincount(model.dst, x[model.src], 64)[chosen])
+
+
+# -- large graphs ------------------------------------------------------------------------------------------------------
+
+
+def tasks_of(suite, backend, data, device=CPU, **changes):
+    return bench_tasks(suite, Selection((backend,), device, updates=(32,), **changes), data)
+
+
+@pytest.mark.parametrize("data", [UNIFORM, RMAT], ids=["uniform", "rmat"])
+def test_large_graphs_on_every_backend_and_device(backend, device, data):
+    tasks = tasks_of("large", backend, data, device)
+    for task in tasks:
+        found = measure(task, QUICK)
+        assert (task.workload, found.status, found.reason) == (task.workload, "ok", "")
+    assert len({task.workload for task in tasks}) == 5
+    assert tasks[0].extra()["batches"] == 8
+    assert tasks[-1].extra()["num_edges"] == len(EdgeModel(*data.stream.piece(0, data.num_edges)[:2]))
+
+
+@pytest.mark.parametrize(
+    ("backend", "status"),
+    [
+        ("tutorial", {}),
+        ("forgetful", dict.fromkeys(("large build", "large delete", "large query", "large insert"), "FAIL")),
+        ("gullible", {"large delete": "FAIL", "large query": "FAIL"}),
+        ("raising", {"large insert": "ERROR", "large delete": "ERROR"}),
+    ],
+)
+def test_broken_backends_have_no_time(broken_backends, backend, status):
+    for task in tasks_of("large", backend, UNIFORM)[:-1]:
+        found = measure(task, QUICK)
+        assert (task.workload, found.status) == (task.workload, status.get(task.workload, "ok")), found.reason
+
+
+def test_a_wrong_step_is_noticed(broken_backends):
+    class Wrong(large.LargeRank):
+        def action(self, prepared):
+            super().action(prepared)
+            self.sums[self.sample.vertices[0]] *= 1 + 1e-6
+
+    assert "sampled vertex" in measure(Wrong(fixture("tutorial", UNIFORM)), QUICK).reason
+
+
+def test_hints_and_memory_that_cannot_be_reserved(broken_backends, monkeypatch):
+    def refuse(graph, num_edges):
+        raise CapacityError("too much")
+
+    monkeypatch.setattr("suricate.graph.Graph.reserve", refuse)
+    task = large.LargeBuild(fixture("slabhash", RMAT, hints=True))
+    assert measure(task, QUICK).status == "ok"
+    assert not task.extra()["reserved"]
+    assert (
+        measure(large.LargeBuild(fixture("slabhash", UNIFORM, options={"memory_limit": 3000})), QUICK).status == "skip"
+    )
+
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+
+
+def test_windows_on_every_backend_and_device(backend, device):
+    task = windows.LongWindow(fixture(backend, UNIFORM, device), 8)
+    found = measure(task, QUICK)
+    assert (found.status, found.reason) == ("ok", "")
+    extra = task.extra()
+    assert (extra["window"], extra["slide"], extra["edges"]) == (75, 8, 75 + 65 * 8)
+    assert len(extra["moments"]) == 17
+    assert extra["moments"][-1]["edges"] == extra["edges"]
+    assert all(moment["used"] <= moment["allocated"] for moment in extra["moments"])
+    assert extra["updates_per_s"] > 0
+
+
+@pytest.mark.parametrize("backend", ["forgetful", "gullible"])
+def test_a_wrong_window_is_noticed(broken_backends, backend):
+    assert measure(windows.LongWindow(fixture(backend, UNIFORM), 8), QUICK).status == "FAIL"
+
+
+def test_streams_without_a_window():
+    assert "repeats edges" in measure(windows.LongWindow(fixture("slabhash", RMAT)), QUICK).reason
+    assert "too short" in measure(windows.LongWindow(fixture("slabhash", drawn.load("uniform:4:1"))), QUICK).reason
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def run(*args):
+    return CliRunner().invoke(bench, [str(arg) for arg in ("--device", "cpu", *args)], catch_exceptions=False)
+
+
+def test_the_command_draws_graphs_of_a_size(tmp_path):
+    path = tmp_path / "drawn.jsonl"
+    quick = ["--backend", "csr_baseline", "--repeats", 1, "--time-limit", 0, "--output", path]
+    for suite in ("window", "large"):
+        done = run("--suite", suite, "--edges", 2048, *quick)
+        assert done.exit_code == 0, done.output
+    rows = [row for row in map(json.loads, path.read_text().splitlines()) if row["type"] == "row"]
+    assert {row["graph"] for row in rows} == {"uniform:128:2048", "rmat:7:16"}
+    shown = text_of(*tables.of(rows))
+    assert "edges so far" in shown
+    assert "large build" in shown
+
+
+@pytest.mark.parametrize(
+    "args", [("--suite", "reduce", "--edges", 99), ("--suite", "large", "--edges", 99, "--graph", "rmat:4"),
+             ("--suite", "large", "--graph", "grid:3x3")]
+)  # fmt: skip
+def test_sizes_and_graphs_that_do_not_fit(args):
+    assert run(*args).exit_code == 2
