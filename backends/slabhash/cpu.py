@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from suricate import threads
-from suricate.backends.slabhash import loops, maintain
+from suricate.backends.slabhash import loops, maintain, trim
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.duplicates import merge_duplicates
 from suricate.backends.slabhash.kernels import Batch, BucketPlan
@@ -229,6 +229,14 @@ class CpuKernels:
         rings = self._rings(len(ranges))
         calls = [(slabs, src, dst, own, found, words, *part) for own, part in zip(rings, ranges, strict=True)]
         threads.run(loops.find_edges, calls)
+
+    def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
+        """Free what deletions have left behind, of the vertices whose first heads are in a range of the slabs."""
+        number = threads.parts(end - begin)
+        parts = [(slabs, self._per_bucket, quota // number, begin + low, begin + high)
+                 for low, high in threads.ranges(end - begin, number)]  # fmt: skip
+        threads.run(trim.trim, parts)
+        slabs.counters[TAKEN] = min(slabs.counters[TAKEN], slabs.counters[LISTED])
 
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 

@@ -379,6 +379,9 @@ class CudaKernels:
         words = QUERY.values(src=0, dst=0, found=found.data.ptr, result=_address(weight), n=edges, share=plan.share)
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
 
+    def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
+        """Nothing: on CUDA storage stays with its vertices until the store is compacted."""
+
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 
     def clear_tables(self, vertex: Array, buckets: Array) -> None:

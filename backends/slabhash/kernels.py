@@ -91,6 +91,12 @@ class Kernels(Protocol):
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""
 
+    def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
+        """Free what deletions have left behind, of the vertices whose first heads are in a range of the slabs.
+
+        At most ``quota`` slabs are taken for that.
+        """
+
     def clear_tables(self, vertex: Array, buckets: Array) -> None:
         """Write the words and bucket codes of vertices without storage."""
 

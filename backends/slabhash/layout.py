@@ -56,7 +56,8 @@ MIX_FACTOR, MIX_SHIFT = 0x85EBCA77, 13
 REHASH_CHAIN = 3  #: a vertex is checked when one of its chains grows to so many slabs,
 LONG_CHAIN = 1.5  #: on CUDA: and holds this many times the keys that a bucket may grow to,
 REHASH_AT = 1.7  #: and rehashed when it has this many times the edges that its buckets are sized for;
-REHASH_GROWTH = 1.5  #: it gets buckets for this many times its edges
+REHASH_GROWTH = 1.5  #: it gets buckets for this many times its edges,
+SHRINK_AT = 2  #: also when it has this many times as many
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,9 @@ BULK_SHARE = 32  # a batch of this share of the edges is large for a store ...
 BATCHES_AHEAD = 16  # ... which is then sized for this many more of them,
 EDGES_AHEAD = 1 << 24  # but for no more than this many edges, or half as many again
 POLL_AFTER = 16  # batches without polling the counters, which also say what rehashing lacks
+HOLES = 4  # the CPU repacks a pool that has to grow and has one free slab in between for so many in use
+DELETIONS_PER_SLAB = 4  # deleted edges that pay for a slab to be trimmed ...
+TRIMMED_AT_ONCE = 1 << 10  # ... when so many are paid for
 LARGE_VERTEX = 1 << 12  # slabs that the rehashing of a heavy vertex may take, in a small batch too
 
 # Slabs that lanes and warps of a CUDA insertion take before they know that they need them.
@@ -164,6 +167,8 @@ class Ledger:
         has_deleted: whether anything was deleted since then.
         behind: batches queued since counters were last taken over.
         promised: edges of ``reserve()`` that are still to come.
+        credit: deleted edges that have not paid for trimming yet.
+        hand: slab at which trimming goes on.
     """
 
     def __init__(self, keys: int, num_vertices: int, *, hashing: bool, warps: int = 0) -> None:
@@ -173,6 +178,7 @@ class Ledger:
         self.has_deleted = False
         self.behind = 0
         self.promised = 0
+        self.credit = self.hand = 0
         self._usual = NO_DEMAND  # of any batch of that size, while the pool stays as it is
         self._issued = self._seen = 0  # slabs reserved in all, and as of the counters that are known, modulo 2**32
 
@@ -204,6 +210,7 @@ class Ledger:
         self.inserted, self.has_deleted = stored, False
         self.capacity, self.free, self.used, self.denied = capacity, capacity - used, used, 0
         self.space, self.freed, self.listed = self.free, 0, 0
+        self.credit = self.hand = 0
         self._seen, self.behind, self._usual = self._issued, 0, NO_DEMAND
 
     def grown(self, capacity: int) -> None:
@@ -315,6 +322,33 @@ class Ledger:
         """Keep slabs for so many edges to come."""
         self.promised, self._usual = max(self.promised, edges), NO_DEMAND
 
+    # -- after deletions -----------------------------------------------------------------------------------------------
+
+    def trimming(self, edges: int) -> tuple[int, int]:
+        """Note that a batch of ``edges`` edges was deleted; return the range of slabs to be trimmed now, maybe empty.
+
+        The ranges go round the pool, so that the work is in proportion to the deletions, and each slab has its turn.
+        """
+        self.credit += edges
+        bump, slabs = self.capacity - self.space, self.credit // DELETIONS_PER_SLAB
+        if slabs < TRIMMED_AT_ONCE:
+            return 0, 0
+        begin = self.hand if self.hand < bump else 0
+        end = min(begin + slabs, bump)
+        self.hand = end if end < bump else 0
+        self.credit -= (end - begin) * DELETIONS_PER_SLAB
+        return begin, end
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether so many slabs are free in between that they should be listed before others are taken."""
+        return self.freed * 8 > self.capacity - self.space
+
+    @property
+    def unpromised(self) -> int:
+        """Free slabs that no reservation needs."""
+        return max(0, self.free - (self.worst_case(self.promised) if self.promised else 0))
+
     # -- getting slabs: generators of steps ----------------------------------------------------------------------------
 
     def provide(self, edges: int) -> Steps:
@@ -343,15 +377,20 @@ class Ledger:
         """
         yield Read()
         allowance = self.allowance(edges)
-        if (yield from self._repack(self.worst_case(edges) + allowance)):
-            need = self.worst_case(edges)
-            return need, max(-1, min(allowance, self.free - need))
-        if self.space < need + allowance:
-            least = self.free + need + allowance - self.space
-            if not (yield Grow(least, least + self.capacity // 4, optional=True)):
-                return need, -1
+        if self._lack(need, allowance) > 0:
+            if (yield from self._repack(self.worst_case(edges) + allowance)):
+                need = self.worst_case(edges)
+                return need, max(-1, min(allowance, self.free - need))
+            yield from self._sweep(need + allowance)
+        lack = self._lack(need, allowance)
+        if lack > 0 and not (yield Grow(self.free + lack, self.free + lack + self.capacity // 4, optional=True)):
+            return need, -1
         yield from self._forget_denied()
         return need, allowance
+
+    def _lack(self, need: int, allowance: int) -> int:
+        """Return how many slabs there are too few for ``need`` and for rehashing, whose heads come from the end."""
+        return max(allowance - self.space, need + allowance - self.free)
 
     def provide_for(self, edges: int) -> Steps:
         """Get slabs for any ``edges`` edges to come, which :meth:`promise` then keeps for them."""
@@ -415,9 +454,9 @@ class Ledger:
             self.denied = 0
 
     def _repack(self, spare: int) -> Steps:
-        """Repack a pool that is mostly holes, which heads cannot use; returns whether it was."""
+        """Repack a pool that has many holes, which heads cannot use (on CUDA: mostly holes); returns whether it was."""
         holes = self.capacity - self.space - self.used
-        if holes <= self.used + MIN_SLABS:
+        if holes <= self.used // (1 if self.warps else HOLES) + MIN_SLABS:
             return False
         return (yield Repack(spare))
 

@@ -319,6 +319,8 @@ class SlabHashStore(Store):
         if len(src) and not self._held_back(guard):
             self.ledger.has_deleted = True
             self.kernels.delete(self.slabs, Batch(src, dst, None, guard), outcome)
+            if not self.device.is_cuda:
+                self.supply.trim(len(src))
         return outcome
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:

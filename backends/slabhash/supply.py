@@ -75,6 +75,15 @@ class Supply:
             self._ledger.rebuilt(0, 0, 0)
         self.read()
 
+    def trim(self, edges: int) -> None:
+        """Free slabs after the deletion of ``edges`` edges, on the CPU: as many as that pays for are looked at."""
+        begin, end = self._ledger.trimming(edges)
+        if begin < end:
+            self._kernels.trim(self._pool.slabs, self._ledger.unpromised, begin, end)
+            self.read()
+            if self._ledger.is_scattered:
+                self._sweep(self._ledger.freed + self._ledger.listed)
+
     def rebuild(self, sizing: Sizing) -> int:
         """Move all edges to a new pool; return the slabs that the batch of ``sizing`` may need."""
         self._kernels.forget()  # what it has cached would count while both pools are there

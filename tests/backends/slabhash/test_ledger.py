@@ -208,18 +208,19 @@ def test_a_growing_store_on_cuda_is_sized_ahead() -> None:
 
 
 def test_freed_slabs_are_swept_before_the_pool_grows() -> None:
-    books = ledger(10_000, bump=9990, freed=4900, warps=0)
+    books = ledger(10_000, bump=9990, freed=1300, warps=0)
 
     def sweep(books: Ledger, step: NamedTuple) -> None:
         books.record(counters(bump=9990, listed=step.length), 10_000)  # type: ignore[attr-defined]
 
-    script = Script(books, CountBatch=lambda books, step: 3000, Sweep=sweep)
-    assert script.run(books.provide(3000)).need == 3000
+    script = Script(books, CountBatch=lambda books, step: 1200, Sweep=sweep)
+    assert script.run(books.provide(3000)).need == 1200
     assert script.taken == ["Read", "CountBatch", "Sweep"]
 
 
-def test_a_pool_of_holes_is_repacked() -> None:
-    books = ledger(10_000, bump=9990, freed=9000, warps=0)
+@pytest.mark.parametrize("freed", [2500, 9000])
+def test_a_pool_with_many_holes_is_repacked(freed: int) -> None:
+    books = ledger(10_000, bump=9990, freed=freed, warps=0)
     script = Script(
         books,
         CountBatch=lambda books, step: 3000,
@@ -247,6 +248,15 @@ def test_heads_do_not_come_from_the_free_list() -> None:
     assert script.taken[-1] == "Grow"
     assert "Sweep" not in script.taken
     assert books.space >= 100
+
+
+def test_within_a_batch_only_heads_come_from_the_end() -> None:
+    """The slabs of the edges may be listed ones: nothing grows for them."""
+    books = ledger(10_000, bump=9000, listed=3000, warps=0)
+    script = Script(books)
+    need, quota = script.run(books.provide_more(300, 2000))
+    assert (need, quota) == (2000, books.allowance(300))
+    assert script.taken == ["Read"]
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -1,0 +1,155 @@
+"""Trimming on the CPU: storage that deletions have left behind is freed, a range of the pool at a time.
+
+A hand goes round the pool, as far as deletions have paid for (see ``Ledger.trimming``). A vertex is looked at when the
+hand passes its first head: without edges it gives up its storage, with few for its buckets it gets fewer, and its
+chains are closed up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.backends.slabhash.cursor import (
+    KEY_EMPTY,
+    bucket_count,
+    bucket_of,
+    decode,
+    degree_place,
+    first_slab,
+    head_place,
+)
+from suricate.backends.slabhash.layout import BUMP, REHASH_GROWTH, SHRINK_AT
+from suricate.backends.slabhash.loops import (
+    FAR,
+    KEY_TOMBSTONE,
+    NEAR,
+    encode,
+    extend,
+    fetch_slab,
+    fresh_slots,
+    mark_slot,
+    match_free,
+    next_slab,
+    release,
+    release_chains,
+    set_head,
+    weight_of,
+)
+from suricate.backends.slabhash.vector import one_bits, trailing_zeros
+from suricate.jit import inner, kernel
+from suricate.prefetch import prefetch
+
+
+@inner
+def held_slots(g, slab):
+    """Return the mask of the key slots of a slab that hold a key."""
+    return match_free(g, slab * g.words) ^ ((1 << g.keys) - 1)
+
+
+@inner
+def with_free_slot(g, slab):
+    """Return the first slab of the chain from ``slab`` on that has a free slot; a new one at its end if none has."""
+    while match_free(g, slab * g.words) == 0:
+        after = next_slab(g, slab)
+        slab = extend(g, slab) if after < 0 else after
+    return slab
+
+
+@inner
+def move_key(g, slab, slot, into):
+    """Move the key in word ``slot`` of ``slab``, with its weight and mark, to the first free slot of slab ``into``."""
+    j, place = trailing_zeros(match_free(g, into * g.words)), slot - slab * g.words
+    at = into * g.words + j
+    g.pool[at] = g.pool[slot]
+    for t in range(g.weight_words):
+        g.pool[weight_of(g, at) + t] = g.pool[weight_of(g, slot) + t]
+    if g.marked:
+        if fresh_slots(g, slab) >> place & 1:
+            mark_slot(g, at)
+        else:
+            g.fresh[into] = np.int64(g.fresh[into]) & ~(1 << j)  # of a key that was deleted
+
+
+@inner
+def close_up(g, head):
+    """Move the keys of a chain to its first slabs, and free the others; nothing is allocated."""
+    if next_slab(g, head) < 0:
+        return
+    live, length, slab = 0, 0, head
+    while slab >= 0:
+        live, length, slab = live + one_bits(held_slots(g, slab)), length + 1, next_slab(g, slab)
+    kept = max(1, (live + g.keys - 1) // g.keys)
+    if kept == length:
+        return
+    last, into = head, head
+    for _ in range(kept - 1):
+        last = next_slab(g, last)
+    slab = rest = next_slab(g, last)
+    while slab >= 0:
+        held = held_slots(g, slab)
+        while held:
+            into = with_free_slot(g, into)
+            move_key(g, slab, slab * g.words + trailing_zeros(held), into)
+            held &= held - 1
+        slab = next_slab(g, slab)
+    g.pool[last * g.words + g.keys] = KEY_EMPTY
+    while rest >= 0:
+        slab, rest = rest, next_slab(g, rest)
+        release(g, slab)
+
+
+@inner
+def merge_buckets(g, v, head, count, code):
+    """Let ``v`` have fewer buckets, in place: the first of those it has.
+
+    A key goes from bucket k to one that is not behind k, which is done by then.
+    """
+    kept = decode(code)
+    for k in range(count):
+        slab = head + k
+        while slab >= 0:
+            held = held_slots(g, slab)
+            while held:
+                slot = slab * g.words + trailing_zeros(held)
+                held &= held - 1
+                bucket = bucket_of(g.pool[slot], kept)
+                if bucket != k:
+                    move_key(g, slab, slot, with_free_slot(g, head + bucket))
+                    g.pool[slot] = KEY_TOMBSTONE
+            slab = next_slab(g, slab)
+    release_chains(g, head + kept, count - kept)
+    set_head(g, v, head, code)
+
+
+@inner
+def fewer_buckets(degree, count, per_bucket):
+    """Return the code of the buckets that a vertex with ``count`` of them should have; 0: it keeps those it has."""
+    code = encode(np.int64(np.ceil(degree * REHASH_GROWTH / per_bucket)))
+    return code if decode(code) * SHRINK_AT <= count else 0
+
+
+@kernel
+def trim(g, per_bucket, quota, begin, end):
+    """Trim the vertices whose first heads are in ``[begin, end)``, allocating at most ``quota`` slabs."""
+    bump = np.int64(g.counters[BUMP])
+    for head in range(begin, end):
+        if head + FAR < bump and g.owner[head + FAR] != KEY_EMPTY:
+            prefetch(g.vertex, head_place(g.owner[head + FAR]))
+        if head + NEAR < bump:
+            after = next_slab(g, head + NEAR)
+            fetch_slab(g, head + NEAR if after < 0 else after)
+        v = g.owner[head]
+        if v == KEY_EMPTY or first_slab(g.vertex[head_place(v)]) != head:
+            continue
+        degree, count = np.int64(g.vertex[degree_place(v)]), bucket_count(g, v)
+        if degree == 0:
+            release_chains(g, np.int64(head), count)
+            set_head(g, v, KEY_EMPTY, 1)
+            continue
+        code = fewer_buckets(degree, count, per_bucket) if count > 1 else np.int64(0)
+        if code > 0 and degree // g.keys <= quota:
+            quota -= degree // g.keys
+            merge_buckets(g, v, np.int64(head), count, code)
+            count = decode(code)
+        for k in range(count):
+            close_up(g, np.int64(head) + k)

@@ -1,0 +1,144 @@
+"""Trimming: what deletions have left behind is freed, and everything else stays as it was."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from slabhash_cases import F64, bucket_counts, head_words, ids, star_batch
+
+from suricate.backends.slabhash import ledger as ledger_module
+from suricate.backends.slabhash.ledger import DELETIONS_PER_SLAB, TRIMMED_AT_ONCE, Ledger
+from suricate.backends.slabhash.store import SlabHashStore
+from suricate.types import EMPTY
+
+
+def trim(store: SlabHashStore, quota: int = 1 << 20) -> None:
+    """Trim all slabs."""
+    store.kernels.trim(store.slabs, quota, 0, store.ledger.capacity - store.ledger.space)
+    store.supply.read()
+    store.check()
+
+
+def test_a_vertex_without_edges_gives_up_its_storage() -> None:
+    store = SlabHashStore(1000, slab_bytes=32)
+    batches = [star_batch(store, v, 0, size) for v, size in ((3, 5), (4, 300))]
+    for batch in batches:
+        store.insert(*batch)
+    store.insert(*star_batch(store, 5, 0, 1))
+    for batch in batches:
+        store.delete(*batch)
+    trim(store)
+    assert head_words(store)[[3, 4]].tolist() == [EMPTY, EMPTY]
+    assert bucket_counts(store)[4] == 1
+    assert store.memory()["slabs"][0] == 32
+    store.insert(*batches[1])
+    store.check()
+    assert store.num_edges == 301
+
+
+def test_a_chain_is_closed_up() -> None:
+    """One bucket of 70 keys in 10 slabs: 15 that are left take three."""
+    store = SlabHashStore(100, slab_bytes=32, hashing=False)
+    src, dst = star_batch(store, 3, 0, 70)
+    store.insert(src, dst)
+    store.delete(src[:55], dst[:55])
+    trim(store)
+    assert store.memory()["slabs"][0] == 3 * 32
+    assert sorted(store.edges().dst.tolist()) == list(range(55, 70))
+
+
+@pytest.mark.parametrize("quota", [0, 1000])
+def test_a_vertex_with_few_edges_for_its_buckets_gets_fewer(quota: int) -> None:
+    """If there are slabs for what may be in the way; chains are closed up in any case."""
+    store = SlabHashStore(10_000, slab_bytes=32)
+    src, dst = star_batch(store, 1, 0, 4000)
+    store.insert(src, dst)
+    before = bucket_counts(store)[1]
+    store.delete(src[:3900], dst[:3900])
+    used = store.memory()["slabs"][0]
+    trim(store, quota)
+    after = bucket_counts(store)[1]
+    assert after == before if quota == 0 else after <= 40
+    assert store.memory()["slabs"][0] < used
+    found, _ = store.find(src, dst)
+    assert not found[:3900].any()
+    assert found[3900:].all()
+
+
+@pytest.mark.parametrize("dtype", [None, F64], ids=str)
+@pytest.mark.parametrize("slab_bytes", [32, 64])
+def test_edges_weights_and_marks_stay(slab_bytes: int, dtype: np.dtype | None) -> None:
+    """Against a dictionary: random updates with a heavy vertex, a mark now and then, and a trimmed range after each."""
+    store = SlabHashStore(60, slab_bytes=slab_bytes, weight_dtype=dtype)
+    rng = np.random.default_rng(6)
+    held: dict[tuple[int, int], float] = {}
+    fresh: set[tuple[int, int]] = set()
+    for step in range(150):
+        src, dst = rng.integers(0, 60, (2, 60))
+        src[rng.random(60) < 0.5] = 7
+        if step % 50 < 25:
+            weight = rng.random(60)
+            store.insert(ids(store, src), ids(store, dst), None if dtype is None else weight)
+            new = dict(zip(zip(src.tolist(), dst.tolist(), strict=True), weight.tolist(), strict=True))
+            fresh |= new.keys() - held.keys()
+            held.update(new)
+        else:
+            gone = [list(held)[i] for i in rng.permutation(len(held))[:60]]
+            if gone:
+                store.delete(*(ids(store, part) for part in np.array(gone).T))
+            for edge in gone:
+                del held[edge]
+            fresh -= set(gone)
+        trim(store, quota=step % 3 * 10)
+        edges = store.edges()
+        pairs = list(zip(edges.src.tolist(), edges.dst.tolist(), strict=True))
+        assert len(pairs) == len(held)
+        assert set(pairs) == held.keys()
+        if edges.weight is not None:
+            assert [held[pair] for pair in pairs] == edges.weight.tolist()
+        if store.has_mark:
+            updated = store.updated()
+            assert set(zip(updated.src.tolist(), updated.dst.tolist(), strict=True)) == fresh
+        if step % 37 == 36:
+            store.mark()
+            fresh = set()
+
+
+def test_a_sliding_window_stops_growing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without trimming, slabs in use would grow by a third over three windows, and on."""
+    monkeypatch.setattr(ledger_module, "TRIMMED_AT_ONCE", 32)
+    store, rng, size = SlabHashStore(1 << 11), np.random.default_rng(3), 310
+    window = [rng.integers(0, 1 << 11, (2, size), dtype=np.uint32) for _ in range(100)]
+    used = []
+    for batch in window:
+        store.insert(*batch)
+    for step in range(300):
+        window.append(rng.integers(0, 1 << 11, (2, size), dtype=np.uint32))
+        store.insert(*window[-1])
+        store.delete(*window[step])
+        used.append(store.memory()["slabs"][0])
+    assert max(used[200:]) <= 1.2 * used[0]
+    assert max(used[200:]) <= 1.02 * max(used[100:200])
+    store.check()
+
+
+def test_what_deletions_pay_for() -> None:
+    """Ranges go round the pool; few deletions are put together; one that a new pool makes useless is forgotten."""
+    ledger, step = Ledger(10, 100, hashing=True), DELETIONS_PER_SLAB * TRIMMED_AT_ONCE
+    ledger.record([3000] + [0] * 63, 4000)
+    assert ledger.trimming(step - 1) == (0, 0)
+    assert ledger.trimming(1) == (0, 1024)
+    assert ledger.trimming(3 * step) == (1024, 3000)
+    assert ledger.trimming(0) == (0, 1096)
+    assert ledger.credit == 0
+    ledger.trimming(step - 1)
+    ledger.rebuilt(5000, 2000, 2000)
+    assert ledger.trimming(step) == (0, 1024)
+
+
+def test_slabs_that_are_promised_are_not_taken() -> None:
+    ledger = Ledger(10, 100, hashing=True)
+    ledger.record([3000] + [0] * 63, 4000)
+    assert ledger.unpromised == 1000
+    ledger.promise(400)
+    assert ledger.unpromised == 600
