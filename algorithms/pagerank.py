@@ -18,7 +18,8 @@ After a batch (``method``):
 "dfp"       the same, without vertices that changed by less than ``prune_tol`` (DF with pruning)
 "auto"      "dfp" after batches so small that their effect fades near by, though not after more than 32 of them; from
             scratch after batches of more than 1 % of the edges; else "nd". Where the change of a whole pass falls
-            slowly, as on grids and roads, it extrapolates (see ``_pagerank_steps``), which takes half the steps or less
+            slowly, as on grids and roads, it extrapolates (see ``_pagerank_steps``), which takes half the steps or
+            less; on the CPU also where it falls like a geometric series (see ``_pagerank_leaps``)
 ==========  ============================================================================================================
 
 The dynamic methods follow Sahu, where the printed algorithm is mended: flags of neighbours are set, the new rank is
@@ -46,6 +47,7 @@ import suricate as su
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, pull_bytes
 from suricate.algorithms._matrices import adjacency
+from suricate.algorithms._pagerank_leaps import Leaps, leap
 from suricate.algorithms._pagerank_parameters import Jumps, one_of, sums_up_loops
 from suricate.algorithms._pagerank_reference import distance_bound, power_iteration
 from suricate.algorithms._pagerank_steps import (
@@ -212,13 +214,34 @@ class PageRank(Algorithm):
             if scans or not anew:
                 self._loop_over_all(graph, until, paced=paced and not scans)
                 return
-        swap = [(self._share, self._after)]
-        step = self._step(graph, paced=paced)
-        swap += [(self._pace, self._next_pace)] if paced else []
-        self._steps = iterate(step, until=until, max_steps=self.max_iter, swap=swap)
-        self._share, self._after = self._after, self._share
+        if graph.device.is_cuda:
+            swap = [(self._share, self._after)]
+            step = self._step(graph, paced=paced)
+            swap += [(self._pace, self._next_pace)] if paced else []
+            self._steps = iterate(step, until=until, max_steps=self.max_iter, swap=swap)
+            self._share, self._after = self._after, self._share
+        else:
+            self._step_and_leap(graph, paced=paced)
         if paced:
             vertex_map(graph, None, take_back, args=(self._share, self._after, self._next_pace, self._pace))
+
+    def _step_and_leap(self, graph: Graph, *, paced: bool) -> None:
+        """Make the steps one by one: on the CPU the host sees every change."""
+        step, leaps = self._step(graph, paced=paced), Leaps(self.tol) if self.method == "auto" else None
+        while True:
+            dangling = self._dangling.read()
+            step()
+            self._steps += 1
+            self._share, self._after = self._after, self._share
+            change = self._error.read()
+            if self._steps == self.max_iter or change <= self.tol:
+                return
+            self._pace, self._next_pace = self._next_pace, self._pace
+            weight = leaps.weight(change, self._share, self._after, plain=self._pace[0] >= 0) if leaps else 0.0
+            if weight:
+                leap(self._share, self._after, weight)
+                self._dangling.set(self._dangling.read() + weight * (self._dangling.read() - dangling))
+                self._pace[0] = max(self._pace[0], FRESH)
 
     def _loop_over_all(self, graph: Graph, until: tuple[Any, float], *, paced: bool) -> None:
         """Make the steps in one launch, without a wait; a step takes longer than one of its own where nothing scans."""
@@ -245,17 +268,17 @@ class PageRank(Algorithm):
 
     def _step(self, graph: Graph, *, paced: bool) -> Any:
         """Return a function that makes one step from ``_share`` to ``_after``."""
-        functions, args = self._passes, self._state
+        functions = self._passes
         if paced:
-            given, pull, then = (*args, *self._paces), functions.pull_paced, functions.finish_paced
-            return lambda: neighbor_reduce(graph, pull, args=given, over="in", then=then)
+            pull, then = functions.pull_paced, functions.finish_paced
+            return lambda: neighbor_reduce(graph, pull, args=(*self._state, *self._paces), over="in", then=then)
         if graph.has_in_edges:
-            return lambda: neighbor_reduce(graph, functions.pull, args=args, over="in", then=functions.finish)
+            return lambda: neighbor_reduce(graph, functions.pull, args=self._state, over="in", then=functions.finish)
         gathered = graph.device.xp.zeros_like(self._share)
 
         def step() -> None:
-            advance(graph, None, functions.push, gathered, args=args[:1], reduce="sum")
-            vertex_map(graph, None, functions.finish_pushed, args=(gathered, *args))
+            advance(graph, None, functions.push, gathered, args=self._state[:1], reduce="sum")
+            vertex_map(graph, None, functions.finish_pushed, args=(gathered, *self._state))
 
         return step
 

@@ -158,6 +158,21 @@ def test_extrapolated_steps_are_given_up_where_they_do_not_pay(device: su.device
             assert PageRank.mismatch(ranks, exact(graph), method=tracker.algorithm.method) is None
 
 
+@pytest.mark.parametrize(("graph", "least"), [("star", 20), ("pairs", 8), ("rmat", 0)])
+def test_geometric_series_of_changes_are_summed_up_at_once_on_the_cpu(graph: str, least: int) -> None:
+    if graph == "rmat":  # many eigenvalues of about the same size
+        src, dst, _ = su.generators.rmat(8, 16, seed=1)
+    else:  # the eigenvalue that counts is -alpha, or positive
+        n = np.arange(1, 256)
+        src, dst = (n, n * 0) if graph == "star" else (n, n - n % 2)
+        src, dst = np.append(src, dst), np.append(dst, src)
+    stored = su.Graph(256, device="cpu", in_edges=True)
+    stored.insert_edges(src, dst)
+    few, many = (stored.track("pagerank", method=method, alpha=0.5, tol=1e-12) for method in ("auto", "static"))
+    assert few.algorithm.iterations <= many.algorithm.iterations - least
+    assert np.abs(few.result - exact(stored, alpha=0.5)).sum() < 1e-11
+
+
 def test_many_small_batches_do_not_add_up_to_a_large_error() -> None:
     rng = np.random.default_rng(3)
     graph = su.Graph(200, device="cpu", in_edges=True)
