@@ -47,6 +47,11 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
     "algorithms": ("algorithms", "methods", "crossover"),
 }
 
+SUITE_DEFAULTS: dict[tuple[str, str], Any] = {  #: (suite, option) -> its default there
+    ("crossover", "repeats"): constants.CROSSOVER_REPEATS,
+    ("crossover", "time_limit"): constants.CROSSOVER_TIME_LIMIT,
+}
+
 
 class Seconds(click.ParamType):
     """A finite number of seconds, at least 0."""
@@ -199,6 +204,7 @@ def bench(
     check_fitting(suite)
     with usage_errors():
         where = resolve(device)
+        repeats, time_limit = given("repeats", repeats, suite), given("time_limit", time_limit, suite)
         limits = make_limits(where, repeats, time_limit, quiet_core)
         from suricate.bench import drawn, inputs, suites
         from suricate.bench.reports.results import measured, place
@@ -244,6 +250,13 @@ def check_fitting(suite: str) -> None:
         if given and not set(parts_of(suite)) & set(fitting):
             option = next(param.opts[0] for param in context.command.params if param.name == name)
             raise click.UsageError(f"{option} does not apply to suite {suite!r}, only to {', '.join(fitting)}")
+
+
+def given(name: str, value: Any, suite: str) -> Any:
+    """Return the value of an option; of a suite with a default of its own that one, unless another is given."""
+    own = SUITE_DEFAULTS.get((suite, name), value)
+    source = click.get_current_context().get_parameter_source(name)
+    return value if source is click.core.ParameterSource.COMMANDLINE else own
 
 
 def default_graphs(suite: str, edges: int | None) -> Sequence[str]:

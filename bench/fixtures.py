@@ -89,6 +89,14 @@ class Fixture:
         """Return the set of edges of the input."""
         return self.data.model_of(weighted=self._is_weighted(weighted), directed=directed)
 
+    def shuffled(self, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of all edges in a random order, the same for every backend."""
+        name, cache = ("shuffled", self.seed, directed), self.data.cache
+        if name not in cache:
+            model = self.model(weighted=False, directed=directed)
+            cache[name] = ends_of(self.rng("shuffled", directed).permutation(model.keys))
+        return cache[name]
+
     def reset(self) -> None:
         """Forget the graphs; the next task builds its own."""
         self._graphs.clear()
@@ -136,7 +144,6 @@ class Batches:
     ) -> None:
         self.fixture, self.size, self.weighted, self.directed = fixture, size, weighted, directed
         self.rng = fixture.rng(purpose, size)
-        self._shuffled: tuple[np.ndarray, np.ndarray] | None = None
 
     def draw(self, kind: str) -> HostBatch:
         """Return a batch of a kind of ``PAIRS``."""
@@ -168,11 +175,8 @@ class Batches:
         model = self.fixture.model(weighted=False, directed=self.directed)
         if size > len(model):
             raise Skipped(f"a batch of {size} existing edges is more than the graph's {len(model)}")
-        if self._shuffled is None:
-            order = self.rng.permutation(len(model))
-            self._shuffled = model.src[order], model.dst[order]
         begin = int(self.rng.integers(0, len(model) - size + 1))
-        src, dst = self._shuffled
+        src, dst = self.fixture.shuffled(directed=self.directed)
         return src[begin : begin + size], dst[begin : begin + size]
 
 

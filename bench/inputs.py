@@ -43,6 +43,7 @@ class Input:
     sha256: str
     centre: int | None = None
     _models: dict[tuple[bool, bool], EdgeModel] = field(default_factory=dict, repr=False, compare=False)
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  #: what tasks of all backends share
 
     @property
     def model(self) -> EdgeModel:

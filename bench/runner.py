@@ -13,7 +13,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -25,6 +25,10 @@ from suricate.devices import CPU, Device
 
 class Skipped(Exception):  # noqa: N818 - reads as what it is
     """A row cannot be measured; the message says why."""
+
+
+class Over(Exception):  # noqa: N818 - reads as what it is
+    """A row is known to be over the limit of its task; the message says why."""
 
 
 class Task:
@@ -94,6 +98,9 @@ class Task:
 
     def abandon(self) -> None:
         """Throw away shared graphs after a failure."""
+
+    def exceeded(self) -> None:
+        """Note that a repeat was over the limit."""
 
     def traffic(self) -> int | None:
         """Return the least number of bytes one action has to move, where it is known."""
@@ -179,7 +186,7 @@ class Measurement:
         reason: why it is not ok.
         timing: statistics of the timed repeats; None unless ok.
         quiet: the same for repeats on a quiet core, where that was asked for.
-        over: seconds of a repeat that was over the limit.
+        over: seconds of a repeat that was over the limit; None if the row was not measured since a smaller one was.
         first: seconds of the first action, compilation included; None unless ok.
         compile: ``first`` less the median, at least 0: compilation and other work that is done once.
     """
@@ -203,8 +210,11 @@ def measure(task: Task, limits: Limits, clock: Callable[[], float] = time.perf_c
     try:
         task.setup()
         first = _verify(task, clock)
-        if task.limit is not None and (seconds := once(task, clock)) > task.limit:
-            return Measurement("over", f"{seconds:.3g} s, more than {task.limit:g} s", over=seconds)
+        if task.limit is not None:
+            if (seconds := once(task, clock)) > task.limit:
+                task.exceeded()
+                return Measurement("over", f"{seconds:.3g} s, more than {task.limit:g} s", over=seconds)
+            limits = replace(limits, warmups=max(0, limits.warmups - 1))
         timing = _repeat(task, limits, clock) if task.timed else None
         quiet = (
             _repeat(task, limits, clock, QuietCore())
@@ -214,6 +224,8 @@ def measure(task: Task, limits: Limits, clock: Callable[[], float] = time.perf_c
         task.finish()
     except Skipped as reason:
         return Measurement("skip", str(reason))
+    except Over as reason:
+        return Measurement("over", str(reason))
     except Mismatch as reason:
         task.abandon()
         return Measurement("FAIL", str(reason))

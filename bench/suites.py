@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from suricate.bench import constants
-from suricate.bench.defaults import ALL
+from suricate.bench.defaults import ALL, BASELINE
 from suricate.bench.drawn import DrawnFixture, DrawnInput
 from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Input
@@ -23,7 +23,7 @@ from suricate.bench.workloads.algorithms import (
     UpdateAlone,
 )
 from suricate.bench.workloads.builds import ORDERS, Build, Growth
-from suricate.bench.workloads.crossover import USES, Crossing
+from suricate.bench.workloads.crossover import USES, Crossing, Rebuilding, power_near
 from suricate.bench.workloads.footprints import Footprint
 from suricate.bench.workloads.large import LARGE_OPERATIONS, LargeBuild, LargeRank
 from suricate.bench.workloads.methods import Method, StreamedMethod
@@ -232,10 +232,23 @@ def _methods(selection: Selection, fixture: Fixture) -> list[Task]:
 
 
 def _crossover(selection: Selection, fixture: Fixture) -> list[Task]:
-    most = constants.CROSSOVER_SHARE * len(fixture.data.src)
-    sizes = [size for size in selection.updates or constants.CROSSOVER_BATCHES if size <= most]
+    return _cells(selection, fixture, Crossing)
+
+
+def _rebuilds(selection: Selection, data: Input) -> list[Task]:
+    if BASELINE not in selection.backends:
+        return []
+    return _cells(selection, selection.fixture(BASELINE, data), Rebuilding)
+
+
+def _cells(selection: Selection, fixture: Fixture, kind: type[Crossing]) -> list[Task]:
+    """Return the cells of a graph; those that share a form of it follow each other."""
+    most = power_near(len(fixture.data.src))
+    sizes = tuple(size for size in selection.updates or constants.CROSSOVER_BATCHES if size <= most)
     uses = selection.algorithms or (*USES, *selection.algorithms_of("crossover"))
-    return [Crossing(fixture, use, size) for use in uses for size in sizes]
+    tasks = [kind(fixture, use, size, sizes) for use in uses for size in sizes]
+    forms = list(dict.fromkeys(task.graph_form for task in tasks))
+    return [*sorted(tasks, key=lambda task: forms.index(task.graph_form))]
 
 
 def _algorithm_references(selection: Selection, data: Input) -> list[Task]:
@@ -295,6 +308,7 @@ BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
 }  # fmt: skip
 REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
     "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,
+    "crossover": _rebuilds,
 }  # fmt: skip
 
 

@@ -77,7 +77,7 @@ class Row:
         )  # fmt: skip
         if ok:
             row.extra = task.extra()
-        if found.over is not None:
+        if found.status == "over":
             row.extra = {**task.extra(), "over_s": found.over}
         if found.timing is None:
             return row

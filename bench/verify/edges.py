@@ -5,6 +5,7 @@ Nothing here uses a store, an operator or an algorithm of suricate.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,11 @@ class EdgeModel:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @cached_property
+    def digest(self) -> int:
+        """The digest of the keys, see :func:`digest`."""
+        return digest(self.keys)
+
     @property
     def src(self) -> np.ndarray:
         """Sources, uint32."""
@@ -131,6 +137,31 @@ class EdgeModel:
         return sparse.csr_array((values, self.dst.astype(index), indptr.astype(index)), shape=shape)
 
 
+class Change:
+    """The set of edges that a batch leaves, told by its differences from a model: many times cheaper than a new model.
+
+    Deletions come first. ``new`` and ``lost`` are ascending keys. Weights are left out.
+    """
+
+    def __init__(self, model: EdgeModel, deleted: np.ndarray, inserted: np.ndarray) -> None:
+        self.model = model
+        inserted, deleted = sorted_distinct(inserted), sorted_distinct(deleted)
+        self.new = inserted[~model.contains(inserted)]
+        self.lost = deleted[model.contains(deleted) & ~among(deleted, inserted)]
+
+    def __len__(self) -> int:
+        return len(self.model) + len(self.new) - len(self.lost)
+
+    @cached_property
+    def digest(self) -> int:
+        """The digest of all keys, see :func:`digest`."""
+        return (self.model.digest + digest(self.new) - digest(self.lost)) % 2**64
+
+    def contains(self, keys: np.ndarray) -> np.ndarray:
+        """Return which of ``keys`` are edges, bool[n]."""
+        return self.model.contains(keys) & ~among(keys, self.lost) | among(keys, self.new)
+
+
 def check_same_keys(found: np.ndarray, expected: np.ndarray, what: str) -> None:
     """Compare a set of edge keys, in any order, with the ``expected`` ones in ascending order."""
     expect(len(found) == len(expected), f"{what}: {len(found)} edges instead of {len(expected)}")
@@ -148,14 +179,14 @@ def check_content(graph: Any, model: EdgeModel) -> None:
         expect(np.array_equal(host(edges.weight)[np.argsort(keys)], model.weight), "the weights of the graph differ")
 
 
-def check_digest(graph: Any, model: EdgeModel) -> None:
+def check_digest(graph: Any, model: EdgeModel | Change) -> None:
     """Compare the edges of a large graph with the model by their number and the sum of a hash of each, on the device.
 
     Weights are not compared.
     """
     edges = graph.edges()
     expect(len(edges.src) == len(model), f"content of the graph: {len(edges.src)} edges instead of {len(model)}")
-    expect(digest(keys_of(edges.src, edges.dst)) == digest(model.keys), "the right number of edges, but other ones")
+    expect(digest(keys_of(edges.src, edges.dst)) == model.digest, "the right number of edges, but other ones")
     expect(graph.num_edges == len(model), f"num_edges is {graph.num_edges} instead of {len(model)}")
 
 

@@ -123,6 +123,7 @@ class Batched(FixtureTask):
         super().__init__(fixture, batch)
         self.kind, self.algorithm = kind, algorithm
         self.subject = Subject(fixture, algorithm) if algorithm else None
+        self.needs_in_edges = self.subject is not None and (kind != INSERTIONS or self.subject.kind.requires.in_edges)
 
     @property
     def form(self) -> dict[str, bool]:
@@ -131,15 +132,23 @@ class Batched(FixtureTask):
 
     def load(self) -> None:
         """Make a graph with all edges of the input, and the sources of batches."""
+        self.draw_from()
+        self.graph = self.new_graph()
+        self.housekeeper = Housekeeper(self.graph)
+
+    def new_graph(self) -> Any:
+        """Return a graph with all edges of the input."""
+        graph = self.fixture.empty_graph(in_edges=self.needs_in_edges, **self.form)
+        graph.insert_edges(*self.fixture.all_edges(weighted=self.form["weighted"]))
+        return graph
+
+    def draw_from(self) -> None:
+        """Make the sources of batches."""
         assert self.batch is not None
         form, deletions = self.form, int(self.batch * DELETION_SHARES[self.kind])
         self.items, self.input_model = self.batch, self.fixture.model(**form)
-        needed = self.subject is not None and (self.kind != INSERTIONS or self.subject.kind.requires.in_edges)
-        self.graph = self.fixture.empty_graph(in_edges=needed, **form)
-        self.graph.insert_edges(*self.fixture.all_edges(weighted=form["weighted"]))
         self.inserts = Batches(self.fixture, self.batch - deletions, f"current {self.kind} inserts", **form)
         self.deletes = Batches(self.fixture, deletions, f"current {self.kind} deletes", directed=form["directed"])
-        self.housekeeper = Housekeeper(self.graph)
 
     def prepare(self) -> Any:
         """Draw a batch: what to insert, what to delete."""

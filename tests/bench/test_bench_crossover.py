@@ -10,12 +10,14 @@ from rich.console import Console
 
 import suricate as su
 from suricate.bench import constants, runner, suites
+from suricate.bench.defaults import BASELINE
 from suricate.bench.reports import crossover, plot
 from suricate.bench.reports.results import measured
 from suricate.bench.runner import Limits, measure
-from suricate.bench.verify.edges import EdgeModel, Mismatch, check_digest, digest
-from suricate.bench.workloads.crossover import PRODUCT, QUERY, UPDATE, USES, Crossing
+from suricate.bench.verify.edges import Change, EdgeModel, Mismatch, check_digest, digest, ends_of
+from suricate.bench.workloads.crossover import PRODUCT, QUERY, REBUILD, UPDATE, USES, Crossing, Rebuilding
 from suricate.cli import cli
+from suricate.devices import CPU
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
 
@@ -64,6 +66,7 @@ def test_a_cell_over_the_limit_is_a_result_without_a_time(data, monkeypatch):
     assert (found.status, found.timing, found.failed) == ("over", None, False)
     assert found.over > 0
     monkeypatch.setattr(runner, "once", lambda task, clock: pytest.fail("a task without a limit is probed"))
+    task = Crossing(fixture_of("slabhash", data), UPDATE, 16)
     task.limit = None
     task.timed = False
     assert measure(task, QUICK).status == "ok"
@@ -82,12 +85,54 @@ def test_the_digest_tells_sets_of_edges_apart(data, device):
         check_digest(graph, EdgeModel(data.src[:-1], data.dst[:-1]))
 
 
-def test_batches_of_more_than_a_share_of_the_graph_are_left_out(data):
-    selection = suites.Selection(("slabhash",), su.Graph(1, device="cpu").device)
+def test_cells_have_all_uses_and_batches_up_to_the_size_of_the_graph_and_rebuilding_is_among_them(data):
+    selection = suites.Selection(("slabhash", BASELINE), CPU)
     tasks = suites.bench_tasks("crossover", selection, data)
-    most = constants.CROSSOVER_SHARE * len(data.src)
-    assert {task.batch for task in tasks} == {size for size in constants.CROSSOVER_BATCHES if size <= most}
+    assert {task.batch for task in tasks} == {1, 16, 256}  # of 300 edges
     assert {task.use for task in tasks} == {*USES, *algorithms_of_the_map()}
+    assert list(dict.fromkeys(task.backend for task in tasks)) == ["slabhash", BASELINE, REBUILD]
+    others = suites.bench_tasks("crossover", suites.Selection(("slabhash",), CPU), data)
+    assert {task.backend for task in others} == {"slabhash"}
+
+
+@pytest.mark.parametrize("use", [UPDATE, QUERY, PRODUCT, "bfs"])
+def test_rebuilding_is_verified(data, device, use):
+    task = Rebuilding(fixture_of(BASELINE, data, device), use, 16)
+    found = measure(task, QUICK)
+    assert (found.status, found.reason, task.backend) == ("ok", "", REBUILD)
+
+
+def test_cells_of_a_use_share_a_graph_and_say_what_the_update_alone_takes(data):
+    fixture, sizes = fixture_of("slabhash", data), (1, 16)
+    tasks = [Crossing(fixture, use, size, sizes) for use in (UPDATE, "bfs") for size in sizes]
+    assert [measure(task, QUICK).status for task in tasks] == ["ok"] * 4
+    first, second, third, fourth = (task.graph for task in tasks)
+    assert first is second
+    assert second is not third
+    assert third is fourth
+    assert ["update_s" in task.extra() for task in tasks] == [False, False, True, True]
+
+
+def test_larger_batches_than_one_over_the_limit_are_left_out(data):
+    fixture = fixture_of("slabhash", data)
+    tasks = [Crossing(fixture, use, size) for use, size in ((UPDATE, 1), (UPDATE, 16), (QUERY, 16))]
+    tasks[0].limit = 0.0
+    found = [measure(task, QUICK) for task in tasks]
+    assert [each.status for each in found] == ["over", "over", "ok"]
+    assert found[0].over > 0
+    assert (found[1].over, found[1].reason) == (None, "batches of 1 edges are over the limit")
+
+
+def test_a_change_tells_what_a_batch_leaves():
+    rng = np.random.default_rng(3)
+    keys = rng.permutation(400).astype(np.uint64)
+    model = EdgeModel(*ends_of(keys[:200]))
+    deleted, inserted = rng.choice(keys, 150), rng.choice(keys, 150)
+    change, after = Change(model, deleted, inserted), model.updated(deleted, *ends_of(inserted))
+    assert (len(change), change.digest) == (len(after), after.digest)
+    assert np.array_equal(change.contains(keys), after.contains(keys))
+    assert not model.contains(change.new).any()
+    assert model.contains(change.lost).all()
 
 
 # -- reports -----------------------------------------------------------------------------------------------------------
@@ -150,12 +195,14 @@ def test_run_resume_report_and_page(tmp_path):
                "--repeats", "1", "--time-limit", "0", "--algorithm", "bfs", "--output", str(output)]  # fmt: skip
     assert CliRunner().invoke(cli, [*command, "--batch", "16"]).exit_code == 0
     lines = [json.loads(line) for line in output.read_text().splitlines()]
-    assert [line["type"] for line in lines] == ["environment", "row"]
+    assert [line["type"] for line in lines] == ["environment", "row", "row"]
     again = CliRunner().invoke(cli, [*command, "--batch", "16", "--batch", "64", "--resume"])
     assert again.exit_code == 0, again.output
     rows = [json.loads(line) for line in output.read_text().splitlines() if '"row"' in line]
-    assert [(line["batch"], line["status"]) for line in rows] == [(16, "ok"), (64, "ok")]
-    assert len(measured(output)) == 2
+    assert [(line["backend"], line["batch"], line["status"]) for line in rows] == [
+        (backend, batch, "ok") for batch in (16, 64) for backend in (BASELINE, REBUILD)
+    ]
+    assert len(measured(output)) == 4
     done = CliRunner().invoke(cli, ["bench", "--report", str(output), "--html", str(page)])
     assert done.exit_code == 0, done.output
     text = page.read_text()
