@@ -42,6 +42,7 @@ PARTS = (
 ARGUMENTS = tuple((f"{part}src", f"{part}dst", f"{part}weight") for part in PARTS)
 
 STREAM = 1 / 16  #: work per entry, in units of ``suricate.threads``, of what NumPy does while it reads or copies
+SHORT = 1 << 12  #: so few ids are checked by one call of NumPy and copied by another
 _DLPACK_CUDA = (2, 13)  # device types of DLPack: CUDA memory, CUDA managed memory
 
 
@@ -176,7 +177,10 @@ def first_bad_id(ids: np.ndarray, num_vertices: int) -> int | None:
     # Seen as unsigned, a negative id is at least 2**31, so one maximum checks both ends wherever that many
     # vertices are out of the question; uint32 and 64-bit ids have no such limit.
     unsigned = ids.view(f"u{ids.dtype.itemsize}")
-    largest = max(threads.over(len(ids), lambda begin, end: int(unsigned[begin:end].max()), unit=STREAM))
+    if len(ids) <= SHORT:
+        largest = int(np.maximum.reduce(unsigned))
+    else:
+        largest = max(threads.over(len(ids), lambda begin, end: int(unsigned[begin:end].max()), unit=STREAM))
     if largest < (num_vertices if ids.dtype != np.int32 else min(num_vertices, 1 << 31)):
         return None
     return int(np.argmax((ids < 0) | (unsigned >= num_vertices)))
@@ -235,6 +239,8 @@ def checked_edges(
 
 def _ids_of(ids: np.ndarray) -> np.ndarray:
     """Return a contiguous copy of valid ids as ``uint32``."""
+    if len(ids) <= SHORT:
+        return ids.astype(np.uint32)
     copy = np.empty(len(ids), np.uint32)
 
     def fill(begin: int, end: int) -> None:

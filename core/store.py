@@ -317,7 +317,7 @@ def checked_outcome(
         _require_array(store, weight, "weight", count, store.weight_dtype, ndarray)
     elif weight is not None:
         raise BackendError(f"backend {store.name!r} reported weights, and the store has none")
-    if count and ndarray is np.ndarray and status.max() > (REMOVED if deletion else max(NEW, REPLACED)):
+    if count and ndarray is np.ndarray and np.maximum.reduce(status) > (REMOVED if deletion else max(NEW, REPLACED)):
         raise BackendError(f"backend {store.name!r} reported status {status.max()}, which does not exist")
     return outcome
 
