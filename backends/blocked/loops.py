@@ -1,4 +1,8 @@
-"""Loops of ``blocked`` on the CPU: locate, count, apply; the specification of the kernels."""
+"""Loops of ``blocked`` on the CPU: locate, count, apply; the specification of the kernels.
+
+They are called for parts of a batch, each of which has all edges of its vertices, at the same time. ``counters`` and
+``free`` of ``g`` are the part's own then (see ``cpu.py``).
+"""
 
 from __future__ import annotations
 
@@ -108,14 +112,18 @@ def locate(g, keys, kind, slot):
 
 
 @kernel
-def need(g, keys, kind):
-    """Return how many blocks the absent entries of a located batch take."""
+def count_blocks(g, keys, kind, changes):
+    """Return how many blocks the entries of a located batch take that change it, or give back.
+
+    ``changes`` is the kind of these entries: ``ABSENT`` for an insertion, ``PRESENT`` for a deletion.
+    """
     total, first, rest = 0, 0, (np.int64(1) << g.shift) - 1
     while first < len(keys):
-        last, degree, fresh = run_end(keys, first), np.int64(g.degree[source(keys[first])]), 0
+        last, degree, changed = run_end(keys, first), np.int64(g.degree[source(keys[first])]), 0
         for i in range(first, last):
-            fresh += kind[i] == ABSENT
-        total += ((degree + fresh + rest) >> g.shift) - ((degree + rest) >> g.shift)
+            changed += kind[i] == changes
+        then = degree + changed if changes == ABSENT else degree - changed
+        total += abs(((then + rest) >> g.shift) - ((degree + rest) >> g.shift))
         first = last
     return total
 
@@ -282,9 +290,9 @@ def free_vertices(g, vertices):
 
 
 @kernel
-def repack(g, fresh, first):
-    """Copy the chain of each vertex into consecutive blocks of ``fresh``, from ``first`` on."""
-    for u in range(len(first)):
+def repack(g, fresh, first, begin, end):
+    """Copy the chains of vertices ``begin`` to ``end`` into consecutive blocks of ``fresh``, from ``first`` on."""
+    for u in range(begin, end):
         c, to = g.head[u], np.int64(first[u])
         while c != NO_BLOCK:
             at, target = np.int64(c) << g.shift, to << g.shift

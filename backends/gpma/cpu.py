@@ -74,7 +74,7 @@ def _planned(graph: Graph, plan: Plan, *, inserts: bool) -> Plan:
             if begins[first] >= begin + (1 << level):
                 break
             if levels[first] <= level:  # the first ones lie in the last one before
-                first += int(np.searchsorted(begins[first:last], begin + (1 << level)))
+                first += int(np.searchsorted(begins[first:last], np.uint32(begin + (1 << level))))
             else:  # the first one holds the last ones before
                 end = before + int(np.searchsorted(begins[before:end], begins[first]))
                 kept[-1:] = [(before, end)] if before < end else []
@@ -94,7 +94,7 @@ def _rebuild(graph: Graph, new: Graph, places: np.ndarray, *entries: np.ndarray)
     A part begins to read in the graph where it has to by the sums of ranges of old leaves.
     """
     old = threads.ranges(graph.leaves, threads.parts(LEAF * graph.leaves))
-    held = threads.run(_entries_in, [(graph.count, *part) for part in old])
+    held = threads.run(loops.count_entries, [(graph.count, *part) for part in old])
     starts = np.array([begin for begin, _ in old])
     before = np.array([*accumulate(held[:-1], initial=0)]) + np.searchsorted(places, starts << LEAF_BITS)
     total = sum(held) + len(places)
@@ -107,24 +107,22 @@ def _rebuild(graph: Graph, new: Graph, places: np.ndarray, *entries: np.ndarray)
     graph.counters[MOVED] += sum(held)
 
 
-def _entries_in(count: np.ndarray, begin: int, end: int) -> int:
-    return int(count[begin:end].sum(dtype=np.int64))
-
-
 def _count(graph: Graph, batch: LocatedBatch, plan: Plan, by: int) -> None:
     """Add ``by`` to what is counted of every edge that changes."""
-    edges = [part.stop for part in source_ranges(batch.keys)]
-    cuts = [0, *np.searchsorted(plan.entries, edges).tolist()]
-    threads.run(loops.count_changes, [(graph, plan.entries, batch.keys, by, *part) for part in pairwise(cuts)])
-    graph.counters[EDGES] += by * len(plan.entries)
+    entries, parts = plan.entries, source_ranges(batch.keys)
+    cuts = [len(entries)]
+    if len(parts) > 1:
+        cuts = np.searchsorted(entries, np.array([part.stop for part in parts], np.uint32)).tolist()
+    threads.run(loops.count_changes, [(graph, entries, batch.keys, by, *part) for part in pairwise([0, *cuts])])
+    graph.counters[EDGES] += by * len(entries)
 
 
 def _clear(graph: Graph, batch: LocatedBatch, plan: Plan) -> None:
     """Turn the edges of a batch into gaps, by ranges of leaves."""
-    places, size = plan.places, len(plan.places)
-    marks = size * np.arange(1, threads.parts(size)) // threads.parts(size)
-    cuts = [0, *np.searchsorted(places, places[marks] >> LEAF_BITS << LEAF_BITS).tolist(), size]
-    threads.run(loops.clear, [(graph, places, *part) for part in pairwise(cuts)])
+    places, size, parts = plan.places, len(plan.places), threads.parts(len(plan.places))
+    leaves = places[size * np.arange(1, parts) // parts] >> LEAF_BITS
+    cuts = np.searchsorted(places, leaves << LEAF_BITS).tolist() if parts > 1 else []
+    threads.run(loops.clear, [(graph, places, *part) for part in pairwise([0, *cuts, size])])
     _count(graph, batch, plan, -1)
 
 

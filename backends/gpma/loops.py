@@ -126,6 +126,12 @@ def entries_in(count, begin, end):
     return total
 
 
+@kernel
+def count_entries(count, begin, end):
+    """Return the number of entries in leaves ``[begin, end)``."""
+    return entries_in(count, begin, end)
+
+
 @inner
 def first_from(places, slot):
     """Return the number of places below a slot; they are ascending."""

@@ -181,8 +181,10 @@ def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> N
 
 def source_ranges(keys: Array) -> list[slice]:
     """Return the ranges of a sorted batch that are parts of the work: all edges of a source are in one of them."""
-    size = len(keys)
-    marks = size * np.arange(1, threads.parts(size)) // max(1, threads.parts(size))
+    size, parts = len(keys), threads.parts(len(keys))
+    if parts == 1:
+        return [slice(0, size)]
+    marks = size * np.arange(1, parts) // parts
     firsts = (keys[marks] >> np.uint64(32)) << np.uint64(32)  # of the sources there
     edges = [0, *np.searchsorted(keys, firsts).tolist(), size]
     return [slice(begin, end) for begin, end in pairwise(edges) if begin < end]

@@ -70,7 +70,7 @@ def answers(graph: su.Graph, method: str, src, dst, weight) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("options", [{}, {"weight_dtype": "float32", "in_edges": True}, {"directed": False}])
-@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "gpma"])
+@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"])
 def test_streams(backend, options):
     graphs = [su.Graph(N, backend=backend, device="cpu", threads=count, **options) for count in COUNTS]
     before = threads.shared
@@ -82,7 +82,7 @@ def test_streams(backend, options):
     assert threads.shared > before
 
 
-@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "gpma"])
+@pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"])
 def test_small_batches_stay_on_one_thread(backend, monkeypatch):
     monkeypatch.setattr(threads, "GRAIN", 1 << 15)
     graph = su.Graph(N, backend=backend, device="cpu", threads=3)
