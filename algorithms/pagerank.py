@@ -119,7 +119,7 @@ class PageRank(Algorithm):
     """
 
     name = "pagerank"
-    suites = ("algorithms", "crossover", "demo")
+    suites = ("algorithms", "ablations", "crossover", "demo")
     update_kind = "dynamic"
     recompute_share = 0.01
 

@@ -117,6 +117,7 @@ class SSSP(Algorithm):
     """
 
     name = "sssp"
+    suites = ("algorithms", "ablations")
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True
 

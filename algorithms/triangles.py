@@ -120,7 +120,7 @@ class Triangles(Algorithm):
     """
 
     name = "triangles"
-    suites = ("algorithms", "crossover")
+    suites = ("algorithms", "ablations", "crossover")
     requires = Requirements(undirected=True)
     update_kind = "dynamic"
 

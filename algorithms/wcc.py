@@ -45,7 +45,7 @@ class WCC(Algorithm):
     name = "wcc"
     update_kind = "dynamic"
     recompute_share, learns = 0.005, True  # of deletions
-    suites = ("algorithms", "crossover", "demo")
+    suites = ("algorithms", "ablations", "crossover", "demo")
 
     def __init__(self) -> None:
         self._graph: Graph = None  # type: ignore[assignment]  # whose scratch memory reading the result needs

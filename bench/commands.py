@@ -41,10 +41,10 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
     "pairs": ("operations", "sweep"),
     "scenario": ("operations", "sweep"),
     "weighted": ("operations", "sweep", "memory"),
-    "batches": ("operations", "algorithms", "sweep", "crossover", "window", "large"),
+    "batches": ("operations", "algorithms", "sweep", "crossover", "window", "large", "usage", "ablations"),
     "edges": ("window", "large"),
-    "knobs": ("sweep",),
-    "algorithms": ("algorithms", "methods", "crossover"),
+    "knobs": ("sweep", "ablations"),
+    "algorithms": ("algorithms", "methods", "crossover", "ablations"),
 }
 
 SUITE_DEFAULTS: dict[tuple[str, str], Any] = {  #: (suite, option) -> its default there
@@ -131,7 +131,7 @@ def demo(
 @click.command()
 @click.option(
     "--suite", type=click.Choice((*SUITES, "all")), default="all", show_default=True,
-    help="'all': without methods, sweep, memory, crossover, window and large.",
+    help=f"'all': {', '.join(name for name, suite in SUITES.items() if suite.in_all)}.",
 )  # fmt: skip
 @click.option("--graph", "graphs", multiple=True, help="rmat:SCALE[:EF], grid:WxH, uniform:N:M or a file; repeatable.")
 @click.option("--edges", type=click.IntRange(16), help="Size of the graphs of suites that draw them in pieces.")
@@ -259,7 +259,7 @@ def given(name: str, value: Any, suite: str) -> Any:
     return value if source is click.core.ParameterSource.COMMANDLINE else own
 
 
-def default_graphs(suite: str, edges: int | None) -> Sequence[str]:
+def default_graphs(suite: str, edges: int | None = None) -> Sequence[str]:
     """Return the graphs of a suite unless some are named; of one on all real graphs, those that are here.
 
     ``edges`` is the size of drawn graphs, or None for the usual one.

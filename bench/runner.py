@@ -49,6 +49,7 @@ class Task:
         setting: what of them a sweep varies, in words.
         hints: whether the graph was built with degree hints.
         scenario: the condition of the graph that is measured on, see ``suricate.bench.scenarios``.
+        least_repeats: how often it is timed at least, whatever the limits of the run say; their time goes before.
         limit: seconds of a repeat above which it is not timed further: the result is that it is over the limit.
     """
 
@@ -67,6 +68,7 @@ class Task:
     hints: bool = False
     scenario: str = "fresh"
     limit: float | None = None
+    least_repeats: int = 0
     device: Device = CPU
     does: ClassVar[str] = ""  #: what one repeat does, for ``--list``
 
@@ -252,6 +254,7 @@ def _repeat(
     task: Task, limits: Limits, clock: Callable[[], float], core: AbstractContextManager[Any] | None = None
 ) -> Timing:
     samples: list[float] = []
+    limits = replace(limits, min_repeats=max(limits.min_repeats, task.least_repeats))
     for _ in range(limits.warmups):
         once(task, clock, core)
     collecting = gc.isenabled()

@@ -13,6 +13,7 @@ from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Input
 from suricate.bench.runner import Task
 from suricate.bench.workloads import methods, references
+from suricate.bench.workloads.ablations import ABLATIONS, ComponentsByEdges
 from suricate.bench.workloads.algorithms import (
     DELETION_SHARES,
     DELETIONS,
@@ -31,7 +32,8 @@ from suricate.bench.workloads.operations import OPERATIONS, Churn, Memory
 from suricate.bench.workloads.operators import Propagate, Reduce
 from suricate.bench.workloads.schemes import scheme_tasks
 from suricate.bench.workloads.streams import Stream, Window
-from suricate.bench.workloads.sweeps import KnobFixture, label, settings, widths
+from suricate.bench.workloads.sweeps import KnobFixture, label, settings, switches, widths
+from suricate.bench.workloads.usage import PEAKS, READ_SHARES, Peak, ReadsAndWrites
 from suricate.bench.workloads.vertices import VERTEX_TASKS
 from suricate.bench.workloads.windows import LongWindow
 from suricate.devices import Device
@@ -291,6 +293,33 @@ def _memory(selection: Selection, fixture: Fixture) -> list[Task]:
     return [Footprint(selection.knob_fixture(fixture.backend, fixture.data, change)) for change in changes]
 
 
+def _usage(selection: Selection, fixture: Fixture) -> list[Task]:
+    sizes = selection.updates or constants.USAGE_BATCHES
+    single = [kind(fixture, 1) for kind in OPERATIONS]
+    for task in single:
+        task.least_repeats = constants.LATENCY_REPEATS
+    return [
+        *single,
+        *(kind(fixture, size, pairs) for pairs in ("hub", "sorted") for kind in OPERATIONS for size in sizes),
+        *(ReadsAndWrites(fixture, size, share) for share in READ_SHARES for size in sizes),
+        *(kind(fixture, size) for kind in VERTEX_TASKS for size in selection.vertex_sizes(fixture.data)),
+        Peak(fixture, "bulk build"), *(Peak(fixture, kind, size) for kind in PEAKS for size in sizes),
+    ]  # fmt: skip
+
+
+def _ablations(selection: Selection, fixture: Fixture) -> list[Task]:
+    sizes = selection.updates or (constants.ABLATION_BATCH,)
+    tasks: list[Task] = []
+    for change in switches(backends()[fixture.backend], selection.options, selection.knobs):
+        turned = selection.knob_fixture(fixture.backend, fixture.data, change)
+        tasks += [kind(turned, size) for kind in OPERATIONS for size in sizes]
+        for name in selection.algorithms_of("ablations"):
+            tasks += [FromScratch(turned, name), *(UpdateAlone(turned, name, size, INSERTIONS) for size in sizes)]
+        tasks += [kind(turned, scheme) for kind in ABLATIONS for scheme in kind.schemes]
+        tasks += [ComponentsByEdges(turned, scheme, size) for scheme in ComponentsByEdges.schemes for size in sizes]
+    return tasks
+
+
 def _window(selection: Selection, fixture: Fixture) -> list[Task]:
     return [LongWindow(fixture, size) for size in selection.updates or (None,)]
 
@@ -305,6 +334,7 @@ def _large(selection: Selection, fixture: Fixture) -> list[Task]:
 BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
     "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "schemes": _schemes, "sweep": _sweep,
     "memory": _memory, "methods": _methods, "crossover": _crossover, "window": _window, "large": _large,
+    "usage": _usage, "ablations": _ablations,
 }  # fmt: skip
 REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
     "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,

@@ -10,6 +10,7 @@ from rich.table import Table
 from suricate.algorithm import Algorithm
 from suricate.bench.runner import Task
 from suricate.bench.workloads import (
+    ablations,
     algorithms,
     builds,
     crossover,
@@ -20,6 +21,7 @@ from suricate.bench.workloads import (
     operators,
     schemes,
     streams,
+    usage,
     vertices,
     windows,
 )
@@ -31,6 +33,7 @@ WORKLOADS: tuple[type[Task], ...] = (
     streams.Window, methods.Method, methods.StreamedMethod, crossover.Crossing, *vertices.VERTEX_TASKS,
     operators.Reduce, operators.Propagate, schemes.Pull, schemes.Push, footprints.Footprint,
     windows.LongWindow, large.LargeBuild, *large.LARGE_OPERATIONS, large.LargeRank,
+    usage.ReadsAndWrites, usage.Peak, *ablations.ABLATIONS, ablations.ComponentsByEdges,
 )  # fmt: skip
 
 

@@ -11,7 +11,14 @@ from suricate.bench import constants
 from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, count, label, new_table, rate, seconds, time_and_rate
 
-SUITES = ("schemes", "sweep", "memory", "crossover", "window")  #: suites whose rows have tables of their own only
+SUITES = (
+    "schemes",
+    "sweep",
+    "memory",
+    "crossover",
+    "window",
+    "ablations",
+)  #: suites whose rows have tables of their own only
 OPERATIONS = ("insert", "delete", "query")
 Rows = list[dict[str, Any]]
 
@@ -26,6 +33,7 @@ def of(rows: Rows) -> list[Table]:
     makers: tuple[tuple[Callable[[Rows], list[Table]], Rows], ...] = (
         (latencies, plain), (storage, plain), (growth, plain), (schemes, groups.get("schemes", [])),
         (sweeps, groups.get("sweep", [])), (footprints, groups.get("memory", [])), (windows, groups.get("window", [])),
+        (ablations, groups.get("ablations", [])),
     )  # fmt: skip
     return [table for make, some in makers for table in make(some)]
 
@@ -121,6 +129,25 @@ def footprints(rows: Rows) -> list[Table]:
     return tables
 
 
+def ablations(rows: Rows) -> list[Table]:
+    """Return, per graph and backend, the time of each row by setting of the options that are on or off."""
+    tables = []
+    for graph, device, backend in _distinct(rows, "graph", "device", "backend"):
+        group = [row for row in rows if (row["graph"], row["device"], row["backend"]) == (graph, device, backend)]
+        columns = list(dict.fromkeys(row["setting"] for row in group))
+        title = f"{label(backend)}, {graph} on {device}: median time (edges per second) by option"
+        table = new_table(title, "workload", ["batch", *columns])
+        found = {(_without_setting(row), row["batch"], row["setting"]): time_and_rate(row) for row in group}
+        for name, batch in dict.fromkeys(place[:2] for place in found):
+            table.add_row(name, count(batch), *(found.get((name, batch, column), "-") for column in columns))
+        tables.append(table)
+    return tables
+
+
+def _without_setting(row: dict[str, Any]) -> str:
+    return what(row).removesuffix(row["setting"]).rstrip(", ")
+
+
 def windows(rows: Rows) -> list[Table]:
     """Return, per graph and slide, the rate and the bytes of each backend while a stream passes through a window."""
     tables = []
@@ -143,11 +170,12 @@ def _moment(moment: dict[str, Any], window: int) -> str:
 
 
 def size(row: dict[str, Any]) -> str:
-    """Return the bytes per edge of a row: used, allocated, and how full the largest part is, where that is told."""
+    """Return the bytes per edge of a row: used, allocated; how full the largest part is, and the peak, where told."""
     extra = row["extra"]
     fill = f" ({100 * extra['fill']:.0f} %)" if "fill" in extra else ""
     allocated = extra.get("bytes_per_edge_allocated")
-    return f"{extra['bytes_per_edge']:.1f} of {'?' if allocated is None else f'{allocated:.1f}'}{fill}"
+    peak = f", {extra['peak_bytes_per_edge']:.1f} at the peak" if "peak_bytes_per_edge" in extra else ""
+    return f"{extra['bytes_per_edge']:.1f} of {'?' if allocated is None else f'{allocated:.1f}'}{fill}{peak}"
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------

@@ -111,6 +111,8 @@ FACTS: dict[str, Callable[[Any], str]] = {  #: how the numbers of ``Row.extra`` 
     "bytes_per_edge_allocated": "{:.1f} allocated".format,
     "fill": "{:.0%} full".format,
     "median_batch_s": lambda value: f"median batch {seconds(value)}",
+    "peak_bytes_per_edge": "{:.1f} at the peak".format,
+    "bytes_per_edge_after": "{:.1f} after".format,
     "edges_per_s": rate,
     "updates_per_s": lambda value: f"{rate(value)} in and out",
     "error": "error {:.2e}".format,

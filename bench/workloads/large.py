@@ -281,10 +281,10 @@ class LargeQuery(Large):
 
 
 class LargeRank(Large):
-    """A step of PageRank along the out-edges, which takes no in-edges."""
+    """A step of ranks (a power iteration with jumps) along the out-edges, which takes no in-edges."""
 
-    workload = "large PageRank step"
-    does = "advances a PageRank by one step over a drawn graph, from the ranks of the step before (float64)"
+    workload = "large rank step"
+    does = "makes one step of a power iteration over a drawn graph, from the ranks of the step before (float64)"
 
     def setup(self) -> None:
         """Start from equal ranks."""

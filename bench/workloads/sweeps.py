@@ -39,15 +39,27 @@ def settings(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ..
     Raises:
         UnknownNameError: the backend has no knob that is named in ``only``.
     """
-    unknown = set(only) - set(backend.knobs)
-    if unknown:
-        known = ", ".join(backend.knobs) or "none"
-        raise UnknownNameError(f"backend {backend.name!r} has no knob {', '.join(sorted(unknown))}; its knobs: {known}")
+    _check_known(backend, only)
     base = {**defaults(backend), **given}
     distinct: dict[tuple, dict[str, Any]] = {}
     for change in ({}, *_changes(backend.knobs, only)):
         distinct.setdefault(tuple({**base, **change}.items()), change)
     return list(distinct.values())
+
+
+def switches(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Return the settings of each knob that is on or off: nothing first, then one knob at a time the other way round.
+
+    Args:
+        backend, given, only: see :func:`settings`.
+
+    Raises:
+        UnknownNameError: the backend has no knob that is named in ``only``.
+    """
+    _check_known(backend, only)
+    base = {**defaults(backend), **given}
+    switching = [name for name, values in backend.knobs.items() if set(values) == {True, False}]
+    return [{}, *({name: not base[name]} for name in switching if not only or name in only)]
 
 
 def widths(backend: type[Store], given: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -66,6 +78,13 @@ def defaults(backend: type[Store]) -> dict[str, Any]:
     """Return the defaults of a backend's knobs, as its constructor has them."""
     parameters = inspect.signature(backend).parameters
     return {name: parameters[name].default for name in backend.knobs if name in parameters}
+
+
+def _check_known(backend: type[Store], names: tuple[str, ...]) -> None:
+    unknown = set(names) - set(backend.knobs)
+    if unknown:
+        known = ", ".join(backend.knobs) or "none"
+        raise UnknownNameError(f"backend {backend.name!r} has no knob {', '.join(sorted(unknown))}; its knobs: {known}")
 
 
 def _changes(knobs: Mapping[str, tuple], only: tuple[str, ...]) -> Iterator[dict[str, Any]]:

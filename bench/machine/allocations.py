@@ -1,0 +1,61 @@
+"""How much memory a piece of work allocates at its peak: the arrays of NumPy on the host, CuPy's pool on CUDA."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from suricate.devices import Device
+
+Peak = Callable[[Callable[[], Any]], int]  #: does a piece of work; returns the most bytes held beyond those before
+
+
+@contextmanager
+def metering(device: Device) -> Iterator[Peak]:
+    """Count what is allocated and freed meanwhile, which slows the host down; the value measures a piece of work.
+
+    On the CPU Python's own objects count as well; arrays that compiled kernels allocate for themselves do not.
+    """
+    if device.is_cuda:
+        with _meter(device) as meter:
+            yield meter.measure
+        return
+    tracing = tracemalloc.is_tracing()
+    tracemalloc.start()
+    try:
+        yield _peak_on_host
+    finally:
+        if not tracing:
+            tracemalloc.stop()
+
+
+def _peak_on_host(work: Callable[[], Any]) -> int:
+    before, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    work()
+    return max(0, tracemalloc.get_traced_memory()[1] - before)
+
+
+def _meter(device: Device) -> Any:
+    hook: Any = device.xp.cuda.MemoryHook
+
+    class Meter(hook):
+        name = "suricate peak"
+        held = peak = 0
+
+        def malloc_postprocess(self, *, mem_size: int, **_: Any) -> None:
+            self.held += mem_size
+            self.peak = max(self.peak, self.held)
+
+        def free_postprocess(self, *, mem_size: int, **_: Any) -> None:
+            self.held -= mem_size
+
+        def measure(self, work: Callable[[], Any]) -> int:
+            before = self.peak = self.held
+            work()
+            device.synchronize()
+            return self.peak - before
+
+    return Meter()

@@ -1,0 +1,226 @@
+"""Workloads of the suite on ablations: algorithms in a few operators, by each iteration scheme (Meerkat's section 6).
+
+The algorithms here are as short as they can be, so that the scheme is what differs; the installed ones choose for
+themselves. Ranks are pulled over all in-edges, shortest paths push from the vertices that changed, each triangle is
+counted by either method of intersection, and components are kept current after insertions: from all edges, from those
+since a mark, or from the batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from suricate.bench import constants
+from suricate.bench.fixtures import Batches, Fixture, HostBatch, Housekeeper
+from suricate.bench.runner import Skipped
+from suricate.bench.verify.edges import EdgeModel, expect
+from suricate.bench.workloads.base import FixtureTask
+from suricate.effects import unite
+from suricate.errors import RequirementError
+from suricate.operators import advance, edge_map, intersect, neighbor_reduce
+from suricate.structures.frontier import Frontier
+from suricate.structures.union_find import UnionFind
+
+ALPHA = 0.85
+
+
+def share(u, v, w, x):
+    """Return the share of the neighbour."""
+    return x[u]
+
+
+def longer(u, v, w, distance):
+    """Return the distance of ``v`` by way of ``u``."""
+    return distance[u] + w
+
+
+def closed(u, v, x):
+    """Return 1 for a triangle; self-loops belong to none."""
+    return 1 if u != v and x != u and x != v else 0
+
+
+def join(u, v, w, sets):
+    """Unite both ends."""
+    unite(sets, u, v)
+
+
+class Ablation(FixtureTask):
+    """One algorithm by one scheme."""
+
+    schemes: tuple[str, ...] = ()
+
+    def __init__(self, fixture: Fixture, scheme: str, batch: int | None = None) -> None:
+        super().__init__(fixture, batch)
+        self.scheme = scheme
+        self.label_row(scheme)
+
+    def action(self, prepared: Any) -> Any:
+        """Run the algorithm."""
+        try:
+            return self.run(prepared)
+        except RequirementError as error:
+            raise Skipped(str(error)) from error
+
+    def run(self, prepared: Any) -> Any:
+        """Run the algorithm; ``RequirementError`` says that the backend does not allow the scheme."""
+        raise NotImplementedError
+
+
+class RankByScheme(Ablation):
+    """Ranks: some steps of a power iteration with jumps, pulled over the in-edges."""
+
+    workload = "ranks by scheme"
+    does = "makes ten steps of a power iteration by neighbor_reduce over the in-edges, by one scheme"
+    oracle = "SciPy matrix-vector products"
+    schemes = ("auto", "vertex", "bucket", "scan")
+
+    def setup(self) -> None:
+        """Get the graph."""
+        xp, n = self.device.xp, self.fixture.data.num_vertices
+        self.graph = self.fixture.graph(weighted=False, in_edges=True)
+        self.items = constants.RANK_STEPS * len(self.fixture.data.model)
+        self.divisor = xp.maximum(self.graph.degrees(), np.uint32(1))
+        self.sums = xp.zeros(n)
+
+    def run(self, prepared: None) -> Any:
+        """Make the steps; return the ranks."""
+        n, rank = len(self.sums), self.device.xp.full(len(self.sums), 1 / len(self.sums))
+        for _ in range(constants.RANK_STEPS):
+            spread = rank / self.divisor
+            neighbor_reduce(self.graph, share, args=(spread,), over="in", out=self.sums, scheme=self.scheme)
+            rank = ALPHA * self.sums + (1 - ALPHA * self.sums.sum()) / n
+        return rank
+
+    def check(self, prepared: None, rank: Any) -> None:
+        """Make the same steps with SciPy."""
+        matrix = self.fixture.model(weighted=False).csr(len(self.sums), np.float64)
+        divisor, right = np.maximum(np.diff(matrix.indptr), 1), np.full(len(self.sums), 1 / len(self.sums))
+        for _ in range(constants.RANK_STEPS):
+            sums = matrix.T @ (right / divisor)
+            right = ALPHA * sums + (1 - ALPHA * sums.sum()) / len(sums)
+        expect(np.allclose(self.device.to_numpy(rank), right, rtol=1e-9, atol=0), "the ranks differ")
+
+
+class PathsByScheme(Ablation):
+    """Shortest paths: rounds of relaxations from the vertices whose distance changed."""
+
+    workload = "shortest paths by scheme"
+    does = "advances from the source, and again from what changed, until nothing does, by one scheme"
+    oracle = "Dijkstra's algorithm of SciPy"
+    schemes = ("auto", "vertex", "bucket")
+
+    def setup(self) -> None:
+        """Get the weighted graph."""
+        self.graph, self.items = self.fixture.graph(weighted=True), len(self.fixture.data.model)
+
+    def prepare(self) -> Frontier:
+        """Make the distances of the start."""
+        source = self.fixture.data.source
+        self.distance = self.device.xp.full(self.fixture.data.num_vertices, np.inf, np.float32)
+        self.distance[source] = 0
+        return Frontier.from_vertices(self.graph, [source])
+
+    def run(self, frontier: Frontier) -> None:
+        """Relax."""
+        while len(frontier):
+            frontier = advance(self.graph, frontier, longer, self.distance, scheme=self.scheme)
+
+    def check(self, frontier: Frontier, result: None) -> None:
+        """Compare the distances."""
+        matrix = self.fixture.model(weighted=True).csr(len(self.distance), np.float64)
+        right = csgraph.dijkstra(matrix, indices=self.fixture.data.source)
+        expect(np.allclose(self.device.to_numpy(self.distance), right, rtol=1e-4), "the distances differ")
+
+
+class TrianglesByMethod(Ablation):
+    """Each triangle by the common neighbours of both ends of every arc, undirected: six times."""
+
+    workload = "triangle count by method"
+    does = "counts the common neighbours of both ends of every arc, by one method of intersect"
+    oracle = "SciPy matrix products"
+    schemes = ("auto", "hash", "bitmap")
+
+    def setup(self) -> None:
+        """Get the undirected graph."""
+        self.model = self.fixture.model(weighted=False, directed=False)
+        self.graph, self.items = self.fixture.graph(weighted=False, directed=False), len(self.model)
+
+    def run(self, prepared: None) -> Any:
+        """Count."""
+        return intersect(self.graph, fn=closed, method=self.scheme)
+
+    def check(self, prepared: None, found: Any) -> None:
+        """Compare the number."""
+        right, total = 6 * triangle_count(self.model, self.fixture.data.num_vertices), int(found[0])
+        expect(total == right, f"{total} pairs of an arc and a triangle at it instead of {right}")
+
+
+class ComponentsByEdges(Ablation):
+    """Components kept current: unions over all edges, over those since the mark, or over the batch."""
+
+    workload = "incremental components"
+    does = "unites the ends of all edges, of those inserted since a mark, or of the batch, in the sets from before it"
+    oracle = "connected components of SciPy"
+    schemes = ("all edges", "updated edges", "the batch")
+
+    def setup(self) -> None:
+        """Build a graph of its own; find the components from before the batches."""
+        assert self.batch is not None
+        self.items, self.model, n = self.batch, self.fixture.data.model, self.fixture.data.num_vertices
+        if self.batch > len(self.model):
+            raise Skipped(f"the batch has more edges than the graph ({len(self.model)})")
+        self.graph = self.fixture.empty_graph(weighted=False)
+        self.graph.insert_edges(*self.fixture.all_edges(weighted=False))
+        self.sets = UnionFind(n, self.device)
+        edge_map(self.graph, join, args=(self.sets,))
+        self.start = self.sets.parent.copy()
+        self.batches, self.housekeeper = Batches(self.fixture, self.batch, self.workload), Housekeeper(self.graph)
+
+    def prepare(self) -> HostBatch:
+        """Mark, and insert a batch; take the sets from before."""
+        self.graph.mark()
+        batch = self.batches.draw("uniform")
+        self.delta = self.graph.insert_edges(*batch.edges)
+        self.sets.parent[:] = self.start
+        return batch
+
+    def run(self, batch: HostBatch) -> None:
+        """Unite."""
+        edges = {"all edges": lambda: None, "updated edges": self.graph.updated, "the batch": lambda: batch.edges}
+        edge_map(self.graph, join, edges[self.scheme](), args=(self.sets,))
+
+    def check(self, batch: HostBatch, result: None) -> None:
+        """Compare the smallest vertex of each component."""
+        n = self.fixture.data.num_vertices
+        after = EdgeModel(
+            *(np.concatenate(ends) for ends in ((self.model.src, batch.src), (self.model.dst, batch.dst)))
+        )
+        _, component = csgraph.connected_components(after.csr(n), directed=True, connection="weak")
+        smallest = np.full(n, n, np.int64)
+        np.minimum.at(smallest, component, np.arange(n))
+        found = self.device.to_numpy(self.sets.labels())
+        expect(np.array_equal(found, smallest[component]), "incremental components: the components differ")
+
+    def restore(self, batch: HostBatch, result: None) -> None:
+        """Delete what was new."""
+        self.graph.delete_edges(*self.delta.inserted[:2])
+        self.housekeeper.tidy(self.items)
+
+
+def triangle_count(model: EdgeModel, num_vertices: int) -> int:
+    """Return the number of closed triples: closed pairs of edges towards higher degree, some rows at a time."""
+    proper = model.src != model.dst
+    src, dst = model.src[proper].astype(np.int64), model.dst[proper].astype(np.int64)
+    degree = np.bincount(src, minlength=num_vertices) + np.bincount(dst, minlength=num_vertices)
+    turn = (degree[src] > degree[dst]) | ((degree[src] == degree[dst]) & (src > dst))
+    ends = np.where(turn, dst, src), np.where(turn, src, dst)
+    upward = sparse.csr_array((np.ones(len(src), np.int64), ends), shape=(num_vertices, num_vertices))
+    parts = (upward[begin : begin + constants.ROWS] for begin in range(0, num_vertices, constants.ROWS))
+    return sum(int((part @ upward).multiply(part).sum()) for part in parts)
+
+
+ABLATIONS = (RankByScheme, PathsByScheme, TrianglesByMethod)

@@ -1,0 +1,190 @@
+"""Workloads of the usage suite: reads and writes by turns, and the memory that an update takes at its peak."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.arrays import sorted_distinct
+from suricate.bench import constants
+from suricate.bench.fixtures import Batches, Fixture, HostBatch
+from suricate.bench.machine.allocations import metering
+from suricate.bench.runner import Skipped
+from suricate.bench.scenarios import bytes_per_edge, scenario_of
+from suricate.bench.verify.edges import among, check_content, check_same_keys, expect, keys_of
+from suricate.bench.workloads.base import FixtureTask
+from suricate.delta import Batch
+
+
+class Round(NamedTuple):
+    """What is asked for, and what is inserted and deleted after that."""
+
+    asked: HostBatch
+    insert: HostBatch
+    delete: HostBatch
+
+
+class ReadsAndWrites(FixtureTask):
+    """Queries and updates by turns; ``reads`` is the share of queries in the edges of a round."""
+
+    workload = "reads and writes"
+    does = "eight rounds: asks for some pairs, then inserts new edges and deletes those of the round before, at once"
+
+    def __init__(self, fixture: Fixture, batch: int, reads: float) -> None:
+        super().__init__(fixture, batch)
+        self.asked = max(1, round(reads * batch))
+        self.written = max(1, (batch - self.asked) // 2)
+        self.items = constants.ROUNDS * (self.asked + 2 * self.written)
+        self.size = batch
+        self.label_row(f"{reads:.0%} reads")
+
+    def setup(self) -> None:
+        """Get the shared graph and the sources of pairs."""
+        if self.size > len(self.fixture.data.model):
+            raise Skipped(f"the batch has more edges than the graph ({len(self.fixture.data.model)})")
+        self.subject = scenario_of(self.fixture, "fresh")
+        self.subject.reserve(self.size)
+        half = self.asked // 2
+        self.known = Batches(self.fixture, half, f"known, {self.detail}")
+        self.other = Batches(self.fixture, self.asked - half, f"other, {self.detail}")
+        self.written_pairs = Batches(self.fixture, self.written, f"written, {self.detail}")
+
+    def prepare(self) -> list[Round]:
+        """Draw all rounds; insert what the first of them deletes."""
+        before, rounds = self._new(), []
+        self.subject.graph.insert_edges(*before.edges)
+        for _ in range(constants.ROUNDS):
+            insert = self._new()
+            rounds.append(Round(self._questions(before), insert, before))
+            before = insert
+        return rounds
+
+    def _new(self) -> HostBatch:
+        """Return pairs that are not edges of the input."""
+        drawn = self.written_pairs.draw("uniform")
+        new = ~self.subject.model.contains(drawn.keys)
+        return HostBatch(self.fixture, drawn.src[new], drawn.dst[new], self.written_pairs.rng, self.fixture.weighted)
+
+    def _questions(self, before: HostBatch) -> HostBatch:
+        """Return pairs in random order: half of them edges of the input, up to a quarter of the round before."""
+        known, other, own = self.known.draw("existing"), self.other.draw("uniform"), self.asked // 4
+        order = self.other.rng.permutation(self.asked)
+        src, dst = (
+            np.concatenate((a, b[:own], c))[: self.asked][order]
+            for a, b, c in ((known.src, before.src, other.src), (known.dst, before.dst, other.dst))
+        )
+        return HostBatch(self.fixture, src, dst, self.other.rng, False)
+
+    def action(self, rounds: list[Round]) -> list[Any]:
+        """Ask and update by turns; return the answers."""
+        graph, answers = self.subject.graph, []
+        for asked, insert, delete in rounds:
+            answers.append(graph.has_edges(asked.edges.src, asked.edges.dst))
+            graph.apply(Batch(insert=insert.edges, delete=delete.edges))
+        return answers
+
+    def check(self, rounds: list[Round], answers: list[Any]) -> None:
+        """Compare every answer with what was there at the time, and the edges that are there now."""
+        model = self.subject.model
+        for (asked, _, before), found in zip(rounds, answers, strict=True):
+            right = model.contains(asked.keys) | among(asked.keys, np.sort(before.keys))
+            wrong = np.count_nonzero(self.device.to_numpy(found) != right)
+            expect(wrong == 0, f"reads and writes: {wrong} of {self.asked} answers of a round are wrong")
+        edges, host = self.subject.graph.edges(), self.device.to_numpy
+        right = model.plus(sorted_distinct(rounds[-1].insert.keys))
+        check_same_keys(keys_of(host(edges.src), host(edges.dst)), right, "reads and writes: content")
+
+    def restore(self, rounds: list[Round], answers: list[Any]) -> None:
+        """Delete what the last round inserted."""
+        last = rounds[-1].insert.edges
+        self.subject.graph.delete_edges(last.src, last.dst)
+        self.subject.tidy(self.size)
+
+    def finish(self) -> None:
+        """Compare the content once more."""
+        check_content(self.subject.graph, self.subject.model)
+
+    def extra(self) -> dict[str, Any]:
+        """Return the bytes per edge."""
+        return self.subject.facts()
+
+
+class Peak(FixtureTask):
+    """The most memory that is allocated at a time during an update, beside what is there before and after.
+
+    ``kind``: ``"bulk build"`` (into an empty graph), ``"insert"`` (uniform pairs) or ``"delete"`` (existing edges).
+    Nothing is reserved, and what is measured was done before on another graph, so that nothing is compiled.
+    """
+
+    workload = "peak memory"
+    does = "measures the bytes that are allocated at the peak of an update, which reserves nothing; not timed"
+    timed = False
+
+    def __init__(self, fixture: Fixture, kind: str, batch: int | None = None) -> None:
+        super().__init__(fixture, batch)
+        self.kind = kind
+        self.label_row(kind)
+
+    def setup(self) -> None:
+        """Put the edges on the device."""
+        self.model = self.fixture.model()
+        if self.batch is not None and self.batch > len(self.model):
+            raise Skipped(f"the batch has more edges than the graph ({len(self.model)})")
+        self.edges = self.fixture.all_edges()
+
+    def prepare(self) -> HostBatch | None:
+        """Draw the batch; do the same on another graph."""
+        batch = None
+        if self.batch is not None:
+            batches = Batches(self.fixture, self.batch, f"peak {self.kind}", weighted=self.fixture.weighted)
+            batch = batches.draw("uniform" if self.kind == "insert" else "existing")
+        self._update(self._start(), batch)
+        return batch
+
+    def _start(self) -> Any:
+        graph = self.fixture.empty_graph()
+        if self.kind != "bulk build":
+            graph.insert_edges(*self.edges)
+        return graph
+
+    def _update(self, graph: Any, batch: HostBatch | None) -> None:
+        if batch is None:
+            graph.insert_edges(*self.edges)
+        elif self.kind == "insert":
+            graph.insert_edges(*batch.edges)
+        else:
+            graph.delete_edges(batch.edges.src, batch.edges.dst)
+        graph.synchronize()
+
+    def action(self, batch: HostBatch | None) -> None:
+        """Build the graph, update it, and measure the peak."""
+        with metering(self.device) as peak_of:
+            self.graph = self._start()
+            self.at_rest = {} if self.kind == "bulk build" else bytes_per_edge(self.graph)
+            self.peak = self.graph.memory_usage().allocated + peak_of(lambda: self._update(self.graph, batch))
+
+    def check(self, batch: HostBatch | None, result: None) -> None:
+        """Compare the content."""
+        host, edges, keys = self.device.to_numpy, self.graph.edges(), self.model.keys
+        if batch is not None:
+            drawn = sorted_distinct(batch.keys)
+            keys = self.model.plus(drawn) if self.kind == "insert" else self.model.minus(drawn)
+        check_same_keys(keys_of(host(edges.src), host(edges.dst)), keys, f"peak memory: content after {self.kind}")
+        self.after = self.graph.memory_usage().allocated
+        self.at_rest = self.at_rest or bytes_per_edge(self.graph)
+
+    def finish(self) -> None:
+        """Free the graph."""
+        self.graph = None
+
+    def extra(self) -> dict[str, Any]:
+        """Return the bytes per edge before (of a bulk build: after), at the peak and after, of the larger graph."""
+        edges = len(self.model) + (self.batch if self.batch and self.kind == "insert" else 0)
+        return {
+            **self.at_rest, "peak_bytes_per_edge": self.peak / edges, "bytes_per_edge_after": self.after / edges,
+        }  # fmt: skip
+
+
+READ_SHARES = (0.5, 0.95)
+PEAKS = ("insert", "delete")
