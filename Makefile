@@ -11,7 +11,7 @@ CUDA_EXTRA := $(if $(CUDA_MAJOR),$(if $(filter 12,$(CUDA_MAJOR)),cuda12,cuda13))
 comma := ,
 CUDA_SOURCES := git ls-files '*.cu' '*.cuh'
 
-.PHONY: demo test lint format wheel-check compile-cuda gpu-test sanitize bench clean
+.PHONY: demo test lint format wheel-check compile-cuda gpu-test sanitize bench map map-page clean
 
 demo: $(VENV)/.demo
 	$(BIN)/suricate demo
@@ -48,6 +48,16 @@ sanitize: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/suricate bench $(ARGS)
+
+# The crossover map of this machine: MACHINE=NAME names its files, DEVICE=cpu or cuda, ARGS="--graph ..." other graphs. It can
+# be interrupted: again, it goes on. `make map-page` alone makes data, page and pictures of what has been measured.
+map: $(VENV)/.dev
+	$(BIN)/suricate bench --suite crossover --device $(DEVICE) --output bench/figures/$(MACHINE)/crossover.jsonl --resume $(ARGS)
+	$(MAKE) map-page
+
+map-page: $(VENV)/.dev
+	$(BIN)/suricate bench --report bench/figures/$(MACHINE)/crossover.jsonl --save-map core/maps/$(MACHINE).json
+	$(BIN)/suricate bench --report bench/figures/*/crossover.jsonl --page docs/crossover.md
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

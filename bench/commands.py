@@ -163,6 +163,10 @@ def demo(
 @click.option(
     "--html", type=click.Path(path_type=Path), help="With --report: write tables and pictures as a page, too."
 )
+@click.option(
+    "--page", type=click.Path(path_type=Path), help="With --report: write the crossover map as Markdown with pictures."
+)
+@click.option("--save-map", type=click.Path(path_type=Path), help="With --report: write the data of 'suricate advise'.")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def bench(
     suite: str,
@@ -189,16 +193,20 @@ def bench(
     report: bool,
     plot: Path | None,
     html: Path | None,
+    page: Path | None,
+    save_map: Path | None,
     resume: bool,
     files: tuple[Path, ...],
 ) -> None:
     """Run the full sweeps, or report results FILES (--report)."""
+    outputs = {"plot": plot, "html": html, "page": page, "save_map": save_map}
     if report:
-        return print_report(files, plot, html)
+        return print_report(files, outputs)
     if files:
         raise click.UsageError("FILES go with --report; graphs are given with --graph")
-    if plot or html:
-        raise click.UsageError(f"--{'plot' if plot else 'html'} goes with --report")
+    for name, path in outputs.items():
+        if path:
+            raise click.UsageError(f"--{name.replace('_', '-')} goes with --report")
     if edges and graphs:
         raise click.UsageError("--edges stands for graphs of that size: give it or --graph")
     check_fitting(suite)
@@ -324,8 +332,8 @@ def make_limits(device: Device, repeats: int, time_limit: float, quiet_core: boo
     return Limits(min_repeats=repeats, time_limit=time_limit, quiet_core=quiet_core)
 
 
-def print_report(files: tuple[Path, ...], plot: Path | None, html: Path | None) -> None:
-    """Print the tables of results files."""
+def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None]) -> None:
+    """Print the tables of results files, and write ``outputs``."""
     from suricate.bench import session
     from suricate.cli import console
 
@@ -333,7 +341,7 @@ def print_report(files: tuple[Path, ...], plot: Path | None, html: Path | None) 
         raise click.UsageError("--report needs results files")
     try:
         with usage_errors():
-            session.report(files, plot, html, console())
+            session.report(files, outputs, console())
     except ImportError as error:
         raise click.UsageError("pictures need matplotlib: pip install 'suricate[plot]'") from error
 

@@ -14,12 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from suricate.bench.inputs import Input
 from suricate.bench.machine.bandwidth import copy_bandwidth
 from suricate.bench.machine.environment import environment
-from suricate.bench.reports import comparison, crossover, dynamic, tables, text
+from suricate.bench.reports import comparison, crossover, dynamic, maps, tables, text
 from suricate.bench.reports.results import ResultsFile, Row, latest, new_run, read, to_line
 from suricate.bench.runner import Limits, Task, measure
 from suricate.bench.suites import Selection
 from suricate.bench.workloads.references import SCIPY
 
+Rows = list[dict[str, Any]]
 STYLES = {"FAIL": "bold red", "ERROR": "bold red", "skip": "dim"}
 
 
@@ -95,8 +96,11 @@ def run_tasks(
     return rows
 
 
-def report(files: Sequence[Path], plot: Path | None, page: Path | None, console: Console) -> None:
-    """Print the tables of results files; write the pictures, and an HTML page with both.
+def report(files: Sequence[Path], outputs: dict[str, Path | None], console: Console) -> None:
+    """Print the tables of results files, and write what ``outputs`` names.
+
+    That is pictures ("plot"), an HTML page with both ("html"), the crossover map as a page in Markdown with pictures
+    ("page"), and as the data of ``suricate advise`` ("save_map").
 
     Raises:
         ValueError: a line of a file is not one of ours.
@@ -106,19 +110,35 @@ def report(files: Sequence[Path], plot: Path | None, page: Path | None, console:
     headers, found = read(files)
     rows = latest(found)
     _print_report(console, headers, rows)
-    if plot:
-        from suricate.bench.reports.plot import plot as write_plots
-
-        for file in write_plots(rows, plot):
+    for kind, path in outputs.items():
+        for file in _WRITERS[kind](path, headers, rows) if path else ():
             console.print(f"written to {file}", markup=False)
-    if page:
-        from suricate.bench.reports import html
-        from suricate.bench.reports.plot import pictures
 
-        recorder = html.recorder()
-        _print_report(recorder, headers, rows)
-        html.write(page, recorder, pictures(rows))
-        console.print(f"written to {page}", markup=False)
+
+def _write_plots(path: Path, headers: Rows, rows: Rows) -> list[Path]:
+    from suricate.bench.reports.plot import plot
+
+    return plot(rows, path, maps.machines(headers))
+
+
+def _write_html(path: Path, headers: Rows, rows: Rows) -> list[Path]:
+    from suricate.bench.reports import html
+    from suricate.bench.reports.plot import pictures
+
+    recorder = html.recorder()
+    _print_report(recorder, headers, rows)
+    html.write(path, recorder, pictures(rows, maps.machines(headers)))
+    return [path]
+
+
+def _write_map(path: Path, headers: Rows, rows: Rows) -> list[Path]:
+    maps.save(path, headers, rows)
+    return [path]
+
+
+_WRITERS: dict[str, Callable[[Path, Rows, Rows], list[Path]]] = {
+    "plot": _write_plots, "html": _write_html, "page": maps.write_page, "save_map": _write_map,
+}  # fmt: skip
 
 
 def _print_report(console: Console, headers: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:

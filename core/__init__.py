@@ -19,6 +19,7 @@ from suricate import errors
 __version__ = "0.1.0"
 
 _HOME = {  # public name -> module that defines it; imported on first use
+    "Advice": "suricate.advice",
     "Algorithm": "suricate.algorithm",
     "Batch": "suricate.delta",
     "Delta": "suricate.delta",
@@ -35,6 +36,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "UnionFind": "suricate.structures.union_find",
     "Words": "suricate.structures.words",
     "advance": "suricate.operators",
+    "advise": "suricate.advice",
     "atomic": "suricate.effects",
     "converge": "suricate.operators",
     "edge_map": "suricate.operators",
@@ -76,6 +78,8 @@ if TYPE_CHECKING:
     from suricate import generators as generators
     from suricate import io as io
     from suricate import plugins as plugins
+    from suricate.advice import Advice as Advice
+    from suricate.advice import advise as advise
     from suricate.algorithm import Algorithm as Algorithm
     from suricate.algorithm import Requirements as Requirements
     from suricate.delta import Batch as Batch

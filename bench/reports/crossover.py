@@ -2,51 +2,68 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from rich.table import Table
 
 from suricate.bench.reports.colours import PANELS_IN_A_ROW, colour
-from suricate.bench.reports.text import count, label, new_table, seconds
-from suricate.bench.workloads.crossover import Crossing
+from suricate.bench.reports.text import label, new_table, seconds
+from suricate.bench.workloads.crossover import UPDATE, USES, Crossing, power_near
 
 Rows = list[dict[str, Any]]
 SHADES = 10.0  #: a lead of so many times has the full colour
+POWER = 1.15  #: a number that differs by this factor from a power of two is written as that
 
 
 class Cell(NamedTuple):
-    """A place of the map. ``times`` are (seconds, backend), the fastest first; ``over`` those over the limit."""
+    """A place of the map. ``times`` are (seconds, backend), the fastest first; ``over`` those over the limit.
+
+    ``update_s`` are the seconds that storing the batch takes alone, by backend.
+    """
 
     device: str
     family: str  #: of graphs: what stands before the colon, or the name of a file
     use: str
+    num_vertices: int
     num_edges: int
     batch: int
     times: list[tuple[float, str]]
     over: list[str]
+    update_s: dict[str, float]
 
     @property
     def lead(self) -> float:
         """How many times as long the second takes; infinite if there is none within the limit."""
         return self.times[1][0] / self.times[0][0] if len(self.times) > 1 else float("inf")
 
+    def behind(self, backend: str) -> float:
+        """Return the time of a backend over that of the fastest, 0 if it has none."""
+        return next((time / self.times[0][0] for time, name in self.times if name == backend), 0.0)
+
 
 def cells(rows: Iterable[dict[str, Any]]) -> list[Cell]:
     """Return the places of the map that ``rows`` have, by device, family, use, graph and batch."""
-    found: dict[tuple[str, str, str, int, int], Cell] = {}
+    found: dict[tuple[str, str, str, int, int, int], Cell] = {}
     for row in rows:
         if row["workload"] != Crossing.workload or row["status"] not in ("ok", "over"):
             continue
         extra = row["extra"]
-        place = row["device"], row["graph"].partition(":")[0], extra["use"], extra["num_edges"], row["batch"]
-        cell = found.setdefault(place, Cell(*place, times=[], over=[]))
+        family, sizes = row["graph"].partition(":")[0], (extra["num_vertices"], extra["num_edges"], row["batch"])
+        place = row["device"], family, extra["use"], *sizes
+        cell = found.setdefault(place, Cell(*place, times=[], over=[], update_s={}))
         if row["status"] == "ok":
             cell.times.append((row["median_s"], row["backend"]))
         else:
             cell.over.append(row["backend"])
-    for cell in found.values():
+        if "update_s" in extra:
+            cell.update_s[row["backend"]] = extra["update_s"]
+    for place, cell in found.items():
         cell.times.sort()
+        if cell.use in USES:  # on the same graphs
+            alone = found.get((*place[:2], UPDATE, *place[3:]))
+            cell.update_s.update({backend: time for time, backend in alone.times} if alone else {})
     return list(found.values())
 
 
@@ -59,18 +76,19 @@ def of(rows: Rows) -> list[Table]:
 
 def _winners(place: tuple[str, str, str], group: list[Cell]) -> Table:
     device, family, use = place
-    batches = sorted({cell.batch for cell in group})
-    title = f"{use} on {device}, {family}: the fastest backend, its time per batch, and its lead over the next"
-    table = new_table(title, "edges", map(count, batches))
-    for num_edges in sorted({cell.num_edges for cell in group}):
-        line = {cell.batch: cell for cell in group if cell.num_edges == num_edges}
-        table.add_row(count(num_edges), *(_entry(line.get(batch)) for batch in batches))
+    sizes = sorted({cell.num_edges for cell in group})
+    title = f"{use}, {family}, {device}: the fastest backend by edges of the graph"
+    table = new_table(title, "batch", map(power, sizes))
+    for batch in sorted({cell.batch for cell in group}):
+        line = {cell.num_edges: cell for cell in group if cell.batch == batch}
+        table.add_row(power(batch), *(entry(line.get(size)) for size in sizes))
     return table
 
 
-def _entry(cell: Cell | None) -> str:
+def entry(cell: Cell | None) -> str:
+    """Return the winner of a cell, its time, and its lead over the next."""
     if cell is None:
-        return "-"
+        return ""
     if not cell.times:
         return "over the limit"
     time, backend = cell.times[0]
@@ -82,29 +100,35 @@ def _losses(found: list[Cell]) -> list[Table]:
     """Return a line per device and backend: how often it wins, and where it is furthest behind."""
     tables = []
     for device in dict.fromkeys(cell.device for cell in found):
-        contested = [cell for cell in found if cell.device == device and len(cell.times) + len(cell.over) > 1]
+        contested = contested_of([cell for cell in found if cell.device == device])
         table = new_table(f"wins and losses on {device}", "backend", ["wins", "over the limit", "furthest behind"])
-        for backend in sorted({name for cell in contested for name in (*cell.over, *(each for _, each in cell.times))}):
-            behind = [(_ratio(cell, backend), cell) for cell in contested if _ratio(cell, backend) > 1]
-            wins = sum(bool(cell.times) and cell.times[0][1] == backend for cell in contested)
+        for backend in backends_of(contested):
+            worst = max(contested, key=lambda cell: cell.behind(backend))
             over = sum(backend in cell.over for cell in contested)
-            worst = max(behind, key=lambda each: each[0], default=None)
-            table.add_row(label(backend), f"{wins} of {len(contested)}", str(over), _told(worst))
+            wins = f"{sum(cell.behind(backend) == 1 for cell in contested)} of {len(contested)}"
+            table.add_row(label(backend), wins, str(over), _told(worst, backend))
         tables += [table] if contested else []
     return tables
 
 
-def _ratio(cell: Cell, backend: str) -> float:
-    """Return the time of a backend over that of the fastest, 0 if it has none."""
-    return next((time / cell.times[0][0] for time, name in cell.times if name == backend), 0.0)
+def contested_of(found: list[Cell]) -> list[Cell]:
+    """Return the cells that more than one backend was measured in."""
+    return [cell for cell in found if len(cell.times) + len(cell.over) > 1]
 
 
-def _told(worst: tuple[float, Cell] | None) -> str:
-    if worst is None:
-        return "-"
-    ratio, cell = worst
-    place = f"{cell.use}, {cell.family}, {count(cell.num_edges)} edges, batches of {count(cell.batch)}"
-    return f"{ratio:.3g}x {label(cell.times[0][1])}: {place}"
+def backends_of(found: list[Cell]) -> list[str]:
+    """Return the backends that have a cell."""
+    return sorted({name for cell in found for name in (*cell.over, *(each for _, each in cell.times))})
+
+
+def _told(cell: Cell, backend: str) -> str:
+    ratio = cell.behind(backend)
+    return f"{ratio:.3g}x {label(cell.times[0][1])}: {place_of(cell)}" if ratio > 1 else "-"
+
+
+def place_of(cell: Cell) -> str:
+    """Return where a cell is, in words."""
+    return f"{cell.use}, {cell.family}, {power(cell.num_edges)} edges, batches of {power(cell.batch)}"
 
 
 def _groups(found: list[Cell]) -> dict[tuple[str, str, str], list[Cell]]:
@@ -114,7 +138,7 @@ def _groups(found: list[Cell]) -> dict[tuple[str, str, str], list[Cell]]:
     return groups
 
 
-def picture(found: list[Cell]) -> Any:
+def picture(found: list[Cell], title: str = "") -> Any:
     """Return the heat map of one device as a figure: a panel per family and use, coloured by the winner.
 
     The number is the winner's lead over the next; the larger it is, the stronger the colour. Needs matplotlib.
@@ -125,16 +149,25 @@ def picture(found: list[Cell]) -> Any:
     families, uses = (list(dict.fromkeys(part)) for part in ([c.family for c in found], [c.use for c in found]))
     columns = min(len(uses), PANELS_IN_A_ROW)
     rows = [(family, uses[k : k + columns]) for family in families for k in range(0, len(uses), columns)]
-    figure = Figure(figsize=(3.2 * columns, 2.6 * len(rows) + 0.6), layout="constrained")
+    height = 0.75 + 0.3 * max(len({cell.num_edges for cell in found if cell.family == family}) for family in families)
+    figure = Figure(figsize=(3.2 * columns, height * len(rows) + 1), layout="constrained")
     panels = figure.subplots(len(rows), columns, squeeze=False)
     places = {(family, use): panels[i][j] for i, (family, some) in enumerate(rows) for j, use in enumerate(some)}
     for axes in set(panels.flat) - set(places.values()):
         axes.set_axis_off()
     for (_, family, use), group in _groups(found).items():
         _panel(places[family, use], f"{use}, {family}", group)
-    winners = dict.fromkeys(cell.times[0][1] for cell in found if cell.times)
+    winners = sorted({cell.times[0][1] for cell in found if cell.times})
     handles = [Patch(color=colour(name), label=label(name)) for name in winners]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5)
+    handles += [Patch(facecolor="white", edgecolor="grey", hatch="///", label="over the limit")]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9)
+    told = (
+        "by edges in the batch (across) and in the graph (up): colour: the fastest backend; "
+        "number: how many times as long the next one takes"
+    )
+    figure.suptitle(f"{title}\n{told}" if title else told, fontsize=10)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("graph", fontsize=8)
     return figure
 
 
@@ -145,18 +178,22 @@ def _panel(axes: Any, title: str, group: list[Cell]) -> None:
     batches, sizes = sorted({cell.batch for cell in group}), sorted({cell.num_edges for cell in group})
     for cell in group:
         x, y = batches.index(cell.batch), sizes.index(cell.num_edges)
-        strength = min(1.0, 0.25 + 0.75 * (min(cell.lead, SHADES) - 1) / (SHADES - 1)) if cell.times else 1.0
-        full = to_rgb(colour(cell.times[0][1]) if cell.times else "dimgrey")
-        shade = tuple(1 - strength * (1 - part) for part in full)
+        if not cell.times:
+            axes.add_patch(Rectangle((x, y), 1, 1, facecolor="white", edgecolor="grey", hatch="///"))
+            continue
+        strength = 0.2 + 0.8 * math.log(min(cell.lead, SHADES)) / math.log(SHADES)
+        shade = tuple(1 - strength * (1 - part) for part in to_rgb(colour(cell.times[0][1])))
         axes.add_patch(Rectangle((x, y), 1, 1, facecolor=shade, edgecolor="white"))
-        text = f"{cell.lead:.2g}" if len(cell.times) > 1 else ("" if cell.times else "over")
+        text = f"{cell.lead:.2g}" if len(cell.times) > 1 else "alone"
         axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=7)
-    axes.set(xlim=(0, len(batches)), ylim=(0, len(sizes)), xlabel="edges in the batch", ylabel="edges in the graph")
+    axes.set(xlim=(0, len(batches)), ylim=(0, len(sizes)))
     axes.set_title(title, fontsize=9)
-    axes.set_xticks([k + 0.5 for k in range(len(batches))], map(_power, batches), fontsize=7)
-    axes.set_yticks([k + 0.5 for k in range(len(sizes))], map(_power, sizes), fontsize=7)
+    axes.set_xticks([k + 0.5 for k in range(len(batches))], map(power, batches), fontsize=7)
+    axes.set_yticks([k + 0.5 for k in range(len(sizes))], map(power, sizes), fontsize=7)
 
 
-def _power(number: int) -> str:
-    """Return the power of two at or below a number."""
-    return f"2^{number.bit_length() - 1}" if number > 1 else "1"
+def power(number: int) -> str:
+    """Return a number, as a power of two if it is near one."""
+    near = power_near(number)
+    close = max(number / near, near / number) <= POWER
+    return f"2^{near.bit_length() - 1}" if close and number > 1 else f"{number:,}"

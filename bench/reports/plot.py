@@ -13,26 +13,28 @@ from suricate.bench.reports.text import backends_of, label
 Rows = list[dict[str, Any]]
 
 
-def plot(rows: Rows, path: Path) -> list[Path]:
+def plot(rows: Rows, path: Path, titles: dict[str, str] | None = None) -> list[Path]:
     """Write all pictures that ``rows`` give; the ending of ``path`` says whether as PNG or SVG. Return their files.
+
+    ``titles`` are those of the maps, by device.
 
     One picture has the name ``path``; of several each has a word of its own behind the stem.
     """
-    made = pictures(rows)
+    made = pictures(rows, titles or {})
     files = [path if len(made) == 1 else path.with_stem(f"{path.stem}-{name}") for name in made]
     for file, figure in zip(files, made.values(), strict=True):
         figure.savefig(file)
     return files
 
 
-def pictures(rows: Rows) -> dict[str, Any]:
+def pictures(rows: Rows, titles: dict[str, str]) -> dict[str, Any]:
     """Return the figures that ``rows`` give, by a word that names each."""
     swept = [row for row in rows if row["batch"] and row["edges_per_s"] and row.get("suite") != "crossover"]
     made = {"rates": rates(swept)} if swept else {}
     found = crossover.cells(rows)
     for device in dict.fromkeys(cell.device for cell in found):
         name = f"map-{device.replace(':', '')}"
-        made[name] = crossover.picture([cell for cell in found if cell.device == device])
+        made[name] = crossover.picture([cell for cell in found if cell.device == device], titles.get(device, ""))
     return made
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate.advice import REBUILD
 from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture, HostBatch, Housekeeper
 from suricate.bench.runner import Over, once
@@ -24,7 +25,6 @@ from suricate.operators import neighbor_reduce
 
 UPDATE, QUERY, PRODUCT = "update only", "query", "matrix-vector product"
 USES = (UPDATE, QUERY, PRODUCT)  #: those without an algorithm
-REBUILD = "rebuild"  #: what stands where others name their backend: the graph is built anew for every batch
 
 Drawn = tuple[HostBatch, HostBatch, HostBatch | None]  #: what to insert, to delete, and to ask for
 

@@ -1,4 +1,4 @@
-"""The command line: ``suricate run | convert | info | plugins | warmup``, and the commands that plugins bring.
+"""The command line: ``suricate advise | run | convert | info | plugins | warmup``, and the commands that plugins bring.
 
 Exit codes: 0 done; 1 the run failed (a plugin is broken, memory ran out, a result is wrong); 2 bad usage or bad input
 (unknown name, malformed or missing file, a graph that lacks what the algorithm needs). Results go to stdout; progress,
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from suricate import __version__
+from suricate.cli.advise import advise
 from suricate.cli.convert import convert
 from suricate.cli.group import Commands
 from suricate.cli.info import info, show_plugins
@@ -32,7 +33,7 @@ def cli() -> None:
     """
 
 
-for _command in (convert, info, run, show_plugins, warmup):
+for _command in (advise, convert, info, run, show_plugins, warmup):
     cli.add_command(_command)
 
 

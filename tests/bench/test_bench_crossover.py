@@ -11,7 +11,7 @@ from rich.console import Console
 import suricate as su
 from suricate.bench import constants, runner, suites
 from suricate.bench.defaults import BASELINE
-from suricate.bench.reports import crossover, plot
+from suricate.bench.reports import crossover, maps, plot
 from suricate.bench.reports.results import measured
 from suricate.bench.runner import Limits, measure
 from suricate.bench.verify.edges import Change, EdgeModel, Mismatch, check_digest, digest, ends_of
@@ -160,7 +160,7 @@ def test_winner_and_lead():
 
 
 def test_tables_name_winners_and_losses():
-    console = Console(record=True, width=120)
+    console = Console(record=True, width=80)
     for table in crossover.of(ROWS):
         console.print(table)
     printed = console.export_text()
@@ -172,8 +172,8 @@ def test_tables_name_winners_and_losses():
         "4x slabhash: update only, rmat",
         "3x csr_baseline",
     ):
-        assert part in printed
-    assert max(map(len, printed.splitlines())) <= 120
+        assert part in " ".join(printed.split())
+    assert max(map(len, printed.splitlines())) <= 80
 
 
 def test_pictures(tmp_path):
@@ -186,6 +186,46 @@ def test_pictures(tmp_path):
     text = file.read_text()
     assert text.count('<g id="axes_') == 1
     assert file.name == "map.svg"
+
+
+HEADER = {
+    "device": "cpu", "gpu": None, "cpu": "an abacus", "cores": 2, "cores_usable": 2, "git": None, "run": "1",
+    "date": "2026-11-23T00:00:00",
+}  # fmt: skip
+
+
+def test_the_map_as_data_says_what_share_the_update_has(tmp_path):
+    tracked = row("slabhash", 1e-5, use="bfs")
+    tracked["extra"]["update_s"] = 4e-6
+    rows = [*ROWS, row("slabhash", 8e-6, use=QUERY), tracked]
+    maps.save(tmp_path / "map.json", [HEADER], rows)
+    found = su.advise(1 << 16, 1 << 20, 16, device="cpu", map=tmp_path / "map.json")
+    assert (found.backend, found.lead, found.update_share) == ("slabhash", pytest.approx(4), 1)
+    assert (found.choices[-1].backend, found.choices[-1].ms) == ("hornet_like", float("inf"))
+    assert (found.machine, found.date) == ("an abacus, 2 cores", "2026-11-23")
+    shares = [su.advise(1 << 16, 1 << 20, 16, use, device="cpu", map=tmp_path / "map.json") for use in ("query", "bfs")]
+    assert [each.update_share for each in shares] == [0.25, 0.4]
+    with pytest.raises(ValueError, match="of cpu, cuda:0"):
+        maps.save(tmp_path / "both.json", [HEADER], [*rows, row("slabhash", 1e-3, device="cuda:0")])
+
+
+def test_the_page_states_what_each_loses(tmp_path):
+    pytest.importorskip("matplotlib")
+    won = [row(REBUILD, 1e-3, 65536), row("slabhash", 2e-3, 65536)]
+    files = maps.write_page(tmp_path / "map.md", [HEADER], [*ROWS, *won])
+    assert [file.name for file in files] == ["map.md", "map-cpu.svg", "map-cpu.png"]
+    text = files[0].read_text()
+    for part in (
+        "## an abacus, 2 cores",
+        "](map-cpu.png)",
+        "| `slabhash` | 1; 1.82x |",
+        "- update only, rmat, 2^20 edges: batches of 2^16; at most 2 times ahead.",
+        "### Where `csr_baseline` loses",
+        "- update only: loses 1 of 2 cells (batches of 2^4); at most 4 times as long as `slabhash` (rmat, 2^20 edges",
+        "- over the limit: update only, rmat, 2^20 edges, batches of 2^4.",
+        "| 2^4 | slabhash 2 us, 4x |",
+    ):
+        assert part in text
 
 
 def test_run_resume_report_and_page(tmp_path):

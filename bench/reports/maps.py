@@ -1,0 +1,193 @@
+"""The crossover map as files: the data that ``suricate advise`` answers from, and a page of what each backend loses."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from suricate.advice import FORMAT, OVER, REBUILD
+from suricate.bench import constants
+from suricate.bench.reports.crossover import (
+    Cell,
+    backends_of,
+    cells,
+    contested_of,
+    entry,
+    picture,
+    place_of,
+    power,
+)
+from suricate.bench.reports.text import label
+
+Rows = list[dict[str, Any]]
+CLOSE = 1.25  #: a backend that takes at most so many times as long as the fastest is close to it
+PAGE = Path(__file__).resolve().parents[1] / "data" / "crossover.txt"  #: how the page begins
+
+
+def machines(headers: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Return what each device was, in words; that of the last run counts."""
+    return {header["device"]: _machine(header) for header in headers}
+
+
+def _machine(header: dict[str, Any]) -> str:
+    if header["gpu"]:
+        return header["gpu"]["name"]
+    cores = header.get("cores_usable") or header["cores"]
+    return f"{header['cpu']}, {cores} core{'' if cores == 1 else 's'}"
+
+
+# -- data --------------------------------------------------------------------------------------------------------------
+
+
+def save(path: Path, headers: list[dict[str, Any]], rows: Rows) -> None:
+    """Write the map as :mod:`suricate.advice` reads it.
+
+    Raises:
+        ValueError: the rows have no cell of the map, or those of several devices.
+        OSError: the file cannot be written.
+    """
+    found = cells(rows)
+    devices = {cell.device for cell in found}
+    if len(devices) != 1:
+        raise ValueError(f"a map is of one device, and the results are of {', '.join(sorted(devices)) or 'none'}")
+    (device,) = devices
+    header = [header for header in headers if header["device"] == device][-1]
+    backends = backends_of(found)
+    facts = {
+        "format": FORMAT, "device": device.partition(":")[0], "machine": _machine(header), "date": header["date"][:10],
+        "commit": (header["git"] or {}).get("commit", ""), "limit_ms": 1e3 * constants.CROSSOVER_LIMIT,
+        "backends": backends,
+    }  # fmt: skip
+    lines = ",\n".join(json.dumps(_compact(cell, backends)) for cell in found)
+    path.write_text(f'{json.dumps(facts)[:-1]}, "cells": [\n{lines}\n]}}\n')
+
+
+def _compact(cell: Cell, backends: list[str]) -> list[Any]:
+    times = {backend: time for time, backend in cell.times}
+    ms = [OVER if name in cell.over else _rounded(1e3 * times[name]) if name in times else None for name in backends]
+    shares = [_rounded(_share(cell, times, name), 2) for name in backends]
+    return [cell.family, cell.use, cell.num_vertices, cell.num_edges, cell.batch, ms, shares]
+
+
+def _share(cell: Cell, times: dict[str, float], name: str) -> float | None:
+    return min(1.0, cell.update_s[name] / times[name]) if name in times and name in cell.update_s else None
+
+
+def _rounded(number: float | None, digits: int = 4) -> float | None:
+    return None if number is None else float(f"{number:.{digits}g}")
+
+
+# -- page --------------------------------------------------------------------------------------------------------------
+
+
+def write_page(path: Path, headers: list[dict[str, Any]], rows: Rows) -> list[Path]:
+    """Write the page of all devices in Markdown, and beside it their pictures as PNG and SVG; return the files.
+
+    Raises:
+        ImportError: there is no matplotlib.
+    """
+    found, told, written = cells(rows), machines(headers), [path]
+    parts = [PAGE.read_text()]
+    for device in dict.fromkeys(cell.device for cell in found):
+        own = [cell for cell in found if cell.device == device]
+        figure = picture(own, told.get(device, device))
+        for ending in (".svg", ".png"):
+            written.append(path.with_name(f"{path.stem}-{device.partition(':')[0]}{ending}"))
+            figure.savefig(written[-1])
+        dates = sorted({header["date"][:10] for header in headers if header["device"] == device})
+        parts.append(
+            f"## {told.get(device, device)}\n\nMeasured {' to '.join(dict.fromkeys((dates[0], dates[-1])))}.\n"
+        )
+        parts.append(f"![the fastest backend and its lead]({written[-1].name})\n")
+        parts += [
+            _summary(contested_of(own)),
+            _rebuilding(own),
+            *(_losses(contested_of(own), name) for name in backends_of(own) if name != REBUILD),
+        ]
+        parts += ["### All cells\n", *_all(own)]
+    path.write_text("\n".join(parts))
+    return written
+
+
+def _summary(found: list[Cell]) -> str:
+    """Return a table: by backend and use, the cells that are won, and how far behind it is on the average."""
+    uses = list(dict.fromkeys(cell.use for cell in found))
+    lines = [f"| | all | {' | '.join(uses)} |", f"|---|---|{'---|' * len(uses)}"]
+    for name in backends_of(found):
+        parts = [found, *([cell for cell in found if cell.use == use] for use in uses)]
+        lines.append(f"| `{label(name)}` | {' | '.join(_standing(part, name) for part in parts)} |")
+    text = (
+        "Cells that each wins, and how many times as long as the fastest it takes on the average of all "
+        "(geometric mean; without those over the limit):"
+    )
+    return "\n".join([text, "", *lines, ""])
+
+
+def _standing(part: list[Cell], name: str) -> str:
+    behind = [cell.behind(name) for cell in part if cell.behind(name)]
+    if not behind:
+        return "-"
+    mean = math.exp(sum(map(math.log, behind)) / len(behind))
+    return f"{sum(each == 1 for each in behind)}; {mean:.3g}x"
+
+
+def _rebuilding(found: list[Cell]) -> str:
+    """Return where rebuilding is the fastest, a line per graph and use."""
+    won: dict[tuple[str, str, int], list[Cell]] = {}
+    for cell in found:
+        if cell.times and cell.times[0][1] == REBUILD:
+            won.setdefault((cell.use, cell.family, cell.num_edges), []).append(cell)
+    lines = [
+        f"- {use}, {family}, {power(edges)} edges: batches of {', '.join(power(cell.batch) for cell in group)}; "
+        f"at most {max(cell.lead for cell in group):.2g} times ahead."
+        for (use, family, edges), group in won.items()
+    ]
+    return "\n".join(["### Where rebuilding wins\n", *(lines or ["Nowhere."]), ""])
+
+
+def _losses(found: list[Cell], name: str) -> str:
+    """Return a paragraph on a backend: what it wins, and by use what it loses."""
+    own = [cell for cell in found if cell.behind(name)]
+    wins, close = (sum(cell.behind(name) <= most for cell in own) for most in (1, CLOSE))
+    over = [cell for cell in found if name in cell.over]
+    lines = [f"### Where `{label(name)}` loses\n"]
+    told = f"Fastest in {wins} of {len(own) + len(over)} cells, within {CLOSE:g} times of the fastest in {close}"
+    lines.append(f"{told}, over the limit in {len(over)}.\n")
+    for use in dict.fromkeys(cell.use for cell in own):
+        lost = [cell for cell in own if cell.use == use and cell.behind(name) > CLOSE]
+        if lost:
+            worst = max(lost, key=lambda cell: cell.behind(name))
+            fastest = label(worst.times[0][1])
+            sizes = " to ".join(dict.fromkeys(power(most(cell.batch for cell in lost)) for most in (min, max)))
+            of_all = f"{len(lost)} of {sum(cell.use == use for cell in own)} cells (batches of {sizes})"
+            where = place_of(worst).partition(", ")[2]
+            told = f"{worst.behind(name):.3g} times as long as `{fastest}` ({where})"
+            lines.append(f"- {use}: loses {of_all}; at most {told}.")
+    lines += [f"- over the limit: {place_of(cell)}." for cell in _first(over)]
+    return "\n".join([*lines, ""])
+
+
+def _first(over: list[Cell]) -> list[Cell]:
+    """Return the cells of the smallest batch of each graph and use."""
+    first: dict[tuple[Any, ...], Cell] = {}
+    for cell in sorted(over, key=lambda cell: cell.batch):
+        first.setdefault((cell.use, cell.family, cell.num_edges), cell)
+    return list(first.values())
+
+
+def _all(found: list[Cell]) -> list[str]:
+    """Return a table per use and family: batch by size of the graph, the winner, its time and its lead."""
+    tables = []
+    for family, use in dict.fromkeys((cell.family, cell.use) for cell in found):
+        group = [cell for cell in found if (cell.family, cell.use) == (family, use)]
+        sizes = sorted({cell.num_edges for cell in group})
+        lines = [f"| {use}, {family} | {' | '.join(map(power, sizes))} |", f"|---|{'---|' * len(sizes)}"]
+        for batch in sorted({cell.batch for cell in group}):
+            line = {cell.num_edges: cell for cell in group if cell.batch == batch}
+            shown = (entry(line.get(size)).replace("\n", " ") for size in sizes)
+            lines.append(f"| {power(batch)} | {' | '.join(shown)} |")
+        tables.append("\n".join([*lines, ""]))
+    return tables

@@ -1,0 +1,27 @@
+"""``suricate advise``: which backend suits, by the crossover map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from suricate.cli.sources import FILE
+
+
+@click.command()
+@click.option("--vertices", "num_vertices", type=int, required=True, help="Vertices of the graph.")
+@click.option("--edges", "num_edges", type=int, required=True, help="Edges of the graph.")
+@click.option("--batch", type=int, required=True, help="Edges per batch (80 % insertions, 20 % deletions).")
+@click.option(
+    "--use", default="update only", show_default=True,
+    help="What follows a batch: update only, query, matrix-vector product, or an algorithm kept current, as bfs.",
+)  # fmt: skip
+@click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda; it need not be there.")
+@click.option("--family", help="Graphs of which kind: rmat or uniform; default: their mean.")
+@click.option("--map", type=FILE, help="A file of `suricate bench --report FILES --save-map`.")
+def advise(**asked: Any) -> None:
+    """Say which backend suits a graph, by times measured on one machine."""
+    from suricate.advice import advise as answer
+
+    click.echo(str(answer(**asked)))
