@@ -94,14 +94,15 @@ class CpuKernels:
     Args:
         budget: of the store; scratch memory is accounted for there.
         weight_words: words of a weight; 0: the store has no weights.
+        keys: key slots of a slab.
         per_bucket: edges that a bucket is sized for.
         hashing: whether vertices are rehashed.
     """
 
     warps = 0
 
-    def __init__(self, budget: Budget, weight_words: int, per_bucket: float, *, hashing: bool) -> None:
-        self._budget = budget
+    def __init__(self, budget: Budget, weight_words: int, keys: int, per_bucket: float, *, hashing: bool) -> None:
+        self._budget, self._keys = budget, keys
         self._weight_words, self._per_bucket, self._hashing = weight_words, per_bucket, hashing
         self._ring = np.empty(loops.RING, np.int64)  # heads of the edges ahead
         self._group: tuple[Array, Grouped] | None = None  # the sources of a batch that is counted, and all of it
@@ -251,7 +252,8 @@ class CpuKernels:
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
         """Plan buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32)."""
         codes = np.empty(len(expected), np.uint16)
-        total = maintain.plan_buckets(expected, self._per_bucket / growth, self._hashing, codes)
+        fits = int(self._keys / growth)
+        total = maintain.plan_buckets(expected, self._per_bucket / growth, fits, self._hashing, codes)
         return BucketPlan(codes, None, None, int(total))
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:

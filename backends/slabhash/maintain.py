@@ -55,13 +55,17 @@ def count_keys(src, counts):
 
 
 @kernel
-def plan_buckets(expected, per_bucket, hashing, codes):
-    """Write the encoded bucket count for each expected degree, 0 where that is 0; return the number of heads."""
+def plan_buckets(expected, per_bucket, fits, hashing, codes):
+    """Write the encoded bucket count for each expected degree, 0 where that is 0; return the number of heads.
+
+    A vertex of up to ``fits`` edges has one bucket: all of them are in one slab, which is all that a query reads.
+    """
     total = np.int64(0)
     for v in range(len(expected)):
         codes[v] = 0
         if expected[v] > 0:
-            count = np.int64(np.ceil(expected[v] / per_bucket)) if hashing else np.int64(1)
+            several = hashing and expected[v] > fits
+            count = np.int64(np.ceil(expected[v] / per_bucket)) if several else np.int64(1)
             codes[v] = encode(max(np.int64(1), count))
             total += decode(codes[v])
     return total

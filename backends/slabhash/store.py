@@ -107,7 +107,7 @@ class SlabHashStore(Store):
         width: int | str = REFERENCE_BYTES if options.reference else options.slab_bytes
         self._width_is_open = width == "auto" and hints is None
         if width == "auto":
-            width = fitting_slab(_mean_degree(hints), dtype, options.load_factor)
+            width = self._fitting_slab(_mean_degree(hints))
         self._start(int(width), num_vertices)
         if hints is not None:
             with suppress(CapacityError):
@@ -127,18 +127,23 @@ class SlabHashStore(Store):
             from suricate.backends.slabhash.cpu import CpuKernels
 
             per_bucket = options.load_factor * shape.keys
-            kernels = CpuKernels(budget, shape.weight_words, per_bucket, hashing=options.hashing)
+            kernels = CpuKernels(budget, shape.weight_words, shape.keys, per_bucket, hashing=options.hashing)
         pool = Pool(device, shape, budget, kernels, vertices)
         self.budget, self.pool, self.kernels, self.geometry = budget, pool, kernels, shape
         self.ledger = Ledger(shape.keys, self.num_vertices, hashing=options.hashing, warps=kernels.warps)
         self.supply = Supply(pool, self.ledger, budget, kernels)
+
+    def _fitting_slab(self, mean_degree: float) -> int:
+        """Return the slab width for an expected degree; the CPU has edges fill one slab before it takes two."""
+        filled = self._options.load_factor if self.device.is_cuda else 1.0
+        return fitting_slab(mean_degree, self.weight_dtype, filled)
 
     def _choose_width(self, edges: int) -> None:
         """Before the first batch of an empty store: choose the slab width if the batch is a bulk load."""
         self._width_is_open = False
         if edges < BULK_LOAD * self.num_vertices or self.slabs.capacity or self.slabs.marked:
             return
-        width = fitting_slab(edges / self.num_vertices, self.weight_dtype, self._options.load_factor)
+        width = self._fitting_slab(edges / self.num_vertices)
         if width != self.slab_bytes:
             with suppress(CapacityError):
                 self._start(width, self.pool.vertices)

@@ -68,11 +68,11 @@ def test_width_by_the_first_bulk_load(device: Device) -> None:
 def test_width_by_expected_degree() -> None:
     n = 1000
     assert SlabHashStore(n).slab_bytes == 64
-    assert SlabHashStore(n, degree_hints=np.full(n, 4)).slab_bytes == 32
-    assert SlabHashStore(n, degree_hints=np.full(n, 16)).slab_bytes == 64
+    assert SlabHashStore(n, degree_hints=np.full(n, 7)).slab_bytes == 32
+    assert SlabHashStore(n, degree_hints=np.full(n, 8)).slab_bytes == 64
     assert SlabHashStore(n, degree_hints=np.full(n, 2000)).slab_bytes == 128
-    assert SlabHashStore(n, degree_hints=np.full(n, 3), weight_dtype=F64).slab_bytes == 64
-    assert SlabHashStore(n, degree_hints=np.full(n, 4), weight_dtype=F64).slab_bytes == 128
+    assert SlabHashStore(n, degree_hints=np.full(n, 5), weight_dtype=F64).slab_bytes == 64
+    assert SlabHashStore(n, degree_hints=np.full(n, 6), weight_dtype=F64).slab_bytes == 128
     assert SlabHashStore(n, weight_dtype=F64).slab_bytes == 128
     assert SlabHashStore(n, degree_hints=np.full(n, 4), slab_bytes=128).slab_bytes == 128
 
@@ -83,6 +83,15 @@ def test_heads_are_contiguous_and_sized_by_hints(device: Device) -> None:
     assert bucket_counts(store).tolist() == [1, 1, 3, 1, 7, 1]
     assert first_slabs(store).tolist() == [EMPTY, 0, 1, EMPTY, 4, 11]
     assert store.memory()["slabs"] == (12 * 32, 12 * 32)
+
+
+def test_edges_that_fit_one_slab_take_one_bucket() -> None:
+    """Also where the load factor says otherwise; whatever buckets are sized for besides counts as well."""
+    hints = np.array([7, 8, 3, 4])
+    store = SlabHashStore(4, degree_hints=hints, slab_bytes=32, load_factor=0.35)
+    assert bucket_counts(store).tolist() == [1, 4, 1, 1]
+    assert store.kernels.plan_buckets(hints.astype(np.uint32), 2.0).codes.tolist() == [6, 7, 1, 4]
+    assert SlabHashStore(4, degree_hints=hints, slab_bytes=32, load_factor=2.0).ledger.used == 4
 
 
 def test_vertices_without_edges_take_no_slab(device: Device) -> None:
