@@ -7,7 +7,8 @@ takes away, again and again, every vertex that no remaining vertex leads to, or 
 own. What a pivot of many edges reaches, and what reaches it, have its component in common. Then, in rounds, every
 remaining vertex gets the first of all vertices that reach it, in a random order; those that reach this vertex back form
 a component with it. Vertices with different firsts cannot share a component, so that the next round looks within these
-regions only. Trimming and the pivot take O(m), a round O(m) per level that a region is deep; there are O(log n) rounds
+regions only. On the CPU what the pivot reaches in a graph of few edges per vertex is found in no order of levels.
+Trimming and the pivot take O(m), a round O(m) per level that a region is deep; there are O(log n) rounds
 as a rule.
 
 On an undirected graph these are the connected components.
@@ -19,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate import hookimpl
+from suricate import hookimpl, threads
 from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._hash import key_of, mixed
 from suricate.algorithms._matrices import adjacency
 from suricate.operators import advance, iterate, propagate, vertex_map
+from suricate.structures.reach import reach_on_host
 from suricate.structures.scalar import Scalar
 from suricate.types import EMPTY, EdgeList
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 KEY = key_of(0)  #: of the random order
 SPAN = 1 << 32  #: more than any id
+FEW_ARCS = 8  #: with fewer arcs per vertex a search by levels is unlikely to have levels that are worth a pull
+FEW_THREADS = 4
 
 
 def count_others(v, graph, in_degree, towards, away):
@@ -118,6 +122,12 @@ def member(u, v, w):
     return u
 
 
+def _is_narrow(graph: Graph) -> bool:
+    """Return whether one thread of the CPU is likely to find what a vertex reaches faster than a search by levels."""
+    few = not graph.device.is_cuda and threads.limit() <= FEW_THREADS
+    return few and graph.most_arcs < FEW_ARCS * graph.num_vertices
+
+
 class StronglyConnectedComponents(Algorithm):
     """The component of every vertex, ``uint32[num_vertices]``: the smallest id in it. A directed graph needs in-edges.
 
@@ -156,7 +166,10 @@ class StronglyConnectedComponents(Algorithm):
         vertex_map(graph, None, heaviest, args=(towards, away, root, best))
         pivot = vertex_map(graph, None, is_pivot, args=(towards, away, root, ahead, behind, best))
         for reached, onward in ((ahead, "out"), (behind, "in")):
-            propagate(graph, pivot, reach, reached, args=(), reduce="max", over=onward, once="equal")
+            if _is_narrow(graph):
+                reach_on_host(graph, pivot.vertices, reached, onward)
+            else:
+                propagate(graph, pivot, reach, reached, args=(), reduce="max", over=onward, once="equal")
         vertex_map(graph, None, joins_pivot, args=(root, ahead, behind, best))
 
     def _color(self, graph: Graph, root: Array) -> None:

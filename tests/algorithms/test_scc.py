@@ -51,6 +51,15 @@ def canonical(graph: Any, num_vertices: int) -> np.ndarray:
     return label
 
 
+@pytest.mark.parametrize("few", [0, 1000])
+def test_searches_by_levels_and_others_agree_on_the_cpu(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr("suricate.algorithms.scc.FEW_ARCS", few)
+    for family in ("chain of cycles", "sparse", "dense"):
+        graph = su.Graph(600, device="cpu", in_edges=True)
+        graph.insert_edges(*np.array(FAMILIES[family].edges).T)
+        np.testing.assert_array_equal(graph.compute("scc"), canonical(FAMILIES[family], 600))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_networkx_gives_the_same(device: su.devices.Device, backend: str, family: str) -> None:
     other = FAMILIES[family]
