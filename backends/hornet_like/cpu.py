@@ -9,7 +9,7 @@ import numpy as np
 from suricate import threads
 from suricate.backends.hornet_like import loops
 from suricate.backends.hornet_like.kernels import Plan
-from suricate.backends.hornet_like.layout import CLASSES, Graph
+from suricate.backends.hornet_like.layout import BLOCKS, CLASSES, COUNTERS, EDGES, FREE, GROW, USED, Graph
 from suricate.devices import Array
 from suricate.primitives.cpu import rank, report_deletion, report_insertion, source_ranges
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
@@ -17,15 +17,18 @@ from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, R
 
 @dataclass(slots=True)
 class CpuPlan(Plan):
-    """The blocks that migrations take; the loops work out again which vertices migrate."""
+    """The blocks of each class that migrations take and free, by parts; the loops work out again who migrates."""
 
-    blocks: np.ndarray
-    may_shrink: bool = True
+    parts: list[slice]
+    taken: np.ndarray
+    freed: np.ndarray
+    may_shrink: bool
+    memory: list[tuple[np.ndarray, ...]]  # of each of several parts: counters, twice, and the free blocks it takes
     unchecked: bool = False
 
     def need(self) -> np.ndarray:
         """See :meth:`Plan.need`."""
-        return self.blocks
+        return self.taken.sum(axis=0)
 
 
 class HornetCpu:
@@ -48,13 +51,19 @@ class HornetCpu:
 
     def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> CpuPlan:
         """See :meth:`HornetKernels.plan_deletion`."""
-        return _plan(graph, batch, PRESENT) if may_shrink else CpuPlan(np.zeros(CLASSES, np.int64), False)
+        return _plan(graph, batch, PRESENT, may_shrink)
 
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
         """See :meth:`HornetKernels.insert`."""
         report_insertion(batch, graph.weight, weight, report)
         if plan is not None:
-            loops.apply_insert(graph, batch.keys, batch.order, batch.kind, weight, self._ascending)
+            assert isinstance(plan, CpuPlan)
+            shares, more = _shares(graph, plan), (weight, self._ascending)
+            threads.run(loops.apply_insert, [
+                (*share, batch.keys[part], batch.order[part], batch.kind[part], *more)
+                for share, part in zip(shares, plan.parts, strict=True)
+            ])  # fmt: skip
+            _add_up(graph, shares)
         return True
 
     def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
@@ -62,7 +71,12 @@ class HornetCpu:
         report_deletion(batch, graph.weight, report)
         if plan is not None:
             assert isinstance(plan, CpuPlan)
-            loops.apply_delete(graph, batch.keys, batch.kind, batch.slot, plan.may_shrink, self._ascending)
+            shares, more = _shares(graph, plan), (plan.may_shrink, self._ascending)
+            threads.run(loops.apply_delete, [
+                (*share, batch.keys[part], batch.kind[part], batch.slot[part], *more)
+                for share, part in zip(shares, plan.parts, strict=True)
+            ])  # fmt: skip
+            _add_up(graph, shares)
         return True
 
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
@@ -70,9 +84,48 @@ class HornetCpu:
         loops.free_vertices(graph, vertices)
 
 
-def _plan(graph: Graph, batch: LocatedBatch, changes: int) -> CpuPlan:
+def _plan(graph: Graph, batch: LocatedBatch, changes: int, may_shrink: bool = True) -> CpuPlan:
     parts, given = source_ranges(batch.keys), (graph.begin, graph.end, graph.klass)
-    need = np.zeros((len(parts), CLASSES), np.int64)
-    calls = [(*given, batch.keys[part], batch.kind[part], changes, own) for part, own in zip(parts, need, strict=True)]
-    threads.run(loops.plan, calls)
-    return CpuPlan(need.sum(axis=0))
+    taken, freed = (np.zeros((len(parts), CLASSES), np.int64) for _ in range(2))
+    threads.run(loops.plan, [
+        (*given, batch.keys[part], batch.kind[part], changes, may_shrink, taken[i], freed[i])
+        for i, part in enumerate(parts)
+    ])  # fmt: skip
+    counts = taken.sum(axis=1).tolist() if len(parts) > 1 else []
+    memory = [(*np.zeros((2, COUNTERS), np.int64), np.empty(count, np.uint32)) for count in counts]
+    return CpuPlan(parts, taken, freed, may_shrink, memory)
+
+
+def _shares(graph: Graph, plan: CpuPlan) -> list[tuple[Graph, Graph]]:
+    """Return the graphs that each part gives blocks back to and takes them from; what they change is counted already.
+
+    A part takes copies of free blocks while there are some, then slots of the pool behind those of the parts before.
+    What it frees goes on the stacks behind what is left there and what the parts before it free.
+    """
+    if len(plan.parts) == 1:
+        return [(graph, graph)]
+    counters, takes, gives = graph.counters, [], []
+    height = counters[FREE:GROW]
+    for need, (own, _, stacks) in zip(plan.taken, plan.memory, strict=True):
+        taken = np.minimum(need, height)
+        own[USED], own[FREE:GROW] = counters[USED], taken
+        begins = np.cumsum(taken) - taken
+        for k in np.flatnonzero(taken):
+            end = graph.stack_begin[k] + height[k]
+            stacks[begins[k] : begins[k] + taken[k]] = graph.stacks[end - taken[k] : end]
+        takes.append(graph._replace(counters=own, stacks=stacks, stack_begin=begins))
+        height -= taken
+        counters[BLOCKS:FREE] += need - taken
+        counters[USED] += ((need - taken) << np.arange(CLASSES)).sum()
+    for freed, (_, own, _) in zip(plan.freed, plan.memory, strict=True):
+        own[FREE:GROW] = height
+        gives.append(graph._replace(counters=own))
+        height += freed
+    return list(zip(gives, takes, strict=True))
+
+
+def _add_up(graph: Graph, shares: list[tuple[Graph, Graph]]) -> None:
+    """Add the edges that parts have counted to those of the graph."""
+    for gives, _ in shares:
+        if gives is not graph:
+            graph.counters[EDGES] += gives.counters[EDGES]

@@ -1,4 +1,9 @@
-"""Loops of ``hornet_like`` on the CPU: locate, plan, apply; the specification of ``hornet.cu``."""
+"""Loops of ``hornet_like`` on the CPU: locate, plan, apply; the specification of ``hornet.cu``.
+
+They are called for parts of a batch, each of which has all edges of its vertices, at the same time. Blocks are taken
+from the stacks and the pool of ``free`` and given back to those of ``g``: the same graph where there is one part, else
+shares of it (see ``cpu.py``).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,6 @@ from numba import njit
 
 from suricate.backends.hornet_like.layout import (
     BLOCKS,
-    CLASSES,
     EDGES,
     FREE,
     GRAIN,
@@ -148,12 +152,13 @@ def locate_sorted(begin, end, dst, keys, kind, slot):
 
 
 @kernel
-def plan(begin, end, klass, keys, kind, changes, need):
-    """Add up in ``need`` how many blocks of each class the migrations take; return how many entries change the graph.
+def plan(begin, end, klass, keys, kind, changes, may_shrink, need, freed):
+    """Add up in ``need`` and ``freed`` how many blocks of each class the migrations take, and free.
 
-    ``changes`` is the kind of these entries: ``ABSENT`` for an insertion, ``PRESENT`` for a deletion.
+    ``changes`` is the kind of the entries that change the graph: ``ABSENT`` for an insertion, ``PRESENT`` for a
+    deletion, which gives up blocks that become empty at least.
     """
-    total, first = 0, 0
+    first = 0
     while first < len(keys):
         last, u, changed = run_end(keys, first), source(keys[first]), 0
         for i in range(first, last):
@@ -162,11 +167,12 @@ def plan(begin, end, klass, keys, kind, changes, need):
             degree = end[u] - begin[u]
             grows = changes == ABSENT
             target = grown(degree + changed, klass[u]) if grows else shrunk(degree - changed, klass[u])
-            if target < CLASSES:
-                need[target] += 1
-        total += changed
+            if target == NONE or (target != KEEP and may_shrink):
+                if target != NONE:
+                    need[target] += 1
+                if klass[u] != NONE:
+                    freed[klass[u]] += 1
         first = last
-    return total
 
 
 @inner
@@ -189,10 +195,10 @@ def new_block(g, k):
 
 
 @inner
-def migrate(g, u, target, degree):
+def migrate(g, free, u, target, degree):
     """Move the first ``degree`` edges of ``u`` into a block of class ``target`` (``NONE``: it has no edges left)."""
     old, k = g.begin[u], g.klass[u]
-    fresh = np.int64(0) if target == NONE else new_block(g, target)
+    fresh = np.int64(0) if target == NONE else new_block(free, target)
     for i in range(degree):
         g.dst[fresh + i] = g.dst[old + i]
     if len(g.weight):
@@ -220,7 +226,7 @@ def put(g, at, key, weight, item):
 
 
 @kernel
-def apply_insert(g, keys, order, kind, batch_weight, ascending):
+def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
     """Migrate what overflows; append the new edges in order of destination, or merge them in from the end."""
     first = 0
     while first < len(keys):
@@ -230,7 +236,7 @@ def apply_insert(g, keys, order, kind, batch_weight, ascending):
         degree = g.end[u] - g.begin[u]
         target = grown(degree + fresh, g.klass[u]) if fresh else KEEP
         if target != KEEP:
-            migrate(g, u, target, degree)
+            migrate(g, free, u, target, degree)
         read, write = g.end[u] - 1, g.end[u] + fresh - 1
         for i in range(last - 1, first - 1, -1):
             if kind[i] == ABSENT:
@@ -266,7 +272,7 @@ def close_up(g, begin, end):
 
 
 @kernel
-def apply_delete(g, keys, kind, slot, may_shrink, ascending):
+def apply_delete(g, free, keys, kind, slot, may_shrink, ascending):
     """Mark the deleted edges; fill the holes from the tail of the adjacency, or close up; migrate what became small."""
     first = 0
     while first < len(keys):
@@ -287,7 +293,7 @@ def apply_delete(g, keys, kind, slot, may_shrink, ascending):
             degree = tail - g.begin[u]
             target = shrunk(degree, g.klass[u])
             if target == NONE or (target != KEEP and may_shrink):
-                migrate(g, u, target, degree)
+                migrate(g, free, u, target, degree)
             g.counters[EDGES] -= removed
         first = last
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from suricate import threads
 from suricate.errors import FileFormatError
 from suricate.io.edge_file import EdgeFile
 from suricate.io.files import ByteSource, rest_of
@@ -18,6 +20,8 @@ from suricate.io.lines import Rows
 from suricate.io.options import ReadOptions
 from suricate.io.tokenizer import Tokenizer
 from suricate.types import MAX_VERTICES
+
+MOST_AHEAD = 16  #: chunks that are parsed at a time: each takes a few megabytes
 
 
 class _Column:
@@ -116,7 +120,8 @@ def _parse(
 ) -> tuple[_Edges, bool]:
     most = 2**64 if labels is not None else MAX_VERTICES if options.num_vertices is None else options.num_vertices
     declared, dtype = layout.num_vertices or (most, most), options.dtype
-    tokenizer = Tokenizer(
+    make = partial(
+        Tokenizer,
         path,
         layout,
         id_limits=(min(declared[0], most), min(declared[1], most)),
@@ -124,15 +129,48 @@ def _parse(
         whole_weights=layout.whole_weights or (dtype is not None and dtype.kind in "iu"),
         small=small,
     )
-    edges, lines = _Edges(layout), layout.header_lines
-    for chunk in body:
-        rows = tokenizer.parse(chunk, lines)
-        lines += chunk.count(b"\n")
+    edges, tokenizers = _Edges(layout), [make()]
+    for chunk, rows in _parsed(tokenizers, make, body, layout.header_lines):
         if labels is None:
             edges.extend(rows, rows.src, rows.dst)
         else:
             edges.extend(rows, *labels.intern(rows.src, rows.dst, chunk))
-    return edges, tokenizer.plain_weights
+    return edges, all(tokenizer.plain_weights for tokenizer in tokenizers)
+
+
+def _parsed(
+    tokenizers: list[Tokenizer], make: Callable[[], Tokenizer], chunks: Iterator[bytes], lines: int
+) -> Iterator[tuple[bytes, Rows]]:
+    """Yield the chunks and their rows, in order; several threads parse one each, with a tokenizer of its own.
+
+    Rows are valid until the next chunk is asked for. The first error of the file is raised when it is its turn.
+    """
+    error = None
+    while error is None:
+        ahead: list[bytes] = []
+        try:
+            for chunk in itertools.islice(chunks, min(threads.limit(), MOST_AHEAD)):
+                ahead.append(chunk)  # noqa: PERF402 - those before an error are kept
+        except FileFormatError as found:  # the chunks before it come first
+            error = found
+        if not ahead and error is None:
+            return
+        tokenizers += [make() for _ in range(len(ahead) - len(tokenizers))]
+        *begins, lines = itertools.accumulate((chunk.count(b"\n") for chunk in ahead), initial=lines)
+        calls = list(zip(tokenizers, ahead, begins, strict=False))
+        for chunk, rows in zip(ahead, threads.run(_parse_chunk, calls), strict=True):
+            if isinstance(rows, FileFormatError):
+                raise rows
+            yield chunk, rows
+    raise error
+
+
+def _parse_chunk(tokenizer: Tokenizer, chunk: bytes, lines_before: int) -> Rows | FileFormatError:
+    """Return the rows of a chunk, or what is wrong with it."""
+    try:
+        return tokenizer.parse(chunk, lines_before)
+    except FileFormatError as error:
+        return error
 
 
 def _bounds(dtype: np.dtype | None) -> tuple[float, float]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from suricate import threads
 from suricate.io import files
 
 
 @pytest.fixture(params=["interpreted", "compiled"])
 def reader(request, monkeypatch):
-    """Both ways to parse: that of small files and that of large ones."""
+    """Both ways to parse: that of small files, and that of large ones on several threads."""
     if request.param == "compiled":
         monkeypatch.setattr(files, "SMALL", -1)
+        monkeypatch.setattr(threads, "default", lambda: 3)
 
 
 @pytest.fixture

@@ -100,6 +100,14 @@ def test_weight_outside_the_dtype_asked_for(put, token, dtype):
         io.read(put(f"# c\n0 1 1\n\n1 2 {token}\n"), weight_dtype=dtype)
 
 
+@pytest.mark.parametrize("line", [1, 3, 5, 9])
+def test_the_first_error_of_a_file_is_the_one_that_is_named(put, monkeypatch, line):
+    monkeypatch.setattr(files, "CHUNK", 8)
+    content = "".join("0 1\n" if k < line else f"{k} x\n" for k in range(1, 40)) + "2\r3\n"
+    with pytest.raises(FileFormatError, match=f":{line}: id 'x' is not a whole number"):
+        io.read(put(content))
+
+
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(FileNotFoundError):
         io.read(tmp_path / "none.txt")
