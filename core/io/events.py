@@ -212,7 +212,7 @@ class _StepReader:
 
     def _parse(self, piece: bytes) -> None:
         rows: Rows = self._tokenizer.parse(piece, self._lines)
-        self._lines += piece.count(b"\n")
+        self._lines += files.newlines(piece)
         for name, parts in self._parts.items():
             parts.append(getattr(rows, name).astype(self._dtypes[name]))
 

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from suricate import threads
 from suricate.errors import FileFormatError
 from suricate.io.edge_file import EdgeFile
-from suricate.io.files import ByteSource, rest_of
+from suricate.io.files import ByteSource, newlines, rest_of
 from suricate.io.formats import Layout, has_body, make_layout
 from suricate.io.labels import DictLabels, Labels
 from suricate.io.lines import Rows
@@ -156,7 +156,7 @@ def _parsed(
         if not ahead and error is None:
             return
         tokenizers += [make() for _ in range(len(ahead) - len(tokenizers))]
-        *begins, lines = itertools.accumulate((chunk.count(b"\n") for chunk in ahead), initial=lines)
+        *begins, lines = itertools.accumulate((newlines(chunk) for chunk in ahead), initial=lines)
         calls = list(zip(tokenizers, ahead, begins, strict=False))
         for chunk, rows in zip(ahead, threads.run(_parse_chunk, calls), strict=True):
             if isinstance(rows, FileFormatError):
