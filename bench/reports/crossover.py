@@ -79,6 +79,8 @@ def _winners(place: tuple[str, str, str], group: list[Cell]) -> Table:
     sizes = sorted({cell.num_edges for cell in group})
     title = f"{use}, {family}, {device}: the fastest backend by edges of the graph"
     table = new_table(title, "batch", map(power, sizes))
+    for column in table.columns:
+        column.overflow = "fold"
     for batch in sorted({cell.batch for cell in group}):
         line = {cell.num_edges: cell for cell in group if cell.batch == batch}
         table.add_row(power(batch), *(entry(line.get(size)) for size in sizes))
@@ -123,7 +125,7 @@ def backends_of(found: list[Cell]) -> list[str]:
 
 def _told(cell: Cell, backend: str) -> str:
     ratio = cell.behind(backend)
-    return f"{ratio:.3g}x {label(cell.times[0][1])}: {place_of(cell)}" if ratio > 1 else "-"
+    return f"{times(ratio)}x {label(cell.times[0][1])}: {place_of(cell)}" if ratio > 1 else "-"
 
 
 def place_of(cell: Cell) -> str:
@@ -181,7 +183,7 @@ def _panel(axes: Any, title: str, group: list[Cell]) -> None:
         if not cell.times:
             axes.add_patch(Rectangle((x, y), 1, 1, facecolor="white", edgecolor="grey", hatch="///"))
             continue
-        strength = 0.2 + 0.8 * math.log(min(cell.lead, SHADES)) / math.log(SHADES)
+        strength = 0.35 + 0.65 * math.log(min(cell.lead, SHADES)) / math.log(SHADES)
         shade = tuple(1 - strength * (1 - part) for part in to_rgb(colour(cell.times[0][1])))
         axes.add_patch(Rectangle((x, y), 1, 1, facecolor=shade, edgecolor="white"))
         text = f"{cell.lead:.2g}" if len(cell.times) > 1 else "alone"
@@ -190,6 +192,11 @@ def _panel(axes: Any, title: str, group: list[Cell]) -> None:
     axes.set_title(title, fontsize=9)
     axes.set_xticks([k + 0.5 for k in range(len(batches))], map(power, batches), fontsize=7)
     axes.set_yticks([k + 0.5 for k in range(len(sizes))], map(power, sizes), fontsize=7)
+
+
+def times(ratio: float) -> str:
+    """Return a ratio with three digits, or all that stand before the point."""
+    return f"{ratio:.3g}" if ratio < 1000 else f"{ratio:,.0f}"
 
 
 def power(number: int) -> str:

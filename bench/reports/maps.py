@@ -19,6 +19,7 @@ from suricate.bench.reports.crossover import (
     picture,
     place_of,
     power,
+    times,
 )
 from suricate.bench.reports.text import label
 
@@ -62,6 +63,7 @@ def save(path: Path, headers: list[dict[str, Any]], rows: Rows) -> None:
         "backends": backends,
     }  # fmt: skip
     lines = ",\n".join(json.dumps(_compact(cell, backends)) for cell in found)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f'{json.dumps(facts)[:-1]}, "cells": [\n{lines}\n]}}\n')
 
 
@@ -131,7 +133,7 @@ def _standing(part: list[Cell], name: str) -> str:
     if not behind:
         return "-"
     mean = math.exp(sum(map(math.log, behind)) / len(behind))
-    return f"{sum(each == 1 for each in behind)}; {mean:.3g}x"
+    return f"{sum(each == 1 for each in behind)}; {times(mean)}x"
 
 
 def _rebuilding(found: list[Cell]) -> str:
@@ -164,7 +166,7 @@ def _losses(found: list[Cell], name: str) -> str:
             sizes = " to ".join(dict.fromkeys(power(most(cell.batch for cell in lost)) for most in (min, max)))
             of_all = f"{len(lost)} of {sum(cell.use == use for cell in own)} cells (batches of {sizes})"
             where = place_of(worst).partition(", ")[2]
-            told = f"{worst.behind(name):.3g} times as long as `{fastest}` ({where})"
+            told = f"{times(worst.behind(name))} times as long as `{fastest}` ({where})"
             lines.append(f"- {use}: loses {of_all}; at most {told}.")
     lines += [f"- over the limit: {place_of(cell)}." for cell in _first(over)]
     return "\n".join([*lines, ""])

@@ -198,12 +198,13 @@ def test_the_map_as_data_says_what_share_the_update_has(tmp_path):
     tracked = row("slabhash", 1e-5, use="bfs")
     tracked["extra"]["update_s"] = 4e-6
     rows = [*ROWS, row("slabhash", 8e-6, use=QUERY), tracked]
-    maps.save(tmp_path / "map.json", [HEADER], rows)
-    found = su.advise(1 << 16, 1 << 20, 16, device="cpu", map=tmp_path / "map.json")
+    path = tmp_path / "maps" / "map.json"
+    maps.save(path, [HEADER], rows)
+    found = su.advise(1 << 16, 1 << 20, 16, device="cpu", map=path)
     assert (found.backend, found.lead, found.update_share) == ("slabhash", pytest.approx(4), 1)
     assert (found.choices[-1].backend, found.choices[-1].ms) == ("hornet_like", float("inf"))
     assert (found.machine, found.date) == ("an abacus, 2 cores", "2026-11-23")
-    shares = [su.advise(1 << 16, 1 << 20, 16, use, device="cpu", map=tmp_path / "map.json") for use in ("query", "bfs")]
+    shares = [su.advise(1 << 16, 1 << 20, 16, use, device="cpu", map=path) for use in ("query", "bfs")]
     assert [each.update_share for each in shares] == [0.25, 0.4]
     with pytest.raises(ValueError, match="of cpu, cuda:0"):
         maps.save(tmp_path / "both.json", [HEADER], [*rows, row("slabhash", 1e-3, device="cuda:0")])
