@@ -8,12 +8,14 @@ The work is proportional to the answer, on both devices: Numba loops (``cursors/
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate import threads
 from suricate.devices import Array, Device
 from suricate.errors import require
 from suricate.primitives import copy_segments
@@ -45,7 +47,7 @@ def degrees(view: StoreView, device: Device) -> Array:
     if device.is_cuda:
         _launch(view, "list_degrees", len(result), np.int64(len(result)), result)
     else:
-        _loops(view, "loops").list_degrees(view.data, result)
+        threads.over(len(result), _loops(view, "loops").list_degrees, view.data, result)
     return result
 
 
@@ -57,7 +59,7 @@ def find(view: StoreView, device: Device, src: Array, dst: Array) -> tuple[Array
     if device.is_cuda:
         _launch(view, "find_edges", count, np.int64(count), src, dst, found, weight)
     else:
-        _loops(view, "loops").find_edges(view.data, src, dst, found, _or_none(weight))
+        threads.over(count, _loops(view, "loops").find_edges, view.data, src, dst, found, _or_none(weight))
     return found, weight
 
 
@@ -68,7 +70,7 @@ def locate(view: StoreView, device: Device, batch: LocatedBatch) -> None:
 
         _launch(view, "locate", len(batch), packed_batch(batch))
     else:
-        _loops(view, "loops").locate(view.data, batch.keys, batch.kind, batch.slot)
+        threads.over(len(batch), _loops(view, "loops").locate, view.data, batch.keys, batch.kind, batch.slot)
 
 
 def adjacency(view: StoreView, device: Device, vertices: Array) -> Adjacency:
@@ -98,8 +100,18 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
         count = len(vertices)
         _launch(view, "list_edges", 32 * count, np.int64(count), vertices, offsets.copy(), *edges)
     else:
-        _loops(view, "loops").list_edges(view.data, vertices, offsets, edges.src, edges.dst, _or_none(edges.weight))
+        given = (view.data, vertices, offsets, edges.src, edges.dst, _or_none(edges.weight))
+        threads.run(_loops(view, "loops").list_edges, [(*given, *part) for part in _parts(offsets)])
     return offsets, edges
+
+
+def _parts(offsets: np.ndarray) -> list[threads.Range]:
+    """Return ranges of vertices with about equally many edges, which begin at ``offsets``: one if they are few."""
+    size = len(offsets) - 1
+    number = threads.parts(size + int(offsets[-1]))
+    marks = offsets[-1] * np.arange(1, number) // number
+    cuts = np.searchsorted(offsets[:-1], marks).tolist() if number > 1 else []
+    return list(pairwise([0, *cuts, size]))
 
 
 def _copy_ranges(view: StoreView, device: Device, vertices: Array | None, offsets: Array, edges: EdgeList) -> None:
@@ -173,11 +185,11 @@ def _walk_of(view: StoreView) -> tuple[Program, ViewStruct]:
     return walk
 
 
-def _launch(view: StoreView, kernel: str, threads: int, *args: Any) -> None:
-    """Launch a kernel of ``loops.cu`` over ``view``, with a grid-stride loop for ``threads``; nothing for 0."""
-    if threads:
+def _launch(view: StoreView, kernel: str, size: int, *args: Any) -> None:
+    """Launch a kernel of ``loops.cu`` over ``view``, with a grid-stride loop for ``size`` threads; nothing for 0."""
+    if size:
         code, struct = _walk_of(view)
-        grid = (min(threads, MOST_THREADS) + BLOCK - 1) // BLOCK
+        grid = (min(size, MOST_THREADS) + BLOCK - 1) // BLOCK
         values = tuple(np.uint64(0) if arg is None else arg for arg in args)
         code.kernel(kernel)((grid,), (BLOCK,), (struct.pack(view.data), *values))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from suricate.primitives.sorting import Grouped, can_sort, grouped
 from suricate.types import EMPTY, Outcome
 
 NO_WORDS = np.zeros(0, np.uint32)
+BLOCKS = 256  #: per thread: what the vertices are cut into to find ranges with equally many edges
 
 
 class Scratch(NamedTuple):
@@ -86,6 +88,23 @@ class Part:
     def write(self, size: int, outcome: Outcome) -> None:
         """Report in the order of the batch."""
         maintain.put_back(self.place, size, self.status, self.before, outcome.status, as_words(outcome.weight))
+
+
+def _shares(slabs: Slabs, num_vertices: int) -> list[tuple[int, int, int]]:
+    """Return ranges of vertices with about equally many edges, and how many edges come before each; one for few."""
+    if threads.parts(num_vertices + int(slabs.counters[BUMP]) * slabs.keys) == 1:
+        return [(0, num_vertices, 0)]
+    blocks = threads.ranges(num_vertices, min(num_vertices, BLOCKS * threads.limit()))
+    counts = [maintain.count_edges(slabs.vertex, *block) for block in blocks]
+    number, total = threads.parts(sum(counts) + num_vertices), sum(counts)
+    shares: list[tuple[int, int, int]] = []
+    first = begin = before = 0
+    for (_, last), count in zip(blocks, counts, strict=True):
+        before += count
+        if last == num_vertices or before * number >= total * (len(shares) + 1):
+            shares.append((first, last, begin))
+            first, begin = last, before
+    return shares
 
 
 class CpuKernels:
@@ -286,17 +305,20 @@ class CpuKernels:
 
     def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
         """Return how many slabs besides the ``heads`` moving all edges of ``old`` needs at most."""
-        return int(maintain.count_moves(old, plan, np.zeros(heads, np.uint8)))
+        left = np.zeros(heads, np.uint8)
+        calls = [(old, plan, left, first, last) for first, last, _ in _shares(old, len(old.buckets))]
+        return sum(threads.run(maintain.count_moves, calls))
 
     def move_edges(self, old: Slabs, new: Slabs) -> None:
         """Copy all edges to the empty buckets of another pool."""
-        maintain.move_edges(old, new)
+        calls = [(old, new, first, last) for first, last, _ in _shares(old, len(old.buckets))]
+        threads.run(maintain.move_edges, calls)
 
     # -- all storage ---------------------------------------------------------------------------------------------------
 
     def count_edges(self, slabs: Slabs) -> int:
         """Return the number of edges."""
-        return int(maintain.count_edges(slabs.vertex))
+        return sum(threads.over(len(slabs.buckets), maintain.count_edges, slabs.vertex, unit=1 / 8))
 
     def free_vertices(self, slabs: Slabs, vertices: Array) -> None:
         """Free the storage of distinct vertices."""
@@ -308,11 +330,15 @@ class CpuKernels:
 
     def gather(self, slabs: Slabs, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
         """Write the edges of the i-th vertex from ``offsets[i]`` on."""
-        maintain.gather(slabs, vertices, offsets, dst, as_words(weight))
+        size, number = len(vertices), threads.parts(len(dst) + len(vertices))
+        cuts = np.searchsorted(offsets[:size], len(dst) * np.arange(1, number) // number).tolist() if number > 1 else []
+        given = slabs, vertices, offsets, dst, as_words(weight)
+        threads.run(maintain.gather, [(*given, *part) for part in pairwise([0, *cuts, size])])
 
     def gather_all(self, slabs: Slabs, num_vertices: int, src: Array, dst: Array, weight: Array | None) -> None:
         """Write all edges, ordered by source."""
-        maintain.gather_all(slabs, num_vertices, src, dst, as_words(weight))
+        given = slabs, src, dst, as_words(weight)
+        threads.run(maintain.gather_all, [(*given, *share) for share in _shares(slabs, num_vertices)])
 
     def gather_touched(self, slabs: Slabs, count: int, src: Array, dst: Array, weight: Array | None) -> int:
         """Write the edges inserted since the mark; return their number."""

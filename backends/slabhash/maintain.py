@@ -101,6 +101,20 @@ def chain_at(g, bump, u, v):
 
 
 @inner
+def heads_of(g, v):
+    """Return the number of heads of ``v``, 0 if it has no storage."""
+    return 0 if g.vertex[head_place(v)] == KEY_EMPTY else bucket_count(g, v)
+
+
+@inner
+def ask_for_head(g, v):
+    """Ask for the first slab of ``v``."""
+    head = g.vertex[head_place(v)]
+    if head != KEY_EMPTY:
+        fetch_slab(g, first_slab(head))
+
+
+@inner
 def free_slots(g, slab):
     """Return the number of key slots of the chain from ``slab`` on that hold no key; at most 254."""
     free = np.int64(0)
@@ -146,46 +160,53 @@ def count_slabs(g, bump, src, dst, heads, left, fresh):
 
 
 @kernel
-def count_moves(old, plan, left):
-    """Return how many slabs besides the heads moving all edges of ``old`` to the buckets of ``plan`` needs at most.
+def count_moves(old, plan, left, first, last):
+    """Return how many slabs besides the heads moving the edges of some vertices of ``old`` to ``plan`` needs at most.
 
     ``left``, zeroed uint8[heads], is set to one more than the slots that are left of a chain.
     """
     need = np.int64(0)
-    for slab in range(np.int64(old.counters[BUMP])):
-        u = old.owner[slab]
-        if u == KEY_EMPTY:
-            continue
-        base = slab * old.words
-        for j in range(old.keys):
-            v = old.pool[base + j]
-            if v < KEY_TOMBSTONE:
-                at = head_of(plan, u, v)
-                slots = np.int64(left[at]) - 1
-                if slots < 0:
-                    slots = np.int64(old.keys)
-                if slots == 0:
-                    need += 1
-                    slots = np.int64(old.keys)
-                left[at] = slots
+    for u in range(first, last):
+        if u + NEAR < last:
+            ask_for_head(old, u + NEAR)
+        for k in range(heads_of(old, u)):
+            slab = first_slab(old.vertex[head_place(u)]) + k
+            while slab >= 0:
+                base = slab * old.words
+                for j in range(old.keys):
+                    v = old.pool[base + j]
+                    if v < KEY_TOMBSTONE:
+                        at = head_of(plan, u, v)
+                        slots = np.int64(left[at]) - 1
+                        if slots < 0:
+                            slots = np.int64(old.keys)
+                        if slots == 0:
+                            need += 1
+                            slots = np.int64(old.keys)
+                        left[at] = slots
+                slab = next_slab(old, slab)
     return need
 
 
 @kernel
-def move_edges(old, g):
-    """Copy all edges of ``old`` to the empty buckets of ``g``."""
-    for slab in range(np.int64(old.counters[BUMP])):
-        v = old.owner[slab]
-        if v != KEY_EMPTY:
-            move_slab(old, slab, g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
+def move_edges(old, g, first, last):
+    """Copy the edges of the vertices from ``first`` to ``last`` in ``old`` to their empty buckets in ``g``."""
+    for v in range(first, last):
+        if v + NEAR < last:
+            ask_for_head(old, v + NEAR)
+        for k in range(heads_of(old, v)):
+            slab = first_slab(old.vertex[head_place(v)]) + k
+            while slab >= 0:
+                move_slab(old, slab, g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
+                slab = next_slab(old, slab)
 
 
 @kernel
-def count_edges(vertex):
-    """Return the sum of the degrees; NumPy would take a buffer to add 32 bits to 64."""
+def count_edges(vertex, first, last):
+    """Return the sum of the degrees of some vertices; NumPy would take a buffer to add 32 bits to 64."""
     total = np.int64(0)
-    for at in range(1, len(vertex), 2):
-        total += vertex[at]
+    for v in range(first, last):
+        total += vertex[degree_place(v)]
     return total
 
 
@@ -227,37 +248,31 @@ def copy_slab(g, slab, slots, dst, weights, at):
 @inner
 def copy_vertex(g, v, dst, weights, at):
     """Append the edges of ``v``; return the new end."""
-    if g.vertex[head_place(v)] != KEY_EMPTY:
-        for k in range(bucket_count(g, v)):
-            slab = first_slab(g.vertex[head_place(v)]) + k
-            while slab >= 0:
-                at = copy_slab(g, slab, np.int64(-1), dst, weights, at)
-                slab = next_slab(g, slab)
+    for k in range(heads_of(g, v)):
+        slab = first_slab(g.vertex[head_place(v)]) + k
+        while slab >= 0:
+            at = copy_slab(g, slab, np.int64(-1), dst, weights, at)
+            slab = next_slab(g, slab)
     return at
 
 
 @kernel
-def gather(g, vertices, offsets, dst, weights):
-    """Write the edges of the i-th vertex from ``offsets[i]`` on."""
-    for i in range(len(vertices)):
-        if i + FAR < len(vertices):
+def gather(g, vertices, offsets, dst, weights, first, last):
+    """Write the edges of vertices ``first`` to ``last`` of a list, those of the i-th from ``offsets[i]`` on."""
+    for i in range(first, last):
+        if i + FAR < last:
             prefetch(g.vertex, head_place(vertices[i + FAR]))
-        if i + NEAR < len(vertices):
-            ahead = g.vertex[head_place(vertices[i + NEAR])]
-            if ahead != KEY_EMPTY:
-                fetch_slab(g, first_slab(ahead))
+        if i + NEAR < last:
+            ask_for_head(g, vertices[i + NEAR])
         copy_vertex(g, np.int64(vertices[i]), dst, weights, offsets[i])
 
 
 @kernel
-def gather_all(g, num_vertices, src, dst, weights):
-    """Write all edges, ordered by source."""
-    at = np.int64(0)
-    for v in range(num_vertices):
-        if v + NEAR < num_vertices:
-            ahead = g.vertex[head_place(v + NEAR)]
-            if ahead != KEY_EMPTY:
-                fetch_slab(g, first_slab(ahead))
+def gather_all(g, src, dst, weights, first, last, at):
+    """Write all edges of the vertices from ``first`` to ``last``, ordered by source, from place ``at`` on."""
+    for v in range(first, last):
+        if v + NEAR < last:
+            ask_for_head(g, v + NEAR)
         end = copy_vertex(g, v, dst, weights, at)
         src[at:end] = v
         at = end

@@ -1,6 +1,7 @@
 """Generic operations over a cursor on the CPU: a template, and the specification of ``loops.cu``.
 
 ``suricate.fallbacks`` makes an instance for each cursor (see ``bindings``). ``weights`` is empty where there are none.
+Each loop does a part of the work, from entry ``low`` to ``high``.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from suricate.types import TOMBSTONE
 
 
 @kernel
-def list_degrees(g, degrees):
+def list_degrees(g, degrees, low, high):
     """Write the out-degree of every vertex."""
-    for u in range(len(degrees)):
+    for u in range(low, high):
         degrees[u] = degree(g, u)
 
 
 @kernel
-def find_edges(g, src, dst, found, weights):
+def find_edges(g, src, dst, found, weights, low, high):
     """Look edges up; write whether each is there, and its weight if it is."""
-    for i in range(len(src)):
+    for i in range(low, high):
         slot = find(g, src[i], dst[i])
         found[i] = slot >= 0
         if slot >= 0 and len(weights):
@@ -31,9 +32,9 @@ def find_edges(g, src, dst, found, weights):
 
 
 @kernel
-def locate(g, keys, kind, slot):
+def locate(g, keys, kind, slot, low, high):
     """Fill in kind and slot (-1 if it is not stored) of each entry of a sorted batch; the last of equal ones counts."""
-    for i in range(len(keys)):
+    for i in range(low, high):
         slot[i] = -1
         if i + 1 < len(keys) and keys[i + 1] == keys[i]:
             kind[i] = DUPLICATE
@@ -43,9 +44,9 @@ def locate(g, keys, kind, slot):
 
 
 @kernel
-def list_edges(g, vertices, offsets, src, dst, weights):
+def list_edges(g, vertices, offsets, src, dst, weights, low, high):
     """Write the out-edges of ``vertices`` one after the other; those of the i-th begin at ``offsets[i]``."""
-    for i in range(len(vertices)):
+    for i in range(low, high):
         u, at = vertices[i], offsets[i]
         for k in range(buckets(g, u)):
             c = first(g, u, k)
