@@ -432,11 +432,14 @@ def joined(xp: Any, one: EdgeList, other: EdgeList) -> EdgeList:
     return EdgeList(xp.concatenate((one.src, other.src)), xp.concatenate((one.dst, other.dst)), weight)
 
 
-def sorted_distinct(keys: np.ndarray) -> np.ndarray:
-    """Sort ``keys`` in place and return them without duplicates (``np.unique`` hashes, which is slower by far)."""
+def sorted_distinct(keys: Array, xp: Any = np) -> Array:
+    """Sort ``keys``, of the array module ``xp``, in place and return them without duplicates.
+
+    ``np.unique`` hashes, which is slower by far.
+    """
     keys.sort()
-    first = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    first = xp.ones(len(keys), bool)
+    xp.not_equal(keys[1:], keys[:-1], out=first[1:])
     return keys[first]
 
 

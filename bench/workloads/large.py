@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate.arrays import sorted_distinct
 from suricate.bench import constants
 from suricate.bench.drawn import DrawnInput, drawn_degrees
 from suricate.bench.fixtures import Batches, Fixture, HostBatch
@@ -52,7 +53,7 @@ class Sample:
             keys = keys_of(src, dst)
             leaving.append(keys[self.has(src)])
             reaching.append(keys[self.has(dst)])
-        self.out_keys, self.in_keys = (xp.unique(xp.concatenate(parts)) for parts in (leaving, reaching))
+        self.out_keys, self.in_keys = (sorted_distinct(xp.concatenate(parts), xp) for parts in (leaving, reaching))
 
     def has(self, ids: Any) -> Any:
         """Return which vertices are in the sample."""
@@ -214,7 +215,7 @@ class LargeInsert(Large):
         expect(self.graph.has_edges(src, dst).all(), "large insert: an edge of the batch is not there")
         here = keys_of(src, dst)[self.sample.has(src)]
         xp = self.device.xp
-        self.verify(xp.unique(xp.concatenate((self.sample.out_keys, here))))
+        self.verify(sorted_distinct(xp.concatenate((self.sample.out_keys, here)), xp))
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
         """Delete what was new."""
