@@ -1,30 +1,21 @@
 """Workloads of the suite on large graphs: built in batches, updated, queried and ranked, beyond what a host can hold.
 
-Nothing is verified against a copy of the graph, there is none: the edges are drawn again, a piece at a time. All edges
-at a sample of the vertices, those whose hash is a multiple of a number, must be exactly those of the stream (of graphs
-of up to 2^24 edges these are all vertices); of all vertices the degrees are compared, and all sums.
+How they are verified is said in ``suricate.bench.workloads.drawn_graphs``; besides, the degrees of all vertices and all
+sums are compared.
 """
 
 from __future__ import annotations
 
 import statistics
-import time
 from typing import Any
 
 import numpy as np
 
-from suricate.arrays import sorted_distinct
-from suricate.bench import constants
 from suricate.bench.drawn import DrawnInput, drawn_degrees
 from suricate.bench.fixtures import Batches, Fixture, HostBatch
-from suricate.bench.runner import Skipped
-from suricate.bench.scenarios import bytes_per_edge
 from suricate.bench.verify.edges import expect, keys_of
 from suricate.bench.workloads.base import FixtureTask
-from suricate.devices import Device
-from suricate.edge_streams import mixed
-from suricate.errors import CapacityError
-from suricate.graph import Graph
+from suricate.bench.workloads.drawn_graphs import LargeGraph, existing_edges, sample_of
 from suricate.operators import advance
 from suricate.types import EdgeList
 
@@ -34,92 +25,6 @@ ALPHA = 0.85
 def own(u, v, w, x):
     """Return the share of the source."""
     return x[u]
-
-
-class Sample:
-    """The sampled vertices of a drawn graph, in ascending order, and all its edges at them, drawn again.
-
-    ``out_keys`` and ``in_keys`` are the keys of the edges that leave and that reach them, distinct and ascending. All
-    are on the device.
-    """
-
-    def __init__(self, data: DrawnInput, xp: Any) -> None:
-        self.data, self.xp = data, xp
-        self.stride = np.uint64(max(1, data.num_edges // constants.SAMPLE_EDGES))
-        begins = range(0, data.num_vertices, constants.PIECE)
-        self.vertices = xp.concatenate([self._vertices(begin) for begin in begins])
-        leaving, reaching = [], []
-        for src, dst, _ in data.pieces(0, data.num_edges, xp):
-            keys = keys_of(src, dst)
-            leaving.append(keys[self.has(src)])
-            reaching.append(keys[self.has(dst)])
-        self.out_keys, self.in_keys = (sorted_distinct(xp.concatenate(parts), xp) for parts in (leaving, reaching))
-
-    def has(self, ids: Any) -> Any:
-        """Return which vertices are in the sample."""
-        return mixed(ids.astype(np.uint64)) % self.stride == 0
-
-    def _vertices(self, begin: int) -> Any:
-        ids = self.xp.arange(begin, min(begin + constants.PIECE, self.data.num_vertices), dtype=np.uint32)
-        return ids[self.has(ids)]
-
-    def keys_in(self, graph: Any) -> Any:
-        """Return the keys of the edges that leave sampled vertices in ``graph``, ascending."""
-        xp, found = self.xp, graph.adjacency(self.vertices)
-        owner = xp.searchsorted(found.offsets, xp.arange(len(found.dst)), side="right") - 1
-        return xp.sort(keys_of(self.vertices[owner], found.dst))
-
-    def sums_into(self, x: Any) -> Any:
-        """Return, for each sampled vertex, the sum of ``x`` over the sources of the edges that reach it, float64."""
-        src, dst = self.in_keys >> np.uint64(32), (self.in_keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-        place = self.xp.searchsorted(self.vertices, dst)
-        return self.xp.bincount(place, weights=x[src.astype(np.int64)], minlength=len(self.vertices))
-
-
-class LargeGraph:
-    """The graph of a drawn input, built in batches with memory reserved ahead; ``seconds`` of each batch."""
-
-    def __init__(self, fixture: Fixture) -> None:
-        data, device = DrawnInput.of(fixture), fixture.device
-        size = max(1, min(constants.LARGE_BATCH, data.num_edges // constants.GROWTH_BATCHES))
-        self.graph: Any = fixture.empty_graph(weighted=False)
-        self.reserved = self._reserve(data.num_edges)
-        self.seconds: list[float] = []
-        self._compile(fixture, min(size, data.num_vertices))
-        for begin in range(0, data.num_edges, size):
-            self._insert(data.edges(begin, min(begin + size, data.num_edges), device.xp), device)
-        self.sample = Sample(data, device.xp)
-        self.sizes = bytes_per_edge(self.graph)
-
-    def _reserve(self, num_edges: int) -> bool:
-        """Reserve memory for all edges; return whether it was to be had. Without, the graph grows."""
-        try:
-            self.graph.reserve(num_edges)
-        except CapacityError:
-            return False
-        return True
-
-    def _compile(self, fixture: Fixture, size: int) -> None:
-        """Insert into a small graph, so that the first batch waits for no compilation."""
-        ids = fixture.device.xp.arange(size, dtype=np.uint32)
-        Graph(size, **fixture.settings).insert_edges(ids, ids)
-
-    def _insert(self, edges: EdgeList, device: Device) -> None:
-        device.synchronize()
-        start = time.perf_counter()
-        self.graph.insert_edges(*edges[:2])
-        device.synchronize()
-        self.seconds.append(time.perf_counter() - start)
-
-    @classmethod
-    def of(cls, fixture: Fixture) -> LargeGraph:
-        """Return the one that the tasks of ``fixture`` share."""
-        if "large" not in fixture.cache:
-            try:
-                fixture.cache["large"] = cls(fixture)
-            except CapacityError as error:
-                raise Skipped(f"it does not fit: {error}") from error
-        return fixture.cache["large"]
 
 
 class Large(FixtureTask):
@@ -134,28 +39,15 @@ class Large(FixtureTask):
     def setup(self) -> None:
         """Get the graph."""
         self.shared = LargeGraph.of(self.fixture)
-        self.graph, self.sample = self.shared.graph, self.shared.sample
+        self.graph, self.sample = self.shared.graph, sample_of(self.fixture)
         if self.batch is not None:
             self.items = self.batch
             self.graph.reserve(self.batch)
             self.batches = Batches(self.fixture, self.batch, self.workload)
 
-    def existing(self, size: int) -> HostBatch:
-        """Return random edges of the stream, drawn again."""
-        numbers = self.batches.rng.integers(0, self.input.num_edges, size).astype(np.uint64)
-        return HostBatch(self.fixture, *self.input.stream.at(numbers)[:2], self.batches.rng, False)
-
-    def verify(self, out_keys: Any) -> None:
-        """Compare the edges that leave sampled vertices with ``out_keys``, their number with the sum of the degrees."""
-        found = self.sample.keys_in(self.graph)
-        expect(len(found) == len(out_keys), f"{len(found)} edges leave sampled vertices instead of {len(out_keys)}")
-        expect((found == out_keys).all(), "the right number of edges leaves sampled vertices, but other ones")
-        degrees = int(self.graph.degrees().sum(dtype=np.uint64))
-        expect(degrees == self.graph.num_edges, f"the degrees sum to {degrees}, num_edges is {self.graph.num_edges}")
-
     def finish(self) -> None:
         """Verify the graph once more: it holds the stream's edges again."""
-        self.verify(self.sample.out_keys)
+        self.sample.check(self.graph, self.sample.out_keys)
         self.check_degrees()
 
     def check_degrees(self) -> None:
@@ -213,9 +105,7 @@ class LargeInsert(Large):
         """Verify that the batch is there, and all edges that leave sampled vertices."""
         src, dst, _ = batch.edges
         expect(self.graph.has_edges(src, dst).all(), "large insert: an edge of the batch is not there")
-        here = keys_of(src, dst)[self.sample.has(src)]
-        xp = self.device.xp
-        self.verify(sorted_distinct(xp.concatenate((self.sample.out_keys, here)), xp))
+        self.sample.check(self.graph, self.sample.after((), keys_of(src, dst)))
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
         """Delete what was new."""
@@ -231,7 +121,7 @@ class LargeDelete(Large):
     def prepare(self) -> HostBatch:
         """Draw some edges again."""
         assert self.batch is not None
-        return self.existing(self.batch)
+        return existing_edges(self.fixture, self.batches.rng, self.batch)
 
     def action(self, batch: HostBatch) -> Any:
         """Delete."""
@@ -241,9 +131,8 @@ class LargeDelete(Large):
         """Verify that the batch is not there, and all edges that leave sampled vertices."""
         src, dst, _ = batch.edges
         expect(not self.graph.has_edges(src, dst).any(), "large delete: an edge of the batch is still there")
-        xp, known = self.device.xp, self.sample.out_keys
-        gone = xp.sort(keys_of(src, dst))
-        self.verify(known[gone[xp.minimum(xp.searchsorted(gone, known), len(gone) - 1)] != known])
+        keys = keys_of(src, dst)
+        self.sample.check(self.graph, self.sample.after(keys, keys[:0]))
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
         """Insert the batch again."""
@@ -259,7 +148,7 @@ class LargeQuery(Large):
     def prepare(self) -> tuple[EdgeList, np.ndarray]:
         """Draw pairs in random order; return them, and which are edges for sure."""
         assert self.batch is not None
-        known = self.existing(self.batch // 2)
+        known = existing_edges(self.fixture, self.batches.rng, self.batch // 2)
         other = self.batches.draw("uniform")
         order = self.batches.rng.permutation(self.batch)
         pairs = (known.src, other.src), (known.dst, other.dst)
@@ -272,13 +161,9 @@ class LargeQuery(Large):
 
     def check(self, asked: tuple[EdgeList, np.ndarray], found: Any) -> None:
         """Verify every answer about an edge for sure, and about a sampled source."""
-        (src, dst, _), sure = asked
-        xp, known = self.device.xp, self.sample.out_keys
+        pairs, sure = asked
         expect(self.device.to_numpy(found)[sure].all(), "large query: an edge was not found")
-        here = self.sample.has(src)
-        keys = keys_of(src, dst)[here]
-        there = known[xp.minimum(xp.searchsorted(known, keys), len(known) - 1)] == keys if len(known) else keys != keys
-        expect((found[here] == there).all(), "large query: an answer about a sampled vertex is wrong")
+        self.sample.check_answers(pairs, found, self.sample.out_keys)
 
 
 class LargeRank(Large):

@@ -14,7 +14,7 @@ from suricate.bench.reports import tables
 from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
 from suricate.bench.verify.edges import EdgeModel, keys_of
-from suricate.bench.workloads import large, windows
+from suricate.bench.workloads import drawn_graphs, large, windows
 from suricate.devices import CPU
 from suricate.errors import CapacityError, UnknownNameError
 
@@ -72,7 +72,7 @@ def test_graphs_that_cannot_be_drawn(spec, error, message):
 
 def test_the_sample_is_what_the_stream_has():
     for data in (UNIFORM, RMAT):
-        sample, model = large.Sample(data, np), EdgeModel(*data.stream.piece(0, data.num_edges)[:2])
+        sample, model = drawn_graphs.Sample(data, np), EdgeModel(*data.stream.piece(0, data.num_edges)[:2])
         chosen = sample.has(np.arange(64, dtype=np.uint32))
         assert 0 < chosen.sum() < 64
         assert np.array_equal(sample.vertices, np.flatnonzero(chosen))

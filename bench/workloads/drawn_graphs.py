@@ -1,0 +1,163 @@
+"""Graphs drawn in pieces as workloads meet them: built in batches, and verified by edges that are drawn again.
+
+Nothing is verified against a copy of the graph, there is none. All edges at a sample of the vertices, those whose hash
+is a multiple of a number, must be exactly those of the stream; of graphs of up to 2^24 edges these are all vertices.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from suricate.arrays import sorted_distinct
+from suricate.bench import constants
+from suricate.bench.drawn import DrawnInput
+from suricate.bench.fixtures import Fixture, HostBatch
+from suricate.bench.runner import Skipped
+from suricate.bench.scenarios import bytes_per_edge
+from suricate.bench.verify.edges import expect, keys_of
+from suricate.devices import Device
+from suricate.edge_streams import mixed
+from suricate.errors import CapacityError
+from suricate.graph import Graph
+from suricate.types import EdgeList
+
+
+class Sample:
+    """The sampled vertices of a drawn graph, in ascending order, and all its edges at them, drawn again.
+
+    ``out_keys`` and ``in_keys`` are the keys of the edges that leave and that reach them, distinct and ascending. All
+    are on the device.
+    """
+
+    def __init__(self, data: DrawnInput, xp: Any) -> None:
+        self.data, self.xp = data, xp
+        self.stride = np.uint64(max(1, data.num_edges // constants.SAMPLE_EDGES))
+        begins = range(0, data.num_vertices, constants.PIECE)
+        self.vertices = xp.concatenate([self._vertices(begin) for begin in begins])
+        leaving, reaching = [], []
+        for src, dst, _ in data.pieces(0, data.num_edges, xp):
+            keys = keys_of(src, dst)
+            leaving.append(keys[self.has(src)])
+            reaching.append(keys[self.has(dst)])
+        self.out_keys, self.in_keys = (sorted_distinct(xp.concatenate(parts), xp) for parts in (leaving, reaching))
+
+    def has(self, ids: Any) -> Any:
+        """Return which vertices are in the sample."""
+        return mixed(ids.astype(np.uint64)) % self.stride == 0
+
+    def _vertices(self, begin: int) -> Any:
+        ids = self.xp.arange(begin, min(begin + constants.PIECE, self.data.num_vertices), dtype=np.uint32)
+        return ids[self.has(ids)]
+
+    def after(self, gone: Any, new: Any) -> Any:
+        """Return the keys of the edges that leave sampled vertices after a batch: ``gone`` deleted, ``new`` inserted.
+
+        Both are keys in any order, with repeats and of any vertex, on the device.
+        """
+        xp, keys = self.xp, self.out_keys
+        if len(gone):
+            keys = keys[~_among(keys, xp.sort(gone), xp)]
+        here = new[self.has(new >> np.uint64(32))]
+        return sorted_distinct(xp.concatenate((keys, here)), xp) if len(here) else keys
+
+    def check(self, graph: Any, keys: Any) -> None:
+        """Compare the edges that leave sampled vertices with ``keys``, and the number of all with the degrees' sum."""
+        found = self.keys_in(graph)
+        expect(len(found) == len(keys), f"{len(found)} edges leave sampled vertices instead of {len(keys)}")
+        expect((found == keys).all(), "the right number of edges leaves sampled vertices, but other ones")
+        degrees = int(graph.degrees().sum(dtype=np.uint64))
+        expect(degrees == graph.num_edges, f"the degrees sum to {degrees}, num_edges is {graph.num_edges}")
+
+    def check_answers(self, asked: EdgeList, found: Any, keys: Any) -> None:
+        """Compare the answers about sampled sources with ``keys``, those of the edges that leave them."""
+        here = self.has(asked.src)
+        right = _among(keys_of(asked.src, asked.dst)[here], keys, self.xp)
+        expect((found[here] == right).all(), "an answer about a sampled vertex is wrong")
+
+    def keys_in(self, graph: Any) -> Any:
+        """Return the keys of the edges that leave sampled vertices in ``graph``, ascending."""
+        xp, found = self.xp, graph.adjacency(self.vertices)
+        owner = xp.searchsorted(found.offsets, xp.arange(len(found.dst)), side="right") - 1
+        return xp.sort(keys_of(self.vertices[owner], found.dst))
+
+    def sums_into(self, x: Any) -> Any:
+        """Return, for each sampled vertex, the sum of ``x`` over the sources of the edges that reach it, float64."""
+        src, dst = self.in_keys >> np.uint64(32), (self.in_keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+        place = self.xp.searchsorted(self.vertices, dst)
+        return self.xp.bincount(place, weights=x[src.astype(np.int64)], minlength=len(self.vertices))
+
+
+def _among(keys: Any, ascending: Any, xp: Any) -> Any:
+    """Return which of ``keys`` are in ``ascending``."""
+    if not len(ascending):
+        return xp.zeros(len(keys), bool)
+    return ascending[xp.minimum(xp.searchsorted(ascending, keys), len(ascending) - 1)] == keys
+
+
+def sample_of(fixture: Fixture) -> Sample:
+    """Return the sample that the tasks of ``fixture`` share."""
+    if Sample not in fixture.cache:
+        fixture.cache[Sample] = Sample(DrawnInput.of(fixture), fixture.device.xp)
+    return fixture.cache[Sample]
+
+
+def existing_edges(fixture: Fixture, rng: np.random.Generator, size: int) -> HostBatch:
+    """Return random edges of the stream, drawn again; one may come twice."""
+    data = DrawnInput.of(fixture)
+    numbers = rng.integers(0, data.num_edges, size).astype(np.uint64)
+    return HostBatch(fixture, *data.stream.at(numbers)[:2], rng, False)
+
+
+class LargeGraph:
+    """The graph of a drawn input, built in batches with memory reserved ahead; ``seconds`` of each batch.
+
+    Raises:
+        Skipped: memory does not suffice.
+    """
+
+    def __init__(self, fixture: Fixture, *, in_edges: bool = False) -> None:
+        try:
+            self._build(fixture, in_edges)
+        except CapacityError as error:
+            raise Skipped(f"it does not fit: {error}") from error
+
+    def _build(self, fixture: Fixture, in_edges: bool) -> None:
+        data, device = DrawnInput.of(fixture), fixture.device
+        size = max(1, min(constants.LARGE_BATCH, data.num_edges // constants.GROWTH_BATCHES))
+        self.graph: Any = fixture.empty_graph(weighted=False, in_edges=in_edges)
+        self.reserved = self._reserve(data.num_edges)
+        self.seconds: list[float] = []
+        self._compile(fixture, min(size, data.num_vertices))
+        for begin in range(0, data.num_edges, size):
+            self._insert(data.edges(begin, min(begin + size, data.num_edges), device.xp), device)
+        self.sizes = bytes_per_edge(self.graph)
+
+    def _reserve(self, num_edges: int) -> bool:
+        """Reserve memory for all edges; return whether it was to be had. Without, the graph grows."""
+        try:
+            self.graph.reserve(num_edges)
+        except CapacityError:
+            return False
+        return True
+
+    def _compile(self, fixture: Fixture, size: int) -> None:
+        """Insert into a small graph, so that the first batch waits for no compilation."""
+        ids = fixture.device.xp.arange(size, dtype=np.uint32)
+        Graph(size, **fixture.settings).insert_edges(ids, ids)
+
+    def _insert(self, edges: EdgeList, device: Device) -> None:
+        device.synchronize()
+        start = time.perf_counter()
+        self.graph.insert_edges(*edges[:2])
+        device.synchronize()
+        self.seconds.append(time.perf_counter() - start)
+
+    @classmethod
+    def of(cls, fixture: Fixture) -> LargeGraph:
+        """Return the one that the tasks of ``fixture`` share."""
+        if cls not in fixture.cache:
+            fixture.cache[cls] = cls(fixture)
+        return fixture.cache[cls]
