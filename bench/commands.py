@@ -226,9 +226,10 @@ def bench(
         )  # fmt: skip
         suites.check_options(selection)
         specs = [inputs.parse(spec) for spec in graphs or default_graphs(suite, edges)]
-        load: Any = drawn.load if suite != "all" and SUITES[suite].drawn else inputs.load
         results = open_results(output)
-        data = [load(spec, seed=seed) for spec in specs]
+        data: list[Any] = [
+            (drawn if is_drawn(suite, inputs.size_of(spec)) else inputs).load(spec, seed=seed) for spec in specs
+        ]
         tasks = [(item.name, task) for item in data for task in suites.bench_tasks(suite, selection, item)]
         tasks = [(name, task) for name, task in tasks if any(part in task.workload for part in workloads or ("",))]
         if not tasks:
@@ -267,6 +268,11 @@ def given(name: str, value: Any, suite: str) -> Any:
     return value if source is click.core.ParameterSource.COMMANDLINE else own
 
 
+def is_drawn(suite: str, size: int) -> bool:
+    """Return whether a suite draws a graph of so many edges in pieces."""
+    return suite != "all" and bool(SUITES[suite].drawn or (suite == "crossover" and size >= constants.DRAWN_FROM))
+
+
 def default_graphs(suite: str, edges: int | None = None) -> Sequence[str]:
     """Return the graphs of a suite unless some are named; of one on all real graphs, those that are here.
 
@@ -274,7 +280,7 @@ def default_graphs(suite: str, edges: int | None = None) -> Sequence[str]:
     """
     from suricate.bench import drawn, inputs
 
-    if suite != "all" and SUITES[suite].drawn:
+    if is_drawn(suite, 0):
         return drawn.specs_of(edges or constants.DRAWN_EDGES, SUITES[suite].drawn, SUITES[suite].edges_per_vertex)
     usual = next(each.graphs for each in SUITES.values() if each.graphs)
     chosen = usual if suite == "all" else SUITES[suite].graphs

@@ -38,6 +38,16 @@ class DrawnInput:
         """Number of vertices, a power of two."""
         return self.stream.num_vertices
 
+    @property
+    def edges_given(self) -> int:
+        """Number of edges of the list, repeats included."""
+        return self.num_edges
+
+    @property
+    def source(self) -> int:
+        """The source of searches: the first vertex that an edge leaves."""
+        return int(self.stream.piece(0, 1).src[0])
+
     def edges(self, begin: int, end: int, xp: Any = np) -> EdgeList:
         """Return the edges of numbers ``begin`` to ``end``, in arrays of ``xp``; drawn a piece at a time."""
         src, dst = (xp.empty(end - begin, np.uint32) for _ in range(2))

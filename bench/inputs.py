@@ -46,6 +46,11 @@ class Input:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  #: what tasks of all backends share
 
     @property
+    def edges_given(self) -> int:
+        """Number of edges of the list, repeats included."""
+        return len(self.src)
+
+    @property
     def model(self) -> EdgeModel:
         """The set of directed edges, without weights."""
         return self.model_of()
@@ -136,6 +141,14 @@ def parse(text: str) -> Spec:
     if not found or 0 in numbers:
         raise ValueError(f"{text!r} is not {written} with integers above 0")
     return Spec(text, kind, numbers)
+
+
+def size_of(spec: Spec) -> int:
+    """Return how many edges a generator draws; 0 of a file, and of a grid."""
+    if spec.kind == "rmat":
+        scale, factor = (*spec.numbers, constants.EDGE_FACTOR)[:2]
+        return factor << scale
+    return spec.numbers[1] if spec.kind == "uniform" else 0
 
 
 def load(spec: str | Spec, *, seed: int = constants.SEED) -> Input:

@@ -25,6 +25,7 @@ from suricate.bench.workloads.algorithms import (
 )
 from suricate.bench.workloads.builds import ORDERS, Build, Growth
 from suricate.bench.workloads.crossover import USES, Crossing, Rebuilding, power_near
+from suricate.bench.workloads.drawn_crossover import DrawnCrossing
 from suricate.bench.workloads.footprints import Footprint
 from suricate.bench.workloads.large import LARGE_OPERATIONS, LargeBuild, LargeRank
 from suricate.bench.workloads.methods import Method, StreamedMethod
@@ -234,18 +235,18 @@ def _methods(selection: Selection, fixture: Fixture) -> list[Task]:
 
 
 def _crossover(selection: Selection, fixture: Fixture) -> list[Task]:
-    return _cells(selection, fixture, Crossing)
+    return _cells(selection, fixture, DrawnCrossing if isinstance(fixture.data, DrawnInput) else Crossing)
 
 
 def _rebuilds(selection: Selection, data: Input) -> list[Task]:
-    if BASELINE not in selection.backends:
+    if BASELINE not in selection.backends or isinstance(data, DrawnInput):
         return []
     return _cells(selection, selection.fixture(BASELINE, data), Rebuilding)
 
 
 def _cells(selection: Selection, fixture: Fixture, kind: type[Crossing]) -> list[Task]:
     """Return the cells of a graph; those that share a form of it follow each other."""
-    most = power_near(len(fixture.data.src))
+    most = power_near(fixture.data.edges_given)
     sizes = tuple(size for size in selection.updates or constants.CROSSOVER_BATCHES if size <= most)
     uses = selection.algorithms or (*USES, *selection.algorithms_of("crossover"))
     tasks = [kind(fixture, use, size, sizes) for use in uses for size in sizes]

@@ -58,7 +58,7 @@ class Crossing(Batched):
     def __init__(self, fixture: Fixture, use: str, batch: int, sizes: tuple[int, ...] = ()) -> None:
         super().__init__(fixture, batch, MIXED, None if use in USES else use)
         self.use, self.sizes, self.update_s = use, sizes, None
-        self.large = len(fixture.data.src) > constants.CHECK_BY_REFERENCE
+        self.large = fixture.data.edges_given > constants.CHECK_BY_REFERENCE
         if self.subject:
             self.oracle = f"{self.oracle}; {'computed anew' if self.large else self.subject.oracle}"
         else:
@@ -155,14 +155,14 @@ class Crossing(Batched):
         """Return the use, the size of the graph, and the seconds of the update alone if it was timed apart."""
         data = self.fixture.data
         alone: dict[str, float] = {} if self.update_s is None else {"update_s": self.update_s}
-        return {"use": self.use, "num_vertices": data.num_vertices, "num_edges": len(data.src), **alone}
+        return {"use": self.use, "num_vertices": data.num_vertices, "num_edges": data.edges_given, **alone}
 
     def _seconds_to_store(self) -> dict[int, float]:
         """Return the median seconds of storing a batch of each size on a graph of the form that nothing tracks."""
         graph, found = self.new_graph(), {}
         housekeeper = Housekeeper(graph)
         for size in self.sizes:
-            cell = Crossing(self.fixture, self.use, size)
+            cell = type(self)(self.fixture, self.use, size)
             cell.draw_from()
             cell.graph, cell.housekeeper = graph, housekeeper
             found[size] = statistics.median([once(cell) for _ in range(1 + constants.CROSSOVER_REPEATS)][1:])

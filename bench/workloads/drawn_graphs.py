@@ -85,9 +85,21 @@ class Sample:
 
     def sums_into(self, x: Any) -> Any:
         """Return, for each sampled vertex, the sum of ``x`` over the sources of the edges that reach it, float64."""
-        src, dst = self.in_keys >> np.uint64(32), (self.in_keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-        place = self.xp.searchsorted(self.vertices, dst)
-        return self.xp.bincount(place, weights=x[src.astype(np.int64)], minlength=len(self.vertices))
+        src, dst = _ends(self.in_keys)
+        return self._sums(dst, x[src])
+
+    def sums_over(self, keys: Any, x: Any) -> Any:
+        """Return, for each sampled vertex, the sum of ``x`` over the ends of those ``keys`` that leave it, float64."""
+        src, dst = _ends(keys)
+        return self._sums(src, x[dst])
+
+    def _sums(self, ids: Any, values: Any) -> Any:
+        place = self.xp.searchsorted(self.vertices, ids.astype(np.uint32))
+        return self.xp.bincount(place, weights=values.astype(np.float64), minlength=len(self.vertices))
+
+
+def _ends(keys: Any) -> tuple[Any, Any]:
+    return (keys >> np.uint64(32)).astype(np.int64), (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
 def _among(keys: Any, ascending: Any, xp: Any) -> Any:

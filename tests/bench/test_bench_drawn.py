@@ -7,14 +7,15 @@ import pytest
 from bench_cases import text_of
 from click.testing import CliRunner
 
-from suricate.bench import constants, drawn
-from suricate.bench.commands import bench
+from suricate.bench import constants, drawn, inputs
+from suricate.bench.commands import bench, is_drawn
 from suricate.bench.defaults import SUITES
 from suricate.bench.reports import tables
 from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
 from suricate.bench.verify.edges import EdgeModel, keys_of
-from suricate.bench.workloads import drawn_graphs, large, windows
+from suricate.bench.workloads import drawn_crossover, drawn_graphs, large, windows
+from suricate.bench.workloads.drawn_graphs import sample_of
 from suricate.devices import CPU
 from suricate.errors import CapacityError, UnknownNameError
 
@@ -135,6 +136,49 @@ def test_hints_and_memory_that_cannot_be_reserved(broken_backends, monkeypatch):
     assert (
         measure(large.LargeBuild(fixture("slabhash", UNIFORM, options={"memory_limit": 3000})), QUICK).status == "skip"
     )
+
+
+# -- the crossover map ----------------------------------------------------------------------------------------------
+
+
+def cells(backend, device=CPU, data=RMAT, **changes):
+    return [task for task in tasks_of("crossover", backend, data, device, **changes) if task.workload == "crossover"]
+
+
+def test_cells_of_the_map_on_drawn_graphs(device):
+    tasks = cells("csr_baseline", device)
+    for task in tasks:
+        found, directed = measure(task, QUICK), task.subject is None or task.subject.directed
+        assert (task.use, found.status) == (task.use, "ok" if directed else "skip"), found.reason
+    assert {type(task) for task in tasks} == {drawn_crossover.DrawnCrossing}
+    assert {"update only", "query", "matrix-vector product", "wcc"} < {task.use for task in tasks}
+    assert tasks[0].extra()["num_edges"] == 640
+    edges = tasks[0].graph.edges()
+    stream = EdgeModel(*RMAT.stream.piece(0, 640)[:2])
+    assert np.array_equal(np.sort(keys_of(*map(device.to_numpy, edges[:2]))), stream.keys)
+
+
+@pytest.mark.parametrize(("backend", "wrong"), [("forgetful", 3), ("gullible", 1), ("tutorial", 0)])
+def test_wrong_cells_are_noticed(broken_backends, backend, wrong):
+    found = [measure(task, QUICK).status for task in cells(backend, algorithms=())[:3]]
+    assert found.count("FAIL") == wrong
+
+
+def test_a_wrong_product_is_noticed(broken_backends):
+    class Wrong(drawn_crossover.DrawnCrossing):
+        def ask(self, batch):
+            out = super().ask(batch)
+            out[sample_of(self.fixture).vertices[1]] += 1
+            return out
+
+    assert "product" in measure(Wrong(fixture("tutorial", RMAT), "matrix-vector product", 32), QUICK).reason
+
+
+def test_the_map_draws_large_graphs():
+    drawn_ones = [("crossover", 1 << 28), ("large", 1)]
+    others = [("crossover", 1 << 25), ("operations", 1 << 30), ("all", 1)]
+    assert [is_drawn(*each) for each in (*drawn_ones, *others)] == [True] * 2 + [False] * 3
+    assert [inputs.size_of(inputs.parse(spec)) for spec in ("rmat:24", "uniform:8:20", "grid:3x3")] == [1 << 28, 20, 0]
 
 
 # -- windows -----------------------------------------------------------------------------------------------------------
