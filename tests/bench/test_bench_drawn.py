@@ -130,9 +130,10 @@ def test_hints_and_memory_that_cannot_be_reserved(broken_backends, monkeypatch):
         raise CapacityError("too much")
 
     monkeypatch.setattr("suricate.graph.Graph.reserve", refuse)
-    task = large.LargeBuild(fixture("slabhash", RMAT, hints=True))
-    assert measure(task, QUICK).status == "ok"
-    assert not task.extra()["reserved"]
+    for hints in (True, False):
+        task = large.LargeBuild(fixture("slabhash", RMAT, hints=hints))
+        assert measure(task, QUICK).status == "ok"
+        assert not task.extra()["reserved"]
     assert (
         measure(large.LargeBuild(fixture("slabhash", UNIFORM, options={"memory_limit": 3000})), QUICK).status == "skip"
     )
