@@ -51,6 +51,9 @@ bench: $(VENV)/.dev
 
 # The crossover map of this machine: MACHINE=NAME names its files, DEVICE=cpu or cuda, ARGS="--graph ..." other graphs. It can
 # be interrupted: again, it goes on. `make map-page` alone makes data, page and pictures of what has been measured.
+MACHINE ?= this-machine
+DEVICE ?= auto
+
 map: $(VENV)/.dev
 	$(BIN)/suricate bench --suite crossover --device $(DEVICE) --output bench/figures/$(MACHINE)/crossover.jsonl --resume $(ARGS)
 	$(MAKE) map-page
