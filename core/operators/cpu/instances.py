@@ -110,7 +110,7 @@ _HEADER = re.compile(r'^""".*?"""\n\nfrom __future__ import annotations\n', re.D
 _OWN = frozenset(
     {
         "arc_weight", "both", "cast", "combine", "commit", "copies", "edge", "final", "has_commit", "has_then",
-        "identity", "order_of", "put", "store", "then", "visit", "visit_vertex",
+        "identity", "in_any_order", "order_of", "put", "store", "then", "visit", "visit_vertex",
     }
 )  # fmt: skip
 
@@ -170,6 +170,7 @@ def _functions(walk: Walk, call: Call, wanted: set[str]) -> Iterator[str]:
     constants = {
         "both": walk.both, "has_then": call.then is not None, "has_commit": call.commit is not None,
         "copies": walk.view is not None and not weighted and not _ends_early(call) and copies(walk.view),
+        "in_any_order": call.then is None or call.then.result is None,
     }  # fmt: skip
     yield from (f"{name} = {value}" for name, value in constants.items() if name in wanted)
     if "arc_weight" in wanted:

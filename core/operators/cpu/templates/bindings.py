@@ -55,6 +55,7 @@ __all__ = [
     "has_commit",
     "has_then",
     "identity",
+    "in_any_order",
     "is_fresh",
     "key",
     "order_of",
@@ -84,6 +85,7 @@ both = False  #: whether the second view is walked too
 copies = False  #: whether the keys of a row are copied before they are used
 has_then = False  #: whether there is a second phase
 has_commit = False  #: whether there is a third one
+in_any_order = True  #: whether the second phase lets no vertex join a queue
 
 
 @inner
