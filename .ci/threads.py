@@ -1,21 +1,23 @@
 """How much faster the CPU's loops are on several threads, beside what the machine gives: a copy and a random gather.
 
-Usage: python .ci/threads.py [--scale 20] [--threads 2] [--backends slabhash,hornet_like,csr_baseline] [--repeats 5]
+Usage: python .ci/threads.py [--scale 20] [--threads 2] [--backends slabhash,gpma] [--repeats 5]
 
 On an R-MAT graph of 16 edges per vertex: ``neighbor_reduce``, breadth-first search, the bulk build of the shuffled
-edges, and insertions, deletions and queries of 2^20 edges, checked against the answers of one thread (and SciPy's). A
-row shows the least milliseconds of the repeats on one thread, those on each other number and the speed-up, by the clock
-and, in brackets, by processor time: the longest share that a thread has if every thread has a core to itself, whatever
-else runs on the machine. The last column is the former in parts of linear or, if that is less, of what the copy and the
-gather reach.
+edges, insertions, deletions and queries of 2^20 edges, and ``edges()``, checked against the answers of one thread (and
+SciPy's); and reading the edges from a text file. A row shows the least milliseconds of the repeats on one thread, those
+on each other number and the speed-up, by the clock and, in brackets, by processor time: the longest share that a thread
+has if every thread has a core to itself, whatever else runs on the machine. The last column is the former in parts of
+linear or, if that is less, of what the copy and the gather reach.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +27,8 @@ import suricate as su
 from suricate import generators, threads
 
 BATCH = 1 << 20
-BACKENDS = ("slabhash", "hornet_like", "csr_baseline")
+READ = 1 << 22  #: edges of the text file at most
+BACKENDS = ("slabhash", "hornet_like", "csr_baseline", "blocked", "gpma")
 
 
 class Timed(NamedTuple):
@@ -175,6 +178,7 @@ def backend_rows(backend: str, edges: Any, options: argparse.Namespace, reach: d
         ("bulk build, shuffled", build),
         ("insert and delete 2^20", update),
         ("query 2^20", lambda: graph.has_edges(*queries)),
+        ("edges()", graph.edges),
     ):
         row(f"{backend} {name}", action, options, reach)
 
@@ -198,6 +202,10 @@ def main() -> None:
         sparse.coo_array((np.ones(len(src), np.int8), index), shape=(n, n)).tocsr()
 
     print(f"{'SciPy COO to CSR':34} {timed(scipy_build, 1, 2).clock * 1e3:9.2f}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "edges.txt"
+        su.write((src[:READ], dst[:READ]), path)
+        row(f"read {min(READ, len(src))} edges as text", lambda: su.read(path), options, reach)
     for backend in options.backends:
         backend_rows(backend, (src, dst), options, reach)
 

@@ -22,7 +22,10 @@ from suricate.threads import Range
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
+Tables = tuple[np.ndarray, np.ndarray]
+
 NOWHERE, BY_POSITION, BY_VERTEX = 0, 1, 2  #: where the values of a pull go
+TABLES = 8  #: entries per vertex that the tables of modes on several threads have at most
 
 
 def neighbor_reduce(
@@ -74,16 +77,19 @@ class _Pull:
     def run(self, vertices: Listed) -> int:
         """Pull for ``vertices``; return the length of the queue of those that join."""
         tables = mode_tables(self._graph, self._call, self._module, self._views, vertices)
-        if self._call.reduce != "mode":
-            ranges = cut(self._graph, self._walk, self._over, self._module, self._views, vertices)
+        each = 1 if self._call.reduce == "mode" else threads.EACH
+        ranges = cut(self._graph, self._walk, self._over, self._module, self._views, vertices, each=each)
+        if len(ranges) > 1:
+            ranges, own = tables_of_parts(self._graph, self._call, tables, ranges)
             if len(ranges) > 1:
-                return self._run_parts(vertices, ranges, tables)
+                return self._run_parts(vertices, ranges, own)
         whole = (vertices.ids, vertices.everything, 0, vertices.size)
         return self._module.neighbor_reduce(*self._views, *whole, *self._target, 0, *tables, *self._values)
 
-    def _run_parts(self, vertices: Listed, ranges: list[Range], tables: tuple[np.ndarray, np.ndarray]) -> int:
+    def _run_parts(self, vertices: Listed, ranges: list[Range], tables: list[Tables]) -> int:
         given = *self._views, vertices.ids, vertices.everything
-        parts = [(*given, begin, end, *self._target, begin, *tables) for begin, end in ranges]
+        ends = zip(ranges, tables, strict=True)
+        parts = [(*given, begin, end, *self._target, begin, *own) for (begin, end), own in ends]
         lasts = run_shared(self._call, self._values, self._module.neighbor_reduce, parts)
         return 0 if self._call.then is None else threads.compacted(self._target[-1], ranges, lasts)
 
@@ -96,15 +102,28 @@ class _Pull:
         return self._module.reduce_layers(*self._views, *ends, *self._target, 0, *tables, *self._values)
 
 
-def mode_tables(
-    graph: Graph, call: Call, module: ModuleType, views: tuple[Any, Any, int], vertices: Listed
-) -> tuple[np.ndarray, np.ndarray]:
+def mode_tables(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, Any, int], vertices: Listed) -> Tables:
     """Return the hash tables, values and counts, that modes of ``vertices`` need; for other reductions empty ones."""
     if call.reduce != "mode":
         return NO_VERTICES, NO_VERTICES
     most = module.largest_degree(*views, *vertices)
     size, array = 1 << max(0, 2 * most - 1).bit_length(), graph.workspace.array
     return array("operators.values", size, call.dtype), array("operators.counts", size, np.uint32)
+
+
+def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range]) -> tuple[list[Range], list[Tables]]:
+    """Return tables like ``tables`` for each part, and the parts: one where so many tables would take too much memory.
+
+    The memory of ``tables`` is theirs then.
+    """
+    number, size, array = len(ranges), len(tables[0]), graph.workspace.array
+    if call.reduce != "mode":
+        return ranges, [tables] * number
+    if number * size > TABLES * graph.num_vertices:
+        return [(ranges[0][0], ranges[-1][1])], [tables]
+    values = array("operators.values", number * size, call.dtype).reshape(number, size)
+    counts = array("operators.counts", number * size, np.uint32).reshape(number, size)
+    return ranges, list(zip(values, counts, strict=True))
 
 
 def _data(call: Call, out: Any) -> np.ndarray:
@@ -131,7 +150,7 @@ def converge(
     queue, spare = _queue(graph, "operators.queue"), _queue(graph, "operators.spare")
     vertices = union_of(graph, start, stamps, spare, ends=True)
     at_once = 1 if call.reduce == "mode" or _has_accumulators(call) else max_steps
-    share = int(MANY) if call.reduce == "mode" or call.function.by_hand else shared_from(graph, NO_VERTICES)
+    share = int(MANY) if call.function.by_hand else shared_from(graph, NO_VERTICES)
     wakers, rounds, touched, stopped = (waking, also_waking, wakes), 0, 0, False
     while vertices.size and rounds < max_steps and not stopped:
         first, tables = stamps.steps(at_once), mode_tables(graph, call, module, views, vertices)
@@ -145,7 +164,7 @@ def converge(
             queue, spare = spare, queue
         vertices = Listed(spare, False, left) if made else vertices
         if left and made < at_once and rounds < max_steps:
-            touched, given = touched + left, (walk, over, views, wakers, vertices)
+            touched, given = touched + left, (walk, over, views, wakers, vertices, tables)
             vertices = _shared_round(graph, call, given, values, (stamps.array, first + made), queue)
             made, rounds, queue, spare = made + 1, rounds + 1, spare, queue
         stamps.give_back(first + made)
@@ -160,10 +179,12 @@ def _shared_round(
     queue: np.ndarray,
 ) -> Listed:  # fmt: skip
     """Compute a round by several threads; return what is active in the next one, in ``queue``."""
-    walk, over, (g, h, n), wakers, vertices = given
-    module, no_tables = instance("converge_parts", walk, call), (NO_VERTICES, NO_VERTICES)
-    active, ranges = (n, vertices.ids, vertices.everything), cut(graph, walk, over, module, (g, h, n), vertices)
-    parts = [(g, h, *wakers, *active, *part, *target, *no_tables) for part in ranges]
+    walk, over, (g, h, n), wakers, vertices, tables = given
+    module, each = instance("converge_parts", walk, call), 1 if call.reduce == "mode" else threads.EACH
+    ranges = cut(graph, walk, over, module, (g, h, n), vertices, each=each)
+    ranges, own = tables_of_parts(graph, call, tables, ranges)
+    active = n, vertices.ids, vertices.everything
+    parts = [(g, h, *wakers, *active, *part, *target, *table) for part, table in zip(ranges, own, strict=True)]
     run_shared(call, values, module.compute, parts)
     if call.commit is not None:
         run_shared(call, values, module.publish, [(*active, *part) for part in ranges])

@@ -304,18 +304,19 @@ def show_share(v, x, y, changes):
     x[v] = y[v]
 
 
-@pytest.mark.parametrize("over", ["in", "both"])
-def test_converge(name, over):
+@pytest.mark.parametrize(("over", "reduce"), [("in", "sum"), ("both", "sum"), ("both", "mode")])
+def test_converge(name, over, reduce):
     graph = make_case(name, CPU, "int32", in_edges=True).graph
     n = graph.num_vertices
 
     def run():
         x, y, changes = np.arange(n) % 50, np.zeros(n, np.int64), su.Scalar("sum", "int64")
         done = su.converge(
-            graph, None, neighbours_share, args=(x, y, changes), reduce="sum", over=over, then=take_share,
+            graph, None, neighbours_share, args=(x, y, changes), reduce=reduce, over=over, then=take_share,
             commit=show_share, wake="both", max_steps=9,
         )  # fmt: skip
-        return [x, y, changes.read(), np.array([done.steps, done.touched, done.converged])]
+        modes = [] if reduce != "mode" else [su.neighbor_reduce(graph, product_of, args=(x,), reduce="mode", over=over)]
+        return [x, y, changes.read(), np.array([done.steps, done.touched, done.converged]), *modes]
 
     same(run)
 
