@@ -17,7 +17,7 @@ demo: $(VENV)/.demo
 	$(BIN)/suricate demo
 
 test: $(VENV)/.dev
-	$(BIN)/pytest -n 2 -m "not gpu" $(ARGS)
+	$(BIN)/pytest -n 2 --dist worksteal -m "not gpu" $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

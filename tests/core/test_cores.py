@@ -162,8 +162,9 @@ def test_many_callers():
 
 
 INTERRUPT = """
-import _thread, threading, time
+import _thread, signal, threading, time
 from suricate import threads
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 done = []
 def part(i):
     time.sleep(0.05)
