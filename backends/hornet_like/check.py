@@ -42,10 +42,10 @@ def check(pool: HornetPool, num_vertices: int, known: Counters, *, ascending: bo
     check_blocks(g, g.begin[owns], k, pool.stack_limits)
     require(int(counters[EDGES]) == int(d.sum()), "the counter of edges is exact")
     check_edges(g, degree, num_vertices, ascending=ascending)
-    if not pool.device.is_cuda:
-        return
     require(np.array_equal(counters[GROW:SHRINK], pressure(degree, g.klass, GROW)), "the pressure to grow is exact")
     require(np.array_equal(counters[SHRINK:], pressure(degree, g.klass, SHRINK)), "the pressure to shrink is exact")
+    if not pool.device.is_cuda:
+        return
     bound = known.values[USED] + carve_bound(known.values, known.unseen, 0, 0, num_vertices)
     require(int(counters[USED]) <= bound, "the host's bound is not below the slots used")
 

@@ -125,7 +125,8 @@ def _shares(graph: Graph, plan: CpuPlan) -> list[tuple[Graph, Graph]]:
 
 
 def _add_up(graph: Graph, shares: list[tuple[Graph, Graph]]) -> None:
-    """Add the edges that parts have counted to those of the graph."""
+    """Add the edges and pressures that parts have counted to those of the graph."""
     for gives, _ in shares:
         if gives is not graph:
             graph.counters[EDGES] += gives.counters[EDGES]
+            graph.counters[GROW:] += gives.counters[GROW:]

@@ -62,8 +62,7 @@ def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
 def most_carved(pressures: np.ndarray, edges: int) -> int:
     """Return how many slots the first migrations of ``edges`` updates can carve: the dearest first, per edge."""
     total = 0
-    for ratio in range(RATIOS - 1, -1, -1):
-        slots = int(pressures[ratio])
+    for ratio, slots in reversed(list(enumerate(pressures.tolist()))):
         total += min(slots, edges << (ratio + 1))
         edges -= slots >> (ratio + 1)
         if edges <= 0:
@@ -106,9 +105,9 @@ def exact_demand(counters: np.ndarray, need: np.ndarray, updates: int, num_verti
     return Demand(slots, stack_bounds(counters, np.zeros(2, np.int64), updates, num_vertices))
 
 
-def reserve_demand(counters: np.ndarray, grow: np.ndarray, num_edges: int, num_vertices: int) -> Demand:
-    """Return what ``num_edges`` insertions may need, in one batch or many; ``grow``: the present pressure to grow."""
-    slots = int(counters[USED]) + most_carved(grow, num_edges) + (2 + GRAIN) * num_edges
+def reserve_demand(counters: np.ndarray, num_edges: int, num_vertices: int) -> Demand:
+    """Return what ``num_edges`` insertions may need, in one batch or many, from exact counters."""
+    slots = int(counters[USED]) + most_carved(counters[GROW:SHRINK], num_edges) + (2 + GRAIN) * num_edges
     edges = int(counters[EDGES]) + num_edges
     most = [min(num_edges, num_vertices, edges >> max(0, k - MIN_CLASS)) for k in range(CLASSES)]
     return Demand(slots, counters[BLOCKS:FREE] + np.array(most, np.int64))

@@ -15,9 +15,11 @@ from suricate.backends.hornet_like.layout import (
     EDGES,
     FREE,
     GRAIN,
+    GROW,
     KEEP,
     MIN_CLASS,
     NONE,
+    SHRINK,
     USED,
 )
 from suricate.cursors.contiguous import lower_bound
@@ -30,12 +32,18 @@ TABLE_FROM = 12  #: batch edges of one vertex from which a hash table of them be
 
 
 @inner
-def class_of(degree):
-    """Return the smallest class whose blocks hold ``degree`` edges."""
-    k = MIN_CLASS
-    while (1 << k) < degree:
+def ceil_log2(number):
+    """Return the smallest k >= 0 with 2^k >= number."""
+    k = 0
+    while (1 << k) < number:
         k += 1
     return k
+
+
+@inner
+def class_of(degree):
+    """Return the smallest class whose blocks hold ``degree`` edges."""
+    return max(MIN_CLASS, ceil_log2(degree))
 
 
 @inner
@@ -195,6 +203,19 @@ def new_block(g, k):
 
 
 @inner
+def add_pressure(counters, degree, k, times):
+    """Add what a vertex of this degree and class adds to the pressures (see ``ledger.py``), or, -1 times, take it away.
+
+    As the slots are a power of two, the ratio of 2^n slots to ``cost`` updates has n - ceil(log2(cost)) + 1 bits.
+    """
+    if k != NONE:
+        counters[GROW + k + 1 - ceil_log2((1 << k) - degree + 1)] += times * (2 << k)
+        if k > MIN_CLASS:
+            cost = max(1, degree - (1 << (k - 2)))
+            counters[SHRINK + max(0, k - 1 - ceil_log2(cost))] += times * (1 << (k - 1))
+
+
+@inner
 def migrate(g, free, u, target, degree):
     """Move the first ``degree`` edges of ``u`` into a block of class ``target`` (``NONE``: it has no edges left)."""
     old, k = g.begin[u], g.klass[u]
@@ -234,6 +255,7 @@ def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
         for i in range(first, last):
             fresh += kind[i] == ABSENT
         degree = g.end[u] - g.begin[u]
+        add_pressure(g.counters, degree, g.klass[u], -1)
         target = grown(degree + fresh, g.klass[u]) if fresh else KEEP
         if target != KEEP:
             migrate(g, free, u, target, degree)
@@ -247,6 +269,7 @@ def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
                 write -= 1
         g.end[u] += fresh
         g.counters[EDGES] += fresh
+        add_pressure(g.counters, degree + fresh, g.klass[u], 1)
         first = last
 
 
@@ -284,6 +307,7 @@ def apply_delete(g, free, keys, kind, slot, may_shrink, ascending):
                 g.dst[slot[i]] = np.uint32(TOMBSTONE)
                 removed += 1
         if removed:
+            add_pressure(g.counters, g.end[u] - g.begin[u], g.klass[u], -1)
             tail = g.end[u] - removed
             if ascending:
                 close_up(g, lowest, g.end[u])
@@ -295,6 +319,7 @@ def apply_delete(g, free, keys, kind, slot, may_shrink, ascending):
             if target == NONE or (target != KEEP and may_shrink):
                 migrate(g, free, u, target, degree)
             g.counters[EDGES] -= removed
+            add_pressure(g.counters, degree, g.klass[u], 1)
         first = last
 
 
@@ -305,4 +330,5 @@ def free_vertices(g, vertices):
         if g.klass[u] != NONE:
             push(g, g.klass[u], g.begin[u])
             g.counters[EDGES] -= g.end[u] - g.begin[u]
+            add_pressure(g.counters, g.end[u] - g.begin[u], g.klass[u], -1)
             g.begin[u], g.end[u], g.klass[u] = 0, 0, NONE

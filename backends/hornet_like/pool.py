@@ -135,7 +135,8 @@ class HornetPool(ArrayManager):
         index = {"begin": begin, "end": begin + degrees, "klass": klass}
         counters = np.zeros(COUNTERS, np.int64)
         counters[USED], counters[EDGES], counters[BLOCKS : BLOCKS + CLASSES] = firsts[-1], int(offsets[-1]), counts
-        counters = self._with_pressures(counters, device.to_numpy(degrees), device.to_numpy(klass))
+        for which, end in ((GROW, SHRINK), (SHRINK, COUNTERS)):
+            counters[which:end] = pressure(device.to_numpy(degrees), device.to_numpy(klass), which)
         on_device = xp.asarray(counters)
         self.ensure_stacks(counts)
         self.admit(COMPACT_BYTES * len(klass) + int(firsts[-1]) * self.entry_bytes("blocks"))
@@ -146,21 +147,10 @@ class HornetPool(ArrayManager):
         self.tight = True
 
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
-        """See :meth:`ArrayManager.copy_from`; the pressures are kept on CUDA only."""
+        """See :meth:`ArrayManager.copy_from`."""
         super().copy_from(other, lengths)
         self.tight = other.tight
         self.set_stack_limits(self.device.to_numpy(self["stack_begin"]).copy())
-        counters = self.device.to_numpy(self["counters"]).copy()
-        counters[GROW:] = 0
-        degrees = self.device.to_numpy(self["end"]) - self.device.to_numpy(self["begin"])
-        counters = self._with_pressures(counters, degrees, self.device.to_numpy(self["klass"]))
-        self.attach({"counters": self.device.xp.asarray(counters)})
-
-    def _with_pressures(self, counters: np.ndarray, degrees: np.ndarray, klass: np.ndarray) -> np.ndarray:
-        if self.device.is_cuda:
-            counters[GROW:SHRINK] = pressure(degrees, klass, GROW)
-            counters[SHRINK:] = pressure(degrees, klass, SHRINK)
-        return counters
 
     def _empty_index(self, num_vertices: int) -> dict[str, Array]:
         index = self.allocate("index", num_vertices, 0)

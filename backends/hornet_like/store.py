@@ -126,10 +126,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             self.poll()
             if self.pool.holds(ledger.worst_demand(known, self.counters.unseen, num_edges, 0, self.num_vertices)):
                 return
-        known = self.known()
-        begin, end, klass = (self.device.to_numpy(self.pool[name]) for name in ("begin", "end", "klass"))
-        grow = ledger.pressure(end - begin, klass, GROW)
-        self.pool.ensure(ledger.reserve_demand(known, grow, num_edges, self.num_vertices))
+        self.pool.ensure(ledger.reserve_demand(self.known(), num_edges, self.num_vertices))
 
     def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
         """See :meth:`BatchStore.reserve_insertion`; returns the plan of the migrations."""

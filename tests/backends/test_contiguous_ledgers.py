@@ -82,7 +82,7 @@ def test_the_exact_demand_takes_free_blocks_first() -> None:
 
 def test_a_reservation_covers_any_batches_of_this_many_edges() -> None:
     counters = vertex(8, 3)
-    demand = hornet.reserve_demand(counters, counters[GROW:SHRINK], 100, 50)
+    demand = hornet.reserve_demand(counters, 100, 50)
     assert demand.slots >= hornet.worst_demand(counters, NOTHING, 100, 0, 50).slots
     assert (demand.blocks >= hornet.stack_bounds(counters, NOTHING, 100, 50)).all()
 
