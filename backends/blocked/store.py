@@ -270,7 +270,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """See :meth:`BatchStore.reserve_edges`."""
         self._choose_capacity(num_edges)
         by_host = self.device.is_cuda and self._options.batches_on == "host"
-        if self.device.is_cuda and not by_host:
+        if not by_host:
             self._on_device()
             self.poll()
             if self._bound(num_edges) <= self.pool.blocks:
@@ -298,7 +298,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return plan
 
     def _bound(self, num_edges: int) -> int:
-        """Return an upper bound of the blocks in use after so many more insertions, without a wait (CUDA)."""
+        """Return an upper bound of the blocks in use after so many more insertions, without a wait."""
         known, inserted = self.counters.values, int(self.counters.unseen[0]) + num_edges
         return int(known[USED] - known[FREE]) + ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
 

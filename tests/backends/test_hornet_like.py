@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from typing import ClassVar
 
 import hypothesis.strategies as st
@@ -13,10 +12,8 @@ from hypothesis import given
 from suricate.backends.hornet_like import layout, ledger
 from suricate.backends.hornet_like.layout import BLOCKS, FREE, GROW, NONE, USED
 from suricate.backends.hornet_like.store import HornetStore
-from suricate.delta import Batch
 from suricate.devices import CPU, Device
 from suricate.errors import CapacityError, CheckFailed
-from suricate.graph import Graph
 from suricate.testing import StoreConformance
 
 
@@ -204,21 +201,6 @@ def test_check_finds_damage(device: Device, damage, invariant: str) -> None:
     damage(store.pool)
     with pytest.raises(CheckFailed, match=invariant):
         store.check()
-
-
-def test_a_batch_of_both_kinds_costs_nothing_of_the_size_of_the_graph() -> None:
-    """What a batch may need follows from counters: no array per vertex is read or made. Traced by the memory taken."""
-    vertices = 1 << 18
-    graph = Graph(vertices, backend="hornet_like", in_edges=True)
-    ids = np.arange(1000, dtype=np.uint32)
-    peaks = []
-    for start in range(5):
-        tracemalloc.start()
-        graph.apply(Batch(insert=(ids + start + 1, ids), delete=(ids + start, ids)))
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert min(peaks) < vertices // 2  # an array of bytes of all vertices is twice as large
-    graph.check()
 
 
 def carved_by(store: HornetStore, updates: list[tuple[str, int, int]]) -> None:
