@@ -167,7 +167,7 @@ def to_csr(graph: Graph) -> Adjacency:
     xp = graph.device.xp
     src, dst, weight = graph.store("out").edges()
     order = xp.argsort((src.astype(np.uint64) << np.uint64(32)) | dst)
-    offsets = xp.searchsorted(src, xp.arange(graph.num_vertices + 1)).astype(np.int64)
+    offsets = xp.searchsorted(src, xp.arange(graph.num_vertices + 1, dtype=np.uint32)).astype(np.int64)
     return Adjacency(offsets, dst[order], None if weight is None else weight[order])
 
 

@@ -47,7 +47,7 @@ def view_of_edges(edges: EdgeList, num_vertices: int, xp: Any) -> StoreView:
     """Return a view over a copy of ``edges`` (in any order), sorted by source and destination."""
     order = xp.argsort(edge_keys(edges.src, edges.dst), kind="stable")
     src, dst, weight = (None if part is None else part[order] for part in edges)
-    offsets = xp.searchsorted(src, xp.arange(num_vertices + 1)).astype(np.int64)
+    offsets = xp.searchsorted(src, xp.arange(num_vertices + 1, dtype=np.uint32)).astype(np.int64)
     return contiguous_view(offsets[:-1], offsets[1:], dst, weight, ascending=True)
 
 
