@@ -21,6 +21,15 @@ def grown(entries: int) -> list[int]:
     return [leaves_for(entries, GROWTH), leaves_for(entries)]
 
 
+def reserved(entries: int, leaves: int) -> list[int]:
+    """Return the numbers of leaves to try for a reservation that ``leaves`` do not meet: a share more, and just enough.
+
+    So batches that reserve for themselves do not each move the whole array.
+    """
+    least = leaves_for(entries)
+    return [max(least, int(GROWTH * leaves)), least]
+
+
 def too_empty(leaves: int, entries: int) -> bool:
     """Return whether strict deletion shrinks an array of so many leaves that holds at most so many entries."""
     return leaves > leaves_for(entries, GROWTH) and entries * DENSE < ROOT_LEAST * LEAF * leaves

@@ -126,7 +126,7 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
         if not self._holds(num_edges):
             self.known()
             if not self._holds(num_edges):
-                self._rebuild([ledger.leaves_for(self._most_entries() + num_edges)])
+                self._rebuild(ledger.reserved(self._most_entries() + num_edges, self.pool.leaves))
 
     def reserve_insertion(self, batch: LocatedBatch) -> Change | None:
         """See :meth:`BatchStore.reserve_insertion`; on CUDA waits if by the host's bounds the array must grow."""
