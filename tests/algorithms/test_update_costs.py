@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pytest
+from counting_backend import counting_store
 
 import suricate as su
 from suricate.errors import UnknownNameError
@@ -18,7 +19,7 @@ BATCH = 1000
 SCALES = {"cuda": (18, 20), "cpu": (12, 14)}
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {  # name -> algorithm, parameters, graph
     "bfs": ("bfs", {}, {"in_edges": True}),
-    "sssp": ("sssp", {"source": 3}, {"in_edges": True, "weight_dtype": "float32"}),
+    "sssp": ("sssp", {}, {"in_edges": True, "weight_dtype": "float32"}),
     "wcc": ("wcc", {}, {"directed": False}),
     "triangles": ("triangles", {"method": "dynamic"}, {"directed": False}),
     "kcore": ("kcore", {}, {"directed": False}),
@@ -29,8 +30,15 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {  # name -> algo
     "independent_set": ("independent_set", {}, {"directed": False}),
     "label_propagation": ("label_propagation", {}, {"directed": False}),
 }
+COUNTED = ("wcc", "triangles", "kcore")  # loops of structures of their own do most of the work of these
 NUMBERS = (4, 5, 6)  # of batches that are measured
 OPERATIONS = ("insert", "delete", "apply")
+
+
+@cache
+def edges_of(scale: int) -> su.EdgeList:
+    """An R-MAT graph of eight edges per vertex."""
+    return su.generators.rmat(scale, 8, seed=1)
 
 
 def params_of(case: str) -> dict[str, Any]:
@@ -51,44 +59,54 @@ def params_of(case: str) -> dict[str, Any]:
 class TrackedGraph:
     """A tracked R-MAT graph, and batches of random edges for it."""
 
-    def __init__(self, case: str, scale: int, device: str, checks: str) -> None:
+    def __init__(self, case: str, scale: int, device: str, checks: str, **more: Any) -> None:
         name, _, options = CASES[case]
-        edges = su.generators.rmat(scale, 8, seed=1)
+        edges = edges_of(scale)
         rng = np.random.default_rng(2)
-        self.graph = su.Graph(1 << scale, device=device, checks=checks, **options)
+        self.graph = su.Graph(1 << scale, device=device, checks=checks, **options, **more)
         self.weighted = self.graph.weight_dtype is not None
         weight = rng.integers(1, 64, len(edges.src)).astype(np.float32)
         self.graph.insert_edges(*self.on_device(edges.src, edges.dst, weight))
-        self.tracker = self.graph.track(name, **params_of(case))
+        params = params_of(case)
+        if name in ("bfs", "sssp"):
+            params = {**params, "source": int(np.bincount(edges.src).argmax())}
+        self.tracker = self.graph.track(name, **params)
         self.batches = [self.on_device(*rng.integers(0, 1 << scale, (2, BATCH)), weight[:BATCH]) for _ in range(8)]
-        for batch in self.batches[:4]:
-            for operation in OPERATIONS:
-                self.change(operation, batch)
+        for number in range(4):
+            self.change("insert", number)
+            self.change("delete", number)
+        self.change("insert", 0)
+        for number in range(1, 4):
+            self.change("apply", number)
         self.graph.synchronize()
 
     def on_device(self, *arrays: Any) -> tuple[Any, ...]:
         return tuple(map(self.graph.device.xp.asarray, arrays[: 3 if self.weighted else 2]))
 
-    def change(self, operation: str, batch: tuple[Any, ...]) -> None:
-        """Insert a batch, delete it, or delete it and insert another one."""
+    def change(self, operation: str, number: int) -> None:
+        """Insert a batch, delete it, or insert it and delete the one before it."""
+        batch = self.batches[number]
         if operation == "insert":
             self.graph.insert_edges(*batch)
         elif operation == "delete":
             self.graph.delete_edges(*batch[:2])
         else:
-            self.graph.apply(su.Batch(insert=self.batches[-1], delete=batch[:2]))
+            self.graph.apply(su.Batch(insert=batch, delete=self.batches[number - 1][:2]))
 
     def costs(self, operation: str, number: int) -> Costs:
         """Return what a change costs."""
-        return measure(partial(self.change, operation, self.batches[number]), self.graph.device)
+        return measure(partial(self.change, operation, number), self.graph.device)
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("checks", ["eager", "deferred"])
+@pytest.mark.parametrize("scale", SCALES["cuda"])
 @pytest.mark.gpu
-def test_an_update_waits_once_at_most_in_twelve_launches_and_64_bytes_per_edge(case: str, checks: str) -> None:
+def test_an_update_waits_once_at_most_in_twelve_launches_and_64_bytes_per_edge(
+    case: str, checks: str, scale: int
+) -> None:
     params_of(case)
-    tracked = TrackedGraph(case, 18, "cuda", checks)
+    tracked = TrackedGraph(case, scale, "cuda", checks)
     for operation in OPERATIONS:
         costs = tracked.costs(operation, 4)
         tracked.graph.synchronize()
@@ -106,7 +124,7 @@ def test_a_deferred_update_can_be_recorded(case: str) -> None:
     params_of(case)
     tracked = TrackedGraph(case, 18, "cuda", "deferred")
     for operation in OPERATIONS[:2]:
-        captured(partial(tracked.change, operation, tracked.batches[5]), tracked.graph.device)
+        captured(partial(tracked.change, operation, 5), tracked.graph.device)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -116,3 +134,18 @@ def test_a_graph_four_times_as_large_has_at_most_twice_as_many_vertices_visited(
     for operation in OPERATIONS:
         small, large = (sum(each.costs(operation, k).visited for k in NUMBERS) for each in graphs)
         assert large <= 2 * small + len(NUMBERS) * BATCH, (operation, small, large)  # few are visited by chance
+
+
+@pytest.mark.parametrize("case", COUNTED)
+def test_structures_visit_at_most_twice_as_many_vertices_of_a_graph_four_times_as_large(case: str) -> None:
+    store, visits = counting_store(), {}
+    for scale in SCALES["cpu"]:
+        tracked = TrackedGraph(case, scale, "cpu", "eager", backend=store, threads=1)
+        for operation in OPERATIONS:
+            before = int(store.visits[0])
+            for number in NUMBERS:
+                tracked.change(operation, number)
+            visits[operation, scale] = int(store.visits[0]) - before
+    for operation in OPERATIONS:
+        small, large = (visits[operation, scale] for scale in SCALES["cpu"])
+        assert 0 < large <= 2 * small + len(NUMBERS) * BATCH, (operation, small, large)
