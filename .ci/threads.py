@@ -3,11 +3,11 @@
 Usage: python .ci/threads.py [--scale 20] [--threads 2] [--backends slabhash,gpma] [--repeats 5]
 
 On an R-MAT graph of 16 edges per vertex: ``neighbor_reduce``, breadth-first search, the bulk build of the shuffled
-edges, insertions, deletions and queries of 2^20 edges, and ``edges()``, checked against the answers of one thread (and
-SciPy's); and reading the edges from a text file. A row shows the least milliseconds of the repeats on one thread, those
-on each other number and the speed-up, by the clock and, in brackets, by processor time: the longest share that a thread
-has if every thread has a core to itself, whatever else runs on the machine. The last column is the former in parts of
-linear or, if that is less, of what the copy and the gather reach.
+edges, insertions, deletions and queries of 2^20 edges, ``edges()`` and shortest paths, these on a grid too, checked
+against the answers of one thread (and SciPy's); and reading the edges from a text file. A row shows the least
+milliseconds of the repeats on one thread, those on each other number and the speed-up, by the clock and, in brackets,
+by processor time: the longest share that a thread has if every thread has a core to itself, whatever else runs on the
+machine. The last column is the former in parts of linear or, if that is less, of what the copy and the gather reach.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from scipy import sparse
 
 import suricate as su
 from suricate import generators, threads
+from suricate.algorithms.sssp import SSSP
 
 BATCH = 1 << 20
 READ = 1 << 22  #: edges of the text file at most
@@ -183,6 +185,24 @@ def backend_rows(backend: str, edges: Any, options: argparse.Namespace, reach: d
         row(f"{backend} {name}", action, options, reach)
 
 
+def path_rows(backend: str, edges: Any, options: argparse.Namespace, reach: dict[int, float]) -> None:
+    """Print the rows of shortest paths, which are checked first: on R-MAT, and on a grid, where frontiers are thin."""
+    side = 1 << options.scale // 2
+    ids = np.arange(side * side).reshape(side, side)
+    grid = (np.concatenate([ids[:, part].ravel(), ids[part].ravel()]) for part in (slice(-1), slice(1, None)))
+    for name, (src, dst), directed in (("R-MAT", edges, True), ("grid", grid, False)):
+        weight = np.random.default_rng(0).random(len(src)).astype(np.float32)
+        graph = su.Graph(1 << options.scale, backend=backend, device="cpu", weight_dtype="float32", directed=directed)
+        graph.insert_edges(src, dst, weight)
+        algorithm, found = SSSP(int(src[0])), []
+        for number in (1, *options.threads):
+            with threads.Limited(number):
+                algorithm.compute(graph)
+                found.append([*algorithm.result])
+        same(found)
+        row(f"{backend} sssp, {name}", partial(algorithm.compute, graph), options, reach)
+
+
 def main() -> None:
     """Print all rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -208,6 +228,7 @@ def main() -> None:
         row(f"read {min(READ, len(src))} edges as text", lambda: su.read(path), options, reach)
     for backend in options.backends:
         backend_rows(backend, (src, dst), options, reach)
+        path_rows(backend, (src, dst), options, reach)
 
 
 if __name__ == "__main__":

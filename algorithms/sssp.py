@@ -107,8 +107,8 @@ class SSSP(Algorithm):
 
     Args:
         source: id of a vertex.
-        delta: width of the buckets in which vertices are taken from scratch; default: the mean weight of an edge on the
-            CPU, on CUDA that times 32 and divided by the mean degree if this is less than 32.
+        delta: width of the buckets in which vertices are taken from scratch; default: the mean weight of an edge,
+            divided by the mean degree; on CUDA that times 32, and no less than the mean weight.
 
     Raises:
         ParameterError: ``source`` is no integer, ``delta`` is not a positive number.
@@ -264,8 +264,9 @@ def _forest(graph: Graph, source: int, wide: bool) -> Forest:
 
 
 def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> float:
-    """Return how far near vertices reach: the mean weight; on CUDA enough to fill warps (Davidson et al. 2014)."""
-    return mean_weight * max(1.0, WARP / max(1.0, mean_degree)) if is_cuda else mean_weight
+    """Return how far near vertices reach: to a neighbour; on CUDA enough to fill warps (Davidson et al. 2014)."""
+    each = mean_weight / max(1.0, mean_degree)
+    return max(mean_weight, WARP * each) if is_cuda else each
 
 
 def _mean_weight(graph: Graph, arcs: int) -> float:

@@ -79,9 +79,10 @@ class Forest:
         """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
 
         ``order=(bound, delta)``: on the CPU vertices whose first key is above the bound wait until the others are done;
-        then the bound rises to the next multiple of ``delta`` (delta-stepping). On CUDA those wait whose first key is
-        more than ``delta`` above the least one that is left, step by step; repairs of many vertices go by that too. The
-        words are the same without an order.
+        then the bound rises to the next multiple of ``delta`` (delta-stepping); of several threads one may be ahead of
+        the others, so that the numbers of steps and pushes depend on the schedule. On CUDA those wait whose first key
+        is more than ``delta`` above the least one that is left, step by step; repairs of many vertices go by that too.
+        The words are the same without an order.
         """
         self._order = order
         return self._run(graph, roots, (None, None, None))

@@ -187,7 +187,7 @@ def test_what_unweighted_graphs_get(device: su.devices.Device, backend: str) -> 
 
 
 def test_buckets_are_wider_where_warps_are_to_be_filled() -> None:
-    assert bucket_width(3.0, 4.0, is_cuda=False) == 3.0
+    assert bucket_width(3.0, 4.0, is_cuda=False) == 0.75
     assert bucket_width(3.0, 4.0, is_cuda=True) == 24.0
     assert bucket_width(3.0, 100.0, is_cuda=True) == 3.0
     assert bucket_width(3.0, 0.0, is_cuda=True) == 96.0

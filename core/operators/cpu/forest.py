@@ -13,6 +13,7 @@ from suricate import threads
 from suricate.edgefn.layout import HALF, Layout, numba_decoded
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, stamps_of
+from suricate.operators.cpu.forest_near import Near
 from suricate.operators.cpu.instances import ATOMICS, Walk, expanded
 from suricate.operators.cpu.parallel import cut
 from suricate.operators.cpu.push import WINDOW
@@ -130,7 +131,7 @@ class _Repair:
     def _shared_step(self, everything: bool, count: int) -> int:
         """Push once from what is queued, by several threads; return how much is queued then."""
         view, stamps = self.graph.view("out"), self.stamps.array
-        parts = _module_of(view, self.call, self.uniform, "forest_parts")
+        parts = _module_of(view, self.call, self.uniform, "forest_near")
         queued = Listed(self.queue, everything, count)
         ranges = cut(self.graph, Walk(view), "out", parts, (self.g, self.g, self.n), queued)
         given = (self.tree, stamps, self.step, self.violated, *self.values)
@@ -157,15 +158,24 @@ class _Repair:
     def _in_order(self, everything: bool, count: int, width: float) -> tuple[int, int]:
         """Push in the order of the first key, by buckets of this width, until nothing changes."""
         steps, pushed, left = self._steps(everything, count, 1 if everything else 0)
-        if left:
-            size, array = self.n + WINDOW + 2, self.graph.workspace.array
-            rings = array("operators.after", size, np.uint32), array("operators.before", size, np.uint32)
-            more = self.loops.propagate_in_order(
-                self.g, self.n, self.queue, left, self.tree, width if self.is_float else max(1, round(width)), *rings,
-                self.violated, *self.values,
-            )  # fmt: skip
+        size, array, share = self.n + WINDOW + 2, self.graph.workspace.array, self._shared_from()
+        rings = array("operators.after", size, np.uint32), array("operators.before", size, np.uint32)
+        width = width if self.is_float else max(1, round(width))
+        while left:
+            *more, left = self.loops.propagate_in_order(
+                self.g, self.n, self.queue, left, self.tree, width, share, *rings, self.violated, *self.values
+            )
             steps, pushed = steps + more[0], pushed + more[1]
+            if left:
+                *more, left = self._near().run(left, float(width), more[0], share)
+                steps, pushed = steps + more[0], pushed + more[1]
         return steps, pushed
+
+    def _near(self) -> Near:
+        view = self.graph.view("out")
+        module, self.step = _module_of(view, self.call, self.uniform, "forest_near"), self.step + 2
+        target = self.tree, self.stamps, self.step - 1, self.queue
+        return Near(self.graph, view, module, *target, self.violated, self.values)
 
     def _suspects(self, arcs: ArcList | None, count: int, *, exists: bool) -> int:
         if arcs is None or not arcs.size:
@@ -230,7 +240,7 @@ def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> s
         call.layout.numba_source,
         f"@inner\ndef parent_of(word):\n    return np.uint32({low} & np.uint64(0xFFFFFFFF))",
         f"uniform = {uniform}\nboth = False",
-        *(_shared_words(call.layout) if template == "forest_parts" else ()),
+        *(_shared_words(call.layout) if template == "forest_near" else ()),
         f"@inner\ndef first_key(word):\n    return {first}",
         "@inner\ndef order_of(tree, v):\n    return first_key(load_word(tree, v))",
         f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}",

@@ -10,7 +10,9 @@ from operator_cases import make_case
 
 import suricate as su
 from suricate import threads
+from suricate.algorithms.sssp import SSSP
 from suricate.devices import CPU
+from suricate.operators.cpu import forest_near
 from suricate.plugins import backends
 
 COUNTS = (1, 2, 3)
@@ -214,6 +216,24 @@ def test_forests(name, algorithm, directed):
         return [*found, *tracker.result]
 
     same(run)
+
+
+@pytest.mark.parametrize("kept", [8, 1 << 16])
+def test_shortest_paths_on_a_grid(monkeypatch, kept):
+    """Words of 128 bits, thin frontiers: rounds that reach far, in pools that are large enough or not."""
+    monkeypatch.setattr(forest_near, "KEPT", kept)
+    rounds, run_one = [], forest_near.Near._push
+    monkeypatch.setattr(forest_near.Near, "_push", lambda *given: rounds.append(given) or run_one(*given))
+    ids = np.arange(3600).reshape(60, 60)
+    src, dst = (np.concatenate([ids[:, part].ravel(), ids[part].ravel()]) for part in (slice(-1), slice(1, None)))
+    weight = np.random.default_rng(0).integers(0, 9, len(src)) / 4
+    graph = su.Graph(ids.size, backend="csr_baseline", device="cpu", weight_dtype="float64", directed=False)
+    graph.insert_edges(src, dst, weight)
+    same(lambda: graph.compute("sssp", source=0))
+    assert len(rounds) > 4
+    arcs = np.concatenate((src, dst)), np.concatenate((dst, src)), np.tile(weight, 2)
+    best = SSSP.reference(*arcs, ids.size, True, source=0)
+    assert SSSP.mismatch(graph.compute("sssp", source=0), best) is None
 
 
 def is_odd(v, x):

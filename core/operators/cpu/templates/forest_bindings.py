@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cursors.bindings import ahead, begin, buckets, end, first, following, key, weight
+from suricate.cursors.bindings import ahead, begin, buckets, degree, end, first, following, key, weight
 from suricate.jit import inner
 from suricate.structures.atomics import exchange as exchange_whole
 
 __all__ = [
-    "ahead", "arc_weight", "begin", "buckets", "commit", "edge", "end", "exchange_whole", "first", "first_key",
-    "following", "identity_word", "key", "less_word", "load_whole", "load_word", "parent_of", "same_keys",
+    "ahead", "arc_weight", "begin", "buckets", "commit", "degree", "edge", "end", "exchange_whole", "first",
+    "first_key", "following", "identity_word", "key", "less_word", "load_whole", "load_word", "parent_of", "same_keys",
     "store_word", "uniform", "weight",
 ]  # fmt: skip
 

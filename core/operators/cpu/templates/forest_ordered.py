@@ -15,6 +15,7 @@ from suricate.operators.cpu.templates.forest_bindings import (
     ahead,
     begin,
     buckets,
+    degree,
     edge,
     end,
     first,
@@ -31,6 +32,7 @@ from suricate.operators.cpu.templates.forest_bindings import (
 from suricate.operators.cpu.templates.waiting import (
     FAR,
     WINDOW,
+    empty_buckets,
     move_window,
     multiple_of,
     open_buckets,
@@ -65,20 +67,21 @@ def push_in_order(g, tree, u, base, width, num_vertices, after, before, violated
 
 
 @kernel
-def propagate_in_order(g, num_vertices, queue, count, tree, width, after, before, violated, *args):
+def propagate_in_order(g, num_vertices, queue, count, tree, width, share, after, before, violated, *args):
     """Make offers from the ``count`` vertices in ``queue`` until nothing changes, the lowest keys first.
 
-    A bucket is ``width`` wide; ``after`` and ``before`` belong to ``waiting.py``. Returns the number of buckets that
-    were emptied, and of vertices that made offers.
+    A bucket is ``width`` wide; ``after`` and ``before`` belong to ``waiting.py``. After more than ``share`` edges the
+    rest is left to several threads. Returns the number of buckets that were emptied, of vertices that made offers, and
+    of those left, which are in ``queue``.
     """
-    steps, pushed, at, base = 0, 0, 0, FAR
+    steps, pushed, edges, at, base = 0, 0, np.int64(0), 0, FAR
     for i in range(count):
         base = min(base, multiple_of(first_key(load_word(tree, queue[i])), width))
     open_buckets(num_vertices, after, before)
     for i in range(count):
         v = queue[i]
         put_off(v, multiple_of(first_key(load_word(tree, v)), width), base, num_vertices, after, before)
-    while True:
+    while edges <= share:
         while at < WINDOW and after[num_vertices + 1 + at] == num_vertices + 1 + at:
             at += 1
         if at == WINDOW:
@@ -87,14 +90,15 @@ def propagate_in_order(g, num_vertices, queue, count, tree, width, after, before
             base, at = move_window(tree, width, num_vertices, after, before), 0
         ring = np.int64(num_vertices + 1 + at)
         steps += 1
-        while after[ring] != ring:
+        while after[ring] != ring and edges <= share:
             u = np.uint32(after[ring] - 1)
             take_out(u, after, before)
             if after[ring] != ring:
                 ahead(g, np.uint32(after[ring] - 1))
             push_in_order(g, tree, u, base, width, num_vertices, after, before, violated, *args)
             pushed += 1
-    return steps, pushed
+            edges += np.int64(degree(g, u))
+    return steps, pushed, empty_buckets(num_vertices, after, before, queue)
 
 
 @kernel

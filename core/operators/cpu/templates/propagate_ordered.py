@@ -14,7 +14,7 @@ from suricate.operators.cpu.templates.layering import append_layer
 from suricate.operators.cpu.templates.pushing import push_list
 from suricate.operators.cpu.templates.waiting import (
     WINDOW,
-    close_buckets,
+    empty_buckets,
     move_window,
     multiple_of,
     open_buckets,
@@ -99,5 +99,5 @@ def propagate(
             joins = then(v, number, *args)
             count = sort_in(v, joins, order, bound, delta, base, num_vertices, after, before, queue, count)
         fits = append_layer(layers, ends, number, queue, False, count)
-    left = count + (1 if close_buckets(num_vertices, after, before) else 0)
+    left = count + empty_buckets(num_vertices, after, before, spare)
     return number, touched, left if fits else -1

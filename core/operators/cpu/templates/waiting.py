@@ -76,14 +76,15 @@ def move_window(order, delta, num_vertices, after, before):
 
 
 @inner
-def close_buckets(num_vertices, after, before):
-    """Take out all vertices that wait; return whether there were any."""
-    some = False
+def empty_buckets(num_vertices, after, before, queue):
+    """Take out all vertices that wait, and write them to ``queue``; return how many there were."""
+    count = 0
     for j in range(WINDOW + 1):
         ring = np.int64(num_vertices + 1 + j)
         entry = np.int64(after[ring])
         while entry != ring:
+            queue[count] = entry - 1
             following = np.int64(after[entry])
             after[entry] = 0
-            entry, some = following, True
-    return some
+            entry, count = following, count + 1
+    return count
