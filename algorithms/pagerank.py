@@ -16,10 +16,11 @@ After a batch (``method``):
 "df"        steps over the ends of changed edges and, growing, the out-neighbours of vertices whose share changed by
             more than ``frontier_tol``, relative to what they were last told (dynamic frontier)
 "dfp"       the same, without vertices that changed by less than ``prune_tol`` (DF with pruning)
-"auto"      "dfp" after batches so small that their effect fades near by, though not after more than 32 of them; from
-            scratch after batches of more than 1 % of the edges; else "nd". Where the change of a whole pass falls
-            slowly, as on grids and roads, it extrapolates (see ``_pagerank_steps``), which takes half the steps or
-            less; on the CPU also where it falls like a geometric series (see ``_pagerank_leaps``)
+"auto"      "dfp" after batches so small that their effect fades near by, though not after more than 32 of them (on the
+            CPU those count less whose last step is below ``tol / 8``); from scratch after batches of more than 1 % of
+            the edges; else "nd". Where the change of a whole pass falls slowly, as on grids and roads, it extrapolates
+            (see ``_pagerank_steps``), which takes half the steps or less; on the CPU also where it falls like a
+            geometric series (see ``_pagerank_leaps``)
 ==========  ============================================================================================================
 
 The dynamic methods follow Sahu, where the printed algorithm is mended: flags of neighbours are set, the new rank is
@@ -169,7 +170,7 @@ class PageRank(Algorithm):
         self._share = xp.full(n, 1 / max(n, 1), self.dtype)
         self._inv = xp.full(n, -1, self.dtype)
         self._after, self._before, self._announced = xp.empty_like(self._share), None, None
-        self._loop, self._steps, self._local_updates, self._was_local = None, 0, 0, False
+        self._loop, self._steps, self._local_updates, self._was_local = None, 0, 0.0, False
         if n == 0:
             return
         self._weigh_all(graph)
@@ -207,7 +208,7 @@ class PageRank(Algorithm):
 
     def _iterate(self, graph: Graph, *, anew: bool = False) -> None:
         """Make steps over all vertices until the norm is at most ``tol``; ``anew``: the host may wait for them."""
-        until, self._local_updates, self._announced = (self._error, self.tol), 0, None
+        until, self._local_updates, self._announced = (self._error, self.tol), 0.0, None
         paced = self.method == "auto" and graph.has_in_edges
         if graph.device.is_cuda and graph.has_in_edges:
             scans = passes_scan(graph, graph.view("in"))
@@ -304,11 +305,11 @@ class PageRank(Algorithm):
         if method in LOCAL and self._announced is None:
             self._announced = self._share.copy()
             self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
-        if method in LOCAL:
-            self._relax(graph, method, self._refresh(graph, edges) if edges else None)
-        else:
+        if method not in LOCAL:
             self._warm(graph, edges)
             self._look(graph)
+        elif edges:
+            self._relax(graph, method, self._refresh(graph, edges))
 
     def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, grown: bool) -> str:
         """Return the method for a batch."""
@@ -364,22 +365,21 @@ class PageRank(Algorithm):
             vertex_map(graph, None, by_degree_of_all, args=(graph, *state, self._dangling))
         self._iterate(graph)
 
-    def _relax(self, graph: Graph, method: str, ends: Frontier | None) -> None:
+    def _relax(self, graph: Graph, method: str, ends: Frontier) -> None:
         """Run a dynamic method from the ends of changed edges, in one loop on the device."""
         functions = local(method, self.weighting.applies(graph), self.self_loops, self.closed)
         args = (
             self._share, self._after, self._announced, self._inv, self._jump, self._spread, self.alpha, self._kappa,
             self.frontier_tol, self.prune_tol, self._error,
         )  # fmt: skip
-        if ends is None:
-            return
-        self._local_updates += 1
         affected = self._reached(graph, ends) if method == "dt" else ends
         self._loop = converge(
             graph, affected, functions.pull, args=args, reduce="sum", over="in", then=functions.relax,
             commit=functions.publish, wake="out", dtype=self.dtype, max_steps=self.max_iter,
             until=(self._error, self.tol),
         )  # fmt: skip
+        left = 1 if graph.device.is_cuda else 8 * self._error.read() / self.tol  # the change that nobody was told of
+        self._local_updates += min(1, max(1 / RENEWAL, left))
 
     def _reached(self, graph: Graph, ends: Frontier) -> Frontier:
         """Return what ``ends`` reach."""

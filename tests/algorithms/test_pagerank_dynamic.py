@@ -183,6 +183,18 @@ def test_many_small_batches_do_not_add_up_to_a_large_error() -> None:
     assert PageRank.mismatch(tracker.result, exact(graph), tol=1e-4, method="dfp") is None
 
 
+@pytest.mark.parametrize(("tol", "whole_passes"), [(1e-2, 0), (1e-4, 2)])
+def test_whole_passes_come_when_small_batches_have_left_much_to_be_told(tol: float, whole_passes: int) -> None:
+    rng, n = np.random.default_rng(4), 4000
+    graph = su.Graph(n, device="cpu", in_edges=True)
+    graph.insert_edges(rng.integers(0, n, 2 * n), rng.integers(0, n, 2 * n))
+    tracker, found = graph.track("pagerank", tol=tol), 0
+    for _ in range(99):
+        graph.insert_edges(rng.integers(0, n, 1), rng.integers(0, n, 1))
+        found += tracker.algorithm.touched is None
+    assert found == whole_passes
+
+
 def test_an_empty_batch_changes_nothing(device: su.devices.Device) -> None:
     graph = su.Graph(4, backend="csr_baseline", device=str(device), in_edges=True)
     graph.insert_edges([0, 1, 2], [1, 2, 0])
