@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from suricate.devices import CPU, Device, resolve_device
-from suricate.errors import DeviceError, FileFormatError, RequirementError, UnknownNameError
+from suricate.errors import DeviceError, FileFormatError, ParameterError, RequirementError, UnknownNameError
 from suricate.parameters import integer, shown
 
 FORMAT = 1  #: of the files
@@ -51,7 +51,7 @@ class Advice:
         machine: what the times were measured on.
         date: when.
         limit_ms: times above it are not known.
-        families: of graphs whose times are averaged (geometric mean).
+        families: of graphs whose times are averaged (geometric mean): those measured nearest to this number of edges.
         nearest: edges, batch and edges per vertex of the nearest measured cell.
         distance: how far the question is from the measured cells, in words.
         inside: whether it lies between measured cells, whose average degree it shares within a factor of 2.
@@ -93,13 +93,13 @@ class Advice:
         return self.choices[0].update_share
 
     def __str__(self) -> str:
-        rows = [*self.choices, *([self.rebuild] if self.rebuild else [])]
+        rows = sorted([*self.choices, *([self.rebuild] if self.rebuild else [])], key=lambda choice: choice.ms)
         width = max(len(row.backend) for row in rows)
         asked = f"{self.num_vertices:,} vertices, {self.num_edges:,} edges, batches of {self.batch:,}: {self.use}"
         lines = [self._verdict(), f"({asked})", "", f"{'':{width}}  ms per batch  times the fastest  update"]
         lines += [f"{row.backend:{width}}  {self._figures(row)}" for row in rows]
         measured = f"measured on {self.machine}, {self.date}, graphs {' and '.join(self.families)}"
-        return "\n".join([*lines, "", f"{measured}; {self.distance}"])
+        return "\n".join([*lines, "", f"{measured};", self.distance.replace("; ", ";\n")])
 
     def _verdict(self) -> str:
         if not math.isfinite(self.ms):
@@ -109,7 +109,7 @@ class Advice:
             told += f"; {self.choices[1].backend} takes {self.lead:.3g} times that"
         if self.rebuild and self.rebuild.ms < self.ms:
             told += f"; building anew is faster still, {self.rebuild.ms:.3g} ms"
-        return told
+        return told if self.inside else f"{told} (a guess: no such graph or batch was measured)"
 
     def _figures(self, row: Choice) -> str:
         share = "" if row.update_share is None else f"{row.update_share:.0%}"
@@ -143,7 +143,7 @@ def advise(
         map: a file that ``suricate bench --report FILES --save-map`` wrote, instead of those that suricate brings.
 
     Raises:
-        ParameterError: a number is no integer of at least 1.
+        ParameterError: a number is no integer of at least 1, or there are more edges than pairs of vertices.
         UnknownNameError: the map has no such use or family.
         DeviceError: there is no such kind of device.
         RequirementError: no map has been measured on this kind of device.
@@ -153,14 +153,26 @@ def advise(
         integer(f"advise: {name}", value, low=1)
         for name, value in (("num_vertices", num_vertices), ("num_edges", num_edges), ("batch", batch))
     ]
+    if asked[1] > asked[0] ** 2:
+        raise ParameterError(f"advise: num_edges is {num_edges:,}, but {num_vertices:,} vertices have fewer pairs")
     found = _map_of(_kind_of(device), map)
     use = _named("use", use, dict.fromkeys(cell["use"] for cell in found["cells"]))
     cells = [cell for cell in found["cells"] if cell["use"] == use]
     families = tuple(dict.fromkeys(cell["family"] for cell in cells))
     if family is not None:
         families = (_named("family", family, families),)
-        cells = [cell for cell in cells if cell["family"] in families]
+    families = _nearest_families(cells, families, asked[1])
+    cells = [cell for cell in cells if cell["family"] in families]
     return _answer(found, cells, families, use, *asked)
+
+
+def _nearest_families(cells: list[dict], families: Sequence[str], edges: int) -> tuple[str, ...]:
+    """Return the families whose measured sizes are nearest to so many edges, or around them."""
+    gaps = {}
+    for family in families:
+        sizes = [cell["num_edges"] for cell in cells if cell["family"] == family]
+        gaps[family] = 0.0 if min(sizes) <= edges <= max(sizes) else min(_gap(size, edges) for size in sizes)
+    return tuple(family for family, gap in gaps.items() if gap <= min(gaps.values()) + math.log2(NEAR))
 
 
 def _answer(

@@ -56,6 +56,14 @@ def test_families_are_averaged_and_building_anew_may_win(path):
     assert su.advise(64, 1024, 16, device="cpu", map=path).ms == pytest.approx(2)
     found = su.advise(256, 4096, 16, device="cpu", map=path, family="rmat")
     assert "building anew is faster still, 1 ms" in str(found)
+    assert [line.split()[0] for line in str(found).splitlines()[4:7]] == ["rebuild", "two", "one"]
+
+
+def test_families_that_were_measured_farther_away_do_not_count(path):
+    found = su.advise(256, 4096, 16, device="cpu", map=path)
+    assert (found.families, found.ms) == (("rmat",), pytest.approx(2))
+    assert su.advise(128, 2048, 16, device="cpu", map=path).families == ("rmat",)
+    assert su.advise(64, 1000, 16, device="cpu", map=path).families == ("rmat", "uniform")
 
 
 def test_backends_over_the_limit(path):
@@ -74,7 +82,7 @@ def test_backends_over_the_limit(path):
     [
         ((64, 1024, 8192), "32 times larger than all measured batches: the times are those of 256 edges"),
         ((64, 1024, 1), "16 times smaller than all measured batches: the times are those of 16 edges"),
-        ((64, 40_960, 16), "10 times larger than all measured graphs"),
+        ((2560, 40_960, 16), "10 times larger than all measured graphs"),
         ((1024, 1024, 16), "1 edges per vertex, while 16 were measured"),
     ],
 )
@@ -82,6 +90,8 @@ def test_what_lies_beyond_is_said(path, asked, part):
     found = su.advise(*asked, device="cpu", map=path, family="rmat")
     assert part in found.distance
     assert not found.inside
+    assert str(found).splitlines()[0].endswith("(a guess: no such graph or batch was measured)")
+    assert str(found).endswith(found.distance.replace("; ", ";\n"))
 
 
 def test_the_beginning_of_a_use_suffices(path):
@@ -93,6 +103,7 @@ def test_the_beginning_of_a_use_suffices(path):
     [
         ({"num_vertices": 0}, errors.ParameterError, "num_vertices must be at least 1"),
         ({"num_edges": -5}, errors.ParameterError, "num_edges must be at least 1"),
+        ({"num_edges": 4097}, errors.ParameterError, "num_edges is 4,097, but 64 vertices have fewer pairs"),
         ({"batch": 1.5}, errors.ParameterError, "batch must be an integer"),
         ({"use": "b"}, errors.UnknownNameError, "no use 'b' (there are: update only, bfs, bits)"),
         ({"use": 3}, errors.UnknownNameError, "no use 3"),
