@@ -108,7 +108,7 @@ def demo(
     repeats: int,
     time_limit: float,
 ) -> None:
-    """Run the head-to-head matrix on a real temporal graph (CollegeMsg).
+    """Compare the backends on a real temporal graph (CollegeMsg).
 
     Every backend x (bulk build, insert, delete, query, stream) x algorithms (from scratch and kept current), each row
     verified against an independent oracle before it is timed.
@@ -133,8 +133,13 @@ def demo(
     "--suite", type=click.Choice((*SUITES, "all")), default="all", show_default=True,
     help=f"'all': {', '.join(name for name, suite in SUITES.items() if suite.in_all)}.",
 )  # fmt: skip
-@click.option("--graph", "graphs", multiple=True, help="rmat:SCALE[:EF], grid:WxH, uniform:N:M or a file; repeatable.")
-@click.option("--edges", type=click.IntRange(16), help="Size of the graphs of suites that draw them in pieces.")
+@click.option(
+    "--graph", "graphs", multiple=True,
+    help="rmat:SCALE[:EF], grid:WxH, uniform:N:M or a file; repeatable. Default: those of the suite, mostly rmat:16.",
+)  # fmt: skip
+@click.option(
+    "--edges", type=click.IntRange(16), help="Size of the graphs that suites window and large draw in pieces."
+)
 @BACKEND
 @ALGORITHM
 @click.option("--workload", "workloads", multiple=True, help="Only workloads whose name contains this; repeatable.")

@@ -54,7 +54,7 @@ def default() -> int:
     text = os.environ.get(VARIABLE)
     if not text:
         return min(cores(), MOST)
-    if not text.isascii() or not text.isdigit():
+    if not text.isascii() or not text.removeprefix("-").isdigit():
         raise ParameterError(f"{VARIABLE} must be an integer, got {shown(text)}")
     return integer(VARIABLE, int(text[:10]), low=1, high=MOST)
 

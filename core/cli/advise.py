@@ -21,7 +21,10 @@ from suricate.cli.sources import FILE
 @click.option("--family", help="Graphs of which kind: rmat or uniform; default: their mean.")
 @click.option("--map", type=FILE, help="A file of `suricate bench --report FILES --save-map`.")
 def advise(**asked: Any) -> None:
-    """Say which backend suits a graph, by times measured on one machine."""
+    """Say which backend suits a graph, by measured times.
+
+    The answer names the machine that they were measured on.
+    """
     from suricate.advice import advise as answer
 
     click.echo(str(answer(**asked)))

@@ -27,7 +27,10 @@ LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "cupy-cuda12x", "cupy-cuda13x
 @click.command("plugins")
 @click.pass_context
 def show_plugins(ctx: click.Context) -> None:
-    """List the plugins: version, source, hooks, state; and how algorithms are updated. Exit code 1 if one failed."""
+    """List the plugins, and how each algorithm is updated.
+
+    Version, source, hooks and state of each; exit code 1 if one failed.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the table says it
         found = plugins.installed()
@@ -49,7 +52,7 @@ def update_row(algorithm: type[Algorithm]) -> tuple[str, str, str]:
 @click.argument("file", type=FILE, required=False)
 @reading_options
 def info(file: Path | None, **reading: Any) -> None:
-    """Show versions, devices and caches; or, given a graph FILE, the facts of the graph."""
+    """Show versions, devices and caches; or the facts of a graph FILE."""
     if file is None:
         facts = machine_facts()
     elif is_snapshot(file):

@@ -41,7 +41,7 @@ def run(
     output: Path | None,
     **reading: Any,
 ) -> None:
-    """Run ALGORITHM on the graph in FILE and print the vertices of highest value.
+    """Run ALGORITHM on the graph in FILE, print the top vertices.
 
     The graph is built as the algorithm needs it (direction, in-edges, weights).
     """
@@ -57,14 +57,21 @@ def run(
         plugins.backend(backend)  # an unknown name shows before the file is read
     graph, labels = build_graph(file, reading, kind.requires, directed, device=device, backend=backend)
     with working(f"computing {algorithm}"):
-        columns, scalars = per_vertex(graph.compute(kind, **arguments), graph)
+        columns, rest = per_vertex(graph.compute(kind, **arguments), graph)
+    written = columns if output is None or output.suffix != ".npz" else {**columns, **rest}
+    if output is not None and not written:
+        reason = f"{algorithm} gives no value per vertex, as CSV files have: name a file that ends in .npz"
+        raise click.BadParameter(reason, param_hint="--output")
     click.echo(describe(graph))
-    for name, value in scalars.items():
-        click.echo(f"{name}: {value}")
+    for name, value in rest.items():
+        if value.ndim < 2:
+            click.echo(f"{name}: {value}")
+        elif top:
+            print_table(("row", name), list_rows(value[:top], labels))
     if columns and top:
         print_table(("vertex", *columns), top_rows(columns, labels, top))
     if output is not None:
-        write_columns(output, {**({} if labels is None else {"label": labels}), **columns})
+        write_columns(output, {**({} if labels is None else {"label": labels}), **written})
         click.echo(f"written to {output}", err=True)
 
 
@@ -98,8 +105,8 @@ def parse_params(kind: type, params: Sequence[str]) -> dict[str, Any]:
     for param in params:
         name, equals, text = param.partition("=")
         if not equals or name not in known:
-            reason = f"{param!r}: expected NAME=VALUE; the parameters of {kind.__name__} are: {names}"
-            raise click.BadParameter(reason, param_hint="--param")
+            wrong = f"there is no {name!r}" if equals else f"{param!r}: expected NAME=VALUE"
+            raise click.BadParameter(f"{wrong}; the parameters of {kind.__name__} are: {names}", param_hint="--param")
         parsed[name] = literal(text)
     missing = [name for name, p in known.items() if p.default is p.empty and name not in parsed]
     if missing:
@@ -128,6 +135,18 @@ def per_vertex(result: Any, graph: Graph) -> tuple[dict[str, Any], dict[str, Any
         host = graph.device.to_numpy(part) if isinstance(part, graph.device.xp.ndarray) else np.asarray(part)
         (columns if host.shape == (graph.num_vertices,) else scalars)[name] = host
     return columns, scalars
+
+
+def list_rows(array: Any, labels: Any) -> list[list[str]]:
+    """Return the cells of a table of the rows of an array of vertices, each up to its first EMPTY."""
+    from suricate.types import EMPTY
+
+    names = (lambda v: v) if labels is None else labels.__getitem__
+    ends = [int((row == EMPTY).argmax()) if (row == EMPTY).any() else len(row) for row in array]
+    return [
+        [str(i), " ".join(str(names(v)) for v in row[:end])]
+        for i, (row, end) in enumerate(zip(array, ends, strict=True))
+    ]
 
 
 def top_rows(columns: dict[str, Any], labels: Any, top: int) -> list[list[str]]:

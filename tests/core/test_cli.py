@@ -59,6 +59,11 @@ def test_help_lists_built_in_and_plugged_in_commands() -> None:
     assert "Exit codes: 0 done, 1 the run failed, 2 bad usage" in output
 
 
+def test_help_of_no_command_is_cut_in_a_terminal_of_80_columns() -> None:
+    output = CliRunner().invoke(cli, ["--help"], env={"COLUMNS": "80"}, terminal_width=80).output
+    assert "..." not in output.split("Commands:")[1]
+
+
 @pytest.mark.parametrize("command", ["plugins", "info", "run", "convert", "demo", "bench"])
 def test_every_command_has_help(command: str) -> None:
     result = call(command, "--help")
@@ -253,6 +258,17 @@ def test_run_writes_arrays(path_graph: Path, tmp_path: Path) -> None:
     assert ranks.argmax() == 3
 
 
+def test_run_prints_and_writes_what_has_no_value_per_vertex(path_graph: Path, tmp_path: Path) -> None:
+    output = tmp_path / "walks.npz"
+    result = call("run", "random_walks", path_graph, "--device", "cpu", "--top", 2, "--output", output)
+    assert rows(result) == [["0", "0 1 2 3"], ["1", "1 2 3"]]
+    with np.load(output) as found:
+        assert found["value"].shape == (4, 11)
+    text = tmp_path / "walks.csv"
+    assert call("run", "random_walks", path_graph, "--device", "cpu", "--output", text).exit_code == 2
+    assert not text.exists()
+
+
 def test_run_on_a_snapshot(path_graph: Path, tmp_path: Path) -> None:
     snapshot = tmp_path / "path.npz"
     assert call("convert", path_graph, snapshot).exit_code == 0
@@ -270,7 +286,8 @@ def test_run_on_a_snapshot(path_graph: Path, tmp_path: Path) -> None:
         (["nope", "FILE"], "no algorithm 'nope' is installed (there are: betweenness, bfs, "),
         (["bfs", "FILE", "--backend", "nope"], "no backend 'nope' is installed"),
         (["bfs", "FILE", "--device", "tpu"], "unknown device 'tpu'"),
-        (["bfs", "FILE", "--param", "sauce=1"], "'sauce=1': expected NAME=VALUE; the parameters of BFS are: source"),
+        (["bfs", "FILE", "--param", "sauce=1"], "there is no 'sauce'; the parameters of BFS are: source"),
+        (["random_walks", "FILE", "--output", "x.csv"], "name a file that ends in .npz"),
         (["bfs", "FILE", "--param", "source"], "NAME=VALUE"),
         (["bfs", "FILE", "--param", "source=99"], "99"),
         (["pagerank", "FILE", "--param", "alpha=7"], "alpha must be in [0, 1)"),
