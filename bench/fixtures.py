@@ -46,7 +46,12 @@ class Fixture:
         self.data, self.device, self.seed = data, device, seed
         self.weighted, self.silent, self.hints, self.options = weighted, silent, hints, options or {}
         self.label = label
-        self.traits = tuple(part for part in ("with hints" if hints else "", label) if part)
+        traits = (
+            "with hints" if hints else "",
+            "weighted" if weighted else "",
+            "" if checks == "eager" else f"{checks} checks",
+        )
+        self.traits = tuple(part for part in (*traits, label) if part)
         self.settings = {"backend": backend, "device": str(device), "checks": checks, **self.options}
         self.cache: dict[Any, Any] = {}  #: what else tasks share, until :meth:`reset`
         self._graphs: dict[tuple[bool, bool, bool], Any] = {}

@@ -80,14 +80,16 @@ class Selection:
         """Return a fixture of ``backend`` on ``data``."""
         hints = self.hints if hints is None else hints
         kind = DrawnFixture if isinstance(data, DrawnInput) else Fixture
-        return kind(backend, data, self.device, options=self.options, hints=hints, **self.shared)
+        given = label(self.options) if self.options else ""
+        return kind(backend, data, self.device, options=self.options, hints=hints, label=given, **self.shared)
 
     def knob_fixture(self, backend: str, data: Input, change: dict[str, Any]) -> Fixture:
         """Return a fixture of ``backend`` with further options, which rows name."""
         options = {**self.options, **change}
         return KnobFixture(
-            backend, data, self.device, options=options, hints=self.hints, label=label(change), **self.shared
-        )
+            backend, data, self.device, options=options, hints=self.hints,
+            label=label(options if self.options else change), **self.shared,
+        )  # fmt: skip
 
     def dummy_fixture(self, data: Input) -> Fixture:
         """Return the fixture of the store that does nothing."""

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from suricate import plugins
 from suricate.bench import constants, suricate_commands
 from suricate.bench.commands import bench, demo
+from suricate.bench.reports import results
 
 ENVIRONMENT = {"run", "date", "command", "device", "cpu", "cores", "memory_bytes", "python", "versions", "git", "seed"}
 QUICK = ["--device", "cpu", "--repeats", "1", "--time-limit", "0"]
@@ -193,6 +194,22 @@ def test_an_unknown_device_is_exit_code_2():
     result = run(bench, "--device", "tpu")
     assert result.exit_code == 2
     assert "unknown device 'tpu'" in result.output
+
+
+def test_rows_say_how_their_graphs_differ_from_the_usual(tmp_path):
+    """Else a report would show the latest of them only, and --resume would leave the others out."""
+    output, rows = tmp_path / "rows.jsonl", []
+    common = (
+        "--suite operations --graph rmat:4 --backend slabhash --workload query --batch 16 --repeats 1 --time-limit 0"
+    )
+    for more in ("", "--weighted", "--checks deferred", "--option load_factor=0.5", "--hints"):
+        run(bench, *common.split(), *more.split(), "--device", "cpu", "--resume", "--output", output)
+        _, rows = results.read([output])
+    found = [row["detail"] for row in results.latest(rows) if row["backend"] == "slabhash"]
+    assert found == [
+        "mixed pairs", "mixed pairs, weighted", "mixed pairs, deferred checks", "mixed pairs, load_factor=0.5",
+        "mixed pairs, with hints",
+    ]  # fmt: skip
 
 
 def test_workloads_are_chosen_by_name(tmp_path):
