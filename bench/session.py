@@ -118,7 +118,7 @@ def report(files: Sequence[Path], outputs: dict[str, Path | None], console: Cons
 def _write_plots(path: Path, headers: Rows, rows: Rows) -> list[Path]:
     from suricate.bench.reports.plot import plot
 
-    return plot(rows, path, maps.machines(headers))
+    return plot(rows, path, maps.machines(headers), _peaks(headers))
 
 
 def _write_html(path: Path, headers: Rows, rows: Rows) -> list[Path]:
@@ -127,8 +127,13 @@ def _write_html(path: Path, headers: Rows, rows: Rows) -> list[Path]:
 
     recorder = html.recorder()
     _print_report(recorder, headers, rows)
-    html.write(path, recorder, pictures(rows, maps.machines(headers)))
+    html.write(path, recorder, pictures(rows, maps.machines(headers), _peaks(headers)))
     return [path]
+
+
+def _peaks(headers: Rows) -> dict[str, float]:
+    """Return the measured bandwidth of each run that has one, in bytes per second."""
+    return {header["run"]: header["peak_bytes_per_s"] for header in headers if header.get("peak_bytes_per_s")}
 
 
 def _write_map(path: Path, headers: Rows, rows: Rows) -> list[Path]:

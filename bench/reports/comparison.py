@@ -17,14 +17,19 @@ Rows = list[dict[str, Any]]
 
 
 def matrix(rows: Rows) -> list[Table]:
-    """Return a table per graph: a line per workload, algorithm and batch; a column per backend."""
+    """Return a table per graph: a line per workload, algorithm and batch; a column per backend.
+
+    Rows that were left out are "-", lines of nothing else are not shown.
+    """
     tables = []
     for title, group in _groups(rows):
         columns = backends_of(group)
         table = _by_backend(f"{title}: median time (rate in edges per second)", columns)
         for (name, batch), found in _lines(group):
-            table.add_row(name, count(batch), *(_entry(found.get(backend)) for backend in columns))
-        tables.append(table)
+            if any(row["status"] != "skip" for row in found.values()):
+                table.add_row(name, count(batch), *(_entry(found.get(backend)) for backend in columns))
+        if table.row_count:
+            tables.append(table)
     return tables
 
 
@@ -48,9 +53,8 @@ def bandwidths(rows: Rows) -> Table | None:
     shares = [row for row in rows if row["bandwidth_share"]]
     if not shares:
         return None
-    table = Table("graph", "backend", "workload", title="least memory traffic / time, against a device copy")
-    table.add_column("GB/s", justify="right")
-    table.add_column("share of peak", justify="right")
+    title = "least memory traffic / time, against a device copy"
+    table = new_table(title, "graph", ["backend", "workload", "GB/s", "share of peak"])
     for row in shares:
         share, speed = f"{100 * row['bandwidth_share']:.0f} %", f"{row['bytes_per_s'] / 1e9:.0f}"
         table.add_row(row["graph"], label(row["backend"]), what(row), speed, share)
@@ -86,7 +90,7 @@ def _entry(row: dict[str, Any] | None) -> str:
     if row is None:
         return ""
     if row["status"] != "ok":
-        return {"FAIL": "[bold red]FAIL[/]", "ERROR": "[bold red]ERROR[/]"}.get(row["status"], "skipped")
+        return {"FAIL": "[bold red]FAIL[/]", "ERROR": "[bold red]ERROR[/]"}.get(row["status"], "-")
     if row["median_s"] is None:
         return f"{row['extra']['bytes_per_edge']:.1f} B/edge" if "bytes_per_edge" in row["extra"] else ""
     return time_and_rate(row) + (" !" if row["noise"] > constants.NOISY else "")

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from suricate.bench.reports import crossover
-from suricate.bench.reports.colours import PANELS_IN_A_ROW, colour
+from suricate.bench.reports.colours import PANELS, PANELS_IN_A_ROW, colour
 from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, label
 
 Rows = list[dict[str, Any]]
+ID_PAIR, SECTOR = 8, 32  #: bytes: of an edge in a batch, of what the memory of a GPU reads or writes at least
+LEAST_BYTES = {"query": ID_PAIR + SECTOR, "insert": ID_PAIR + 2 * SECTOR, "delete": ID_PAIR + 2 * SECTOR}  #: per edge
+LIMIT = "limit of the memory"
+TITLE_WIDTH = 36
 
 
-def plot(rows: Rows, path: Path, titles: dict[str, str] | None = None) -> list[Path]:
+def plot(
+    rows: Rows, path: Path, titles: Mapping[str, str] | None = None, peaks: Mapping[str, float] | None = None
+) -> list[Path]:
     """Write all pictures that ``rows`` give; the ending of ``path`` says whether as PNG or SVG. Return their files.
 
-    ``titles`` are those of the maps, by device.
+    ``titles`` are those of the maps, by device; ``peaks`` the measured bytes per second of the memory, by run.
 
     One picture has the name ``path``; of several each has a word of its own behind the stem.
     """
-    made = pictures(rows, titles or {})
+    made = pictures(rows, titles or {}, peaks or {})
     files = [path if len(made) == 1 else path.with_stem(f"{path.stem}-{name}") for name in made]
     for file, figure in zip(files, made.values(), strict=True):
         figure.savefig(file)
     return files
 
 
-def pictures(rows: Rows, titles: dict[str, str]) -> dict[str, Any]:
+def pictures(rows: Rows, titles: Mapping[str, str], peaks: Mapping[str, float]) -> dict[str, Any]:
     """Return the figures that ``rows`` give, by a word that names each."""
-    swept = [row for row in rows if row["batch"] and row["edges_per_s"] and row.get("suite") != "crossover"]
-    made = {"rates": rates(swept)} if swept else {}
+    panels = list(_panels(rows).items())
+    parts = [panels[at : at + PANELS] for at in range(0, len(panels), PANELS)]
+    made = {f"rates{number or ''}": rates(dict(part), peaks) for number, part in enumerate(parts)}
     found = crossover.cells(rows)
     for device in dict.fromkeys(cell.device for cell in found):
         name = f"map-{device.replace(':', '')}"
@@ -38,23 +47,38 @@ def pictures(rows: Rows, titles: dict[str, str]) -> dict[str, Any]:
     return made
 
 
-def rates(swept: Rows) -> Any:
-    """Return a panel per graph and operation: median rates by size of batch, bands from 10th to 90th percentile."""
+def _panels(rows: Rows) -> dict[tuple[str, str, str], Rows]:
+    """Return the rows of each graph, device and operation that was measured with batches of several sizes."""
+    panels: dict[tuple[str, str, str], Rows] = {}
+    for row in rows:
+        if row["batch"] and row["edges_per_s"] and row.get("suite") != "crossover":
+            panels.setdefault((row["graph"], row["device"], what(row)), []).append(row)
+    return {name: group for name, group in panels.items() if len({row["batch"] for row in group}) > 1}
+
+
+def rates(named: Mapping[tuple[str, str, str], Rows], peaks: Mapping[str, float]) -> Any:
+    """Return a panel per graph and operation: median rates by size of batch, bands from 10th to 90th percentile.
+
+    Where the bandwidth of the memory is known, a line shows the rate at which an operation would take all of it: an
+    edge of the batch is read, and of the graph a sector of 32 bytes, which an update writes as well.
+    """
     from matplotlib.figure import Figure
 
-    names = list(dict.fromkeys((row["graph"], row["device"], what(row)) for row in swept))
-    columns = min(len(names), PANELS_IN_A_ROW)
-    lines = -(-len(names) // columns)
+    columns = min(len(named), PANELS_IN_A_ROW)
+    lines = -(-len(named) // columns)
     figure = Figure(figsize=(3.4 * columns, 2.8 * lines + 0.6), layout="constrained")
     panels = list(figure.subplots(lines, columns, squeeze=False).flat)
-    for axes in panels[len(names) :]:
+    for axes in panels[len(named) :]:
         axes.set_axis_off()
     shown: dict[str, Any] = {}
-    for axes, name in zip(panels, names, strict=False):
-        group = [row for row in swept if (row["graph"], row["device"], what(row)) == name]
+    for axes, (name, group) in zip(panels, named.items(), strict=False):
         axes.set(xscale="log", yscale="log", xlabel="edges in the batch", ylabel="edges per second")
-        axes.set_title(f"{name[2]}\n{name[0]} on {name[1]}", fontsize=9)
+        axes.set_title(f"{textwrap.fill(name[2], TITLE_WIDTH)}\n{name[0]} on {name[1]}", fontsize=9)
         shown |= {backend: _line(axes, backend, group) for backend in backends_of(group)}
+        bytes_per_s = max((peaks[row["run"]] for row in group if peaks.get(row["run"])), default=None)
+        if bytes_per_s and group[0]["workload"] in LEAST_BYTES:
+            limit = bytes_per_s / LEAST_BYTES[group[0]["workload"]]
+            shown[LIMIT] = axes.axhline(limit, color="black", linestyle="--", linewidth=1)
     figure.legend(shown.values(), [label(name) for name in shown], loc="outside lower center", ncols=5)
     return figure
 

@@ -120,10 +120,10 @@ def footprints(rows: Rows) -> list[Table]:
         for row in group:
             extra, name = row["extra"], f"{label(row['backend'])} {row['detail']}"
             degrees = f"{extra['mean_degree']:.1f} / {extra['max_degree']:,}"
-            counts = f"{extra['vertices']:,}", f"{extra['edges']:,}", degrees
+            counts = f"{extra['vertices']:,} / {extra['edges']:,}", degrees
             churned = extra["churned"]
             total = sum(allocated for _, allocated in extra["parts"].values()) / 2**20
-            size.add_row(row["graph"], *counts, name, *_both(extra), f"{total:.1f}", *_both(churned))
+            size.add_row(row["graph"], *counts, name, _both(extra), f"{total:.1f}", _both(churned))
             parts.add_row(row["graph"], name, _parts(extra), _parts(churned))
         tables += [size, parts]
     return tables
@@ -216,17 +216,17 @@ def _memory_of(rows: Rows) -> tuple[str, str, str]:
 
 
 def _footprint_tables(device: str) -> tuple[Table, Table]:
-    size = new_table(f"bytes per edge on {device}, as built and after churn", "graph", ["vertices", "edges"])
-    for name in ("mean / largest degree", "backend", "used", "allocated", "MiB", "used, churned", "allocated, churned"):
-        size.add_column(name, justify="left" if name == "backend" else "right")
-    parts = Table(
-        "graph", "backend", "parts", "parts, churned", title=f"bytes per edge by part on {device}: used/allocated"
-    )
+    title = f"bytes per edge on {device}, used of allocated, as built and after churn"
+    counts = ["vertices / edges", "mean / largest degree"]
+    size = new_table(title, "graph", [*counts, "backend", "as built", "MiB", "churned"])
+    parts = new_table(f"bytes per edge by part on {device}: used/allocated", "graph", [])
+    for name in ("backend", "parts", "parts, churned"):
+        parts.add_column(name, overflow="fold")
     return size, parts
 
 
-def _both(sizes: dict[str, Any]) -> tuple[str, str]:
-    return f"{sizes['bytes_per_edge']:.2f}", f"{sizes['bytes_per_edge_allocated']:.2f}"
+def _both(sizes: dict[str, Any]) -> str:
+    return f"{sizes['bytes_per_edge']:.2f} of {sizes['bytes_per_edge_allocated']:.2f}"
 
 
 def _parts(sizes: dict[str, Any]) -> str:

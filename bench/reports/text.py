@@ -92,11 +92,11 @@ def noise(value: float) -> str:
 
 
 def new_table(title: str, first: str, columns: Iterable[str]) -> Table:
-    """Return an empty table: a column of names, then columns of numbers."""
+    """Return an empty table: a column of names, then columns of numbers. Cells that are too wide go on below."""
     table = Table(title=title, title_justify="left", min_width=len(title))
-    table.add_column(first)
+    table.add_column(first, overflow="fold")
     for name in columns:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     return table
 
 

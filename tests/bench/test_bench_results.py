@@ -1,10 +1,12 @@
 """Results on disk and the tables made of them."""
 
+import io
 import json
 
 import numpy as np
 import pytest
 from bench_cases import text_of
+from rich.console import Console
 
 from suricate.bench.inputs import Input
 from suricate.bench.machine.environment import environment
@@ -129,6 +131,24 @@ def test_tables_show_rates_failures_and_ratios():
     assert "reference: not verified" in text.line(rows[3])
 
 
+def test_lines_of_rows_that_were_left_out_are_not_shown():
+    rows = [row(batch=1024), row("csr_baseline", batch=1024, status="skip"), row(batch=4096, status="skip")]
+    shown = text_of(*comparison.matrix(rows))
+    assert "1,024" in shown
+    assert "4,096" not in shown
+    assert not comparison.matrix(rows[2:])
+
+
+def test_cells_are_never_cut():
+    table = text.new_table("a title", "option", [f"a column of numbers {i}" for i in range(8)])
+    table.add_row("load_factor=0.35, hashing=True", *("12.3 us (4.56 G/s)" for _ in range(8)))
+    console = Console(width=80, file=io.StringIO())
+    console.print(table)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in "".join(lines)
+
+
 def test_high_noise_is_flagged():
     assert text.noise(0.02) == "2.0 %"
     assert text.noise(0.2) == "20.0 %!"
@@ -145,6 +165,24 @@ def test_plot(tmp_path):
     pytest.importorskip("matplotlib")
     plot.plot([row(batch=1024), row(batch=4096), row("csr_baseline")], tmp_path / "rates.png")
     assert (tmp_path / "rates.png").stat().st_size > 1000
+
+
+def test_pictures_fit_a_screen_and_leave_out_what_has_one_size():
+    pytest.importorskip("matplotlib")
+    rows = [row(batch=batch, workload=f"insert {i}") for i in range(14) for batch in (1024, 4096)]
+    made = plot.pictures([*rows, row(batch=1024, workload="growth")], {}, {})
+    assert [sum(axes.axison for axes in figure.axes) for figure in made.values()] == [12, 2]
+    assert not plot.pictures([row(batch=1024, workload="growth")], {}, {})
+
+
+def test_the_limit_of_the_memory_is_a_line():
+    pytest.importorskip("matplotlib")
+    rows = [row(batch=batch, workload=name) for name in ("query", "insert", "churn") for batch in (1024, 4096)]
+    (figure,) = plot.pictures(rows, {}, {"run1": 7.2e11}).values()
+    limits = [[line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"] for axes in figure.axes[:3]]
+    assert limits == [[pytest.approx(1.8e10)], [pytest.approx(1e10)], []]
+    (figure,) = plot.pictures(rows, {}, {}).values()
+    assert all(len(axes.lines) == 1 for axes in figure.axes[:3])
 
 
 @pytest.mark.parametrize(
