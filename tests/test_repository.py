@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import os
 import re
@@ -95,6 +96,25 @@ def test_the_script_of_sahus_setting_measures_errors() -> None:
         errors = [float(error) for error in re.findall(r"\d\.\d+e-\d+", line)]
         assert len(errors) == (2 if line.startswith("dfp") else 1)
         assert max(errors) < 1e-5
+
+
+def test_the_script_that_compares_libraries() -> None:
+    rows, libraries = ["build", "query", "reduce", "bfs", "insert"], ["csr_baseline", "scipy"]
+    options = ["--scale=8", "--small=8", "--threads=1", "--repeats=1", f"--rows={','.join(rows)}"]
+    lines = lines_of("peers.py", *options, "--backends=csr_baseline", "--peers=scipy,no_such_library")
+    assert lines[0] == "no_such_library is not installed"
+    assert [tuple(line.split()[:2]) for line in lines[5:15]] == [(row, name) for name in libraries for row in rows]
+    assert [line.split()[:3] for line in lines[17:22]] == [[row, "1", "scipy"] for row in rows]
+
+
+def test_the_comparison_of_libraries_finds_wrong_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(CHECKOUT / ".ci")
+    script = runpy.run_path(str(CHECKOUT / ".ci" / "peers.py"))
+    table = script["Table"](argparse.Namespace(threads=[1], backends=["gpma"]))
+    line = {"row": "kcore", "seconds": {"1": 0.5}, "note": ""}
+    for library, answer, wrong in (("gpma", 7, False), ("igraph", 7, False), ("scipy", 6, True)):
+        table.add({**line, "library": library, "answer": answer})
+        assert table.wrong == wrong
 
 
 def test_the_script_that_counts_look_ups() -> None:
