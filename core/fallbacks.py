@@ -41,13 +41,15 @@ def snapshot(edges: EdgeList, num_vertices: int, device: Device) -> StoreView:
     return view_of_edges(edges, num_vertices, device.xp)
 
 
-def degrees(view: StoreView, device: Device) -> Array:
-    """Return the out-degrees, ``uint32[num_vertices]``."""
-    result = device.xp.empty(view.num_vertices, np.uint32)
+def degrees(view: StoreView, device: Device, vertices: Array | None = None) -> Array:
+    """Return the out-degrees of ``vertices`` (None: of all), ``uint32[k]``; on CUDA those of all are computed."""
     if device.is_cuda:
+        result = device.xp.empty(view.num_vertices, np.uint32)
         _launch(view, "list_degrees", len(result), np.int64(len(result)), result)
-    else:
-        threads.over(len(result), _loops(view, "loops").list_degrees, view.data, result)
+        return result if vertices is None else result[vertices]
+    result = np.empty(view.num_vertices if vertices is None else len(vertices), np.uint32)
+    some = np.empty(0, np.uint32) if vertices is None else vertices
+    threads.over(len(result), _loops(view, "loops").list_degrees, view.data, some, result)
     return result
 
 
@@ -85,9 +87,7 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
     The edges of the i-th vertex are at ``offsets[i]`` to ``offsets[i + 1]``, in any order; ``offsets`` is
     ``int64[k + 1]``. On CUDA waits for the device.
     """
-    xp, lengths = device.xp, degrees(view, device)
-    if vertices is not None:
-        lengths = lengths[vertices]
+    xp, lengths = device.xp, degrees(view, device, vertices)
     offsets = xp.zeros(len(lengths) + 1, np.int64)
     xp.cumsum(lengths.astype(np.int64), out=offsets[1:])
     edges = _empty_edges(view, xp, int(offsets[-1]))

@@ -15,10 +15,14 @@ from suricate.types import TOMBSTONE
 
 
 @kernel
-def list_degrees(g, degrees, low, high):
-    """Write the out-degree of every vertex."""
-    for u in range(low, high):
-        degrees[u] = degree(g, u)
+def list_degrees(g, vertices, degrees, low, high):
+    """Write the out-degrees of ``vertices``, if there are any, else of all."""
+    if len(vertices):
+        for i in range(low, high):
+            degrees[i] = degree(g, vertices[i])
+    else:
+        for u in range(low, high):
+            degrees[u] = degree(g, u)
 
 
 @kernel
