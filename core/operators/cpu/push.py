@@ -190,7 +190,18 @@ def _ordered(
     walk, g, h = walk_over(graph, push.over)
     n, array = graph.num_vertices, graph.workspace.array
     rings = array("operators.after", n + WINDOW + 2, np.uint32), array("operators.before", n + WINDOW + 2, np.uint32)
-    common = (*vertices, push.out, push.stamps.array, first, number, max_steps, *rest)
-    top = identity_of("min", order.array.dtype)
-    module = instance("propagate_ordered", walk, push.call)
-    return module.propagate(g, h, n, *common, top, *rings, *push.values)
+    common = (*rest, identity_of("min", order.array.dtype), *rings, np.empty(2, np.int64))
+    target, share = (push.out, push.stamps.array, first), shared_from(graph, push.out)
+    module, touched, resumed = instance("propagate_ordered", walk, push.call), 0, False
+    while True:
+        number, more, left, large = module.propagate(
+            g, h, n, *vertices, *target, number, max_steps, share, *common, resumed, *push.values
+        )
+        touched += more
+        if not large:
+            return number, touched, left
+        number, touched, resumed = number + 1, touched + left, True
+        queue, spare = rest[:2]
+        steps = Steps(push)
+        steps.push(Listed(queue, False, left), first + number)
+        vertices = Listed(spare, False, steps.altered(first + number, spare))

@@ -11,6 +11,7 @@ import numpy as np
 from suricate.jit import inner, kernel
 from suricate.operators.cpu.templates.bindings import then
 from suricate.operators.cpu.templates.layering import append_layer
+from suricate.operators.cpu.templates.measuring import MANY, edges_of
 from suricate.operators.cpu.templates.pushing import push_list
 from suricate.operators.cpu.templates.waiting import (
     WINDOW,
@@ -56,21 +57,27 @@ def raise_bound(order, bound, delta, top, multiple, ring, after):
 
 @kernel
 def propagate(
-    g, h, num_vertices, frontier, everything, count, out, stamp, step, number, max_steps, queue, spare, layers, ends,
-    order, bound, delta, top, after, before, *args,
+    g, h, num_vertices, frontier, everything, count, out, stamp, step, number, max_steps, share, queue, spare, layers,
+    ends, order, bound, delta, top, after, before, window, resumed, *args,
 ):  # fmt: skip
-    """Push until no vertex joins or waits; return the number of the last step, of vertices that pushed, what is left.
+    """Push until no vertex joins or waits, or until a step with more than ``share`` edges, unless that is ``MANY``.
 
-    ``order``, ``bound`` and ``delta`` are those of the call, ``top`` is the largest value of their type; ``after`` and
-    ``before`` belong to ``waiting.py``. The other parameters are those of ``propagate_levels.py``.
+    Returns the number of the last step, of vertices that pushed, of those left, and whether several threads are to make
+    the next step, from those in ``queue``. With ``resumed`` they have made step ``number``, and ``frontier`` is what
+    that altered; ``window`` (int64[2]) has kept the place in the buckets. ``order``, ``bound`` and ``delta`` are those
+    of the call, ``top`` is the largest value of their type; ``after`` and ``before`` belong to ``waiting.py``. The
+    other parameters are those of ``propagate_levels.py``.
     """
-    touched, at, queued = 0, 0, 0
-    base = multiple_of(bound[0], delta)
-    open_buckets(num_vertices, after, before)
+    touched, queued = 0, 0
+    if not resumed:
+        window[0], window[1] = multiple_of(bound[0], delta), 0
+        open_buckets(num_vertices, after, before)
+    base, at = window[0], window[1]
     for i in range(count):
         v = np.uint32(i) if everything else frontier[i]
         if v < num_vertices:
-            queued = sort_in(v, True, order, bound, delta, base, num_vertices, after, before, queue, queued)
+            joins = then(v, number, *args) if resumed else True
+            queued = sort_in(v, joins, order, bound, delta, base, num_vertices, after, before, queue, queued)
     count = queued
     fits = append_layer(layers, ends, number, queue, False, count)
     while number < max_steps and fits:
@@ -90,6 +97,9 @@ def propagate(
                 count = sort_in(v, joins, order, bound, delta, base, num_vertices, after, before, queue, count)
             fits = append_layer(layers, ends, number, queue, False, count)
             continue
+        if share < MANY and edges_of(g, h, num_vertices, queue, False, count, share) > share:
+            window[0], window[1] = base, at
+            return number, touched, count, True
         number += 1
         touched += count
         queued = push_list(g, h, num_vertices, queue, False, count, out, stamp, step + number, spare, 0, *args)
@@ -100,4 +110,4 @@ def propagate(
             count = sort_in(v, joins, order, bound, delta, base, num_vertices, after, before, queue, count)
         fits = append_layer(layers, ends, number, queue, False, count)
     left = count + empty_buckets(num_vertices, after, before, spare)
-    return number, touched, left if fits else -1
+    return number, touched, left if fits else -1, False
