@@ -22,8 +22,8 @@ from suricate.arrays import sorted_distinct
 
 BATCH = 1 << 20  #: arcs
 BACKENDS = ("slabhash", "csr_baseline", "hornet_like", "gpma", "blocked")
-ROWS = ("build", "query", "reduce", "bfs", "bfs_in", "insert", "pagerank", "components", "kcore", "triangles")
-IN_EDGES = {"bfs_in", "pagerank"}
+ROWS = ("build", "query", "reduce", "bfs", "bfs_in", "insert", "pagerank", "strong", "components", "kcore", "triangles")
+IN_EDGES = {"bfs_in", "pagerank", "strong"}
 UNDIRECTED = {"components", "kcore", "triangles"}
 STEPS, ALPHA = 10, 0.85  #: of PageRank
 
@@ -52,6 +52,11 @@ class Case:
     def levelled(self, result: Any) -> bool:
         """Return whether these are the levels, -1 for what is not reached."""
         return np.array_equal(np.asarray(result), self.levels)
+
+    def ordered(self, result: Any) -> bool:
+        """Return whether these are the reached vertices, level after level."""
+        levels = self.levels[np.asarray(result)]
+        return len(levels) == (self.levels >= 0).sum() and levels[0] == 0 and bool((np.diff(levels) >= 0).all())
 
     def ranked(self, result: Any) -> bool:
         """Return whether these are the ranks."""
@@ -153,6 +158,7 @@ def of_suricate(backend: str, case: Case) -> Rows:
         yield Row("bfs_in", lambda: graph.compute("bfs", source=case.source).level, case.levelled)
         steps = {"alpha": ALPHA, "method": "static", "max_iter": STEPS, "tol": 1e-300}
         yield Row("pagerank", lambda: graph.compute("pagerank", **steps), case.ranked)
+        yield Row("strong", lambda: graph.compute("scc"), lambda label: len(np.unique(label)))
     if not case.undirected:
         return
     graph = build(directed=False)
@@ -178,11 +184,12 @@ def of_scipy(case: Case) -> Rows:
     queries = case.queries.astype(np.int32)
     yield Row("query", lambda: matrix[queries[0], queries[1]], lambda found: case.found(found != 0))
     yield Row("reduce", lambda: matrix @ case.x, case.reduced)
-    yield Row("bfs", lambda: csgraph.breadth_first_order(matrix, case.source), lambda _: True)
+    yield Row("bfs", lambda: csgraph.breadth_first_order(matrix, case.source), lambda found: case.ordered(found[0]))
     yield Row("pagerank", lambda: ranks(matrix), case.ranked)
     yield Row("insert", insert, lambda found: (found[1][found[0][0], found[0][1]] != 0).all(), "a new matrix")
-    components = partial(csgraph.connected_components, matrix, directed=True, connection="weak")
-    yield Row("components", components, lambda found: int(found[0]))
+    for name, connection in (("strong", "strong"), ("components", "weak")):
+        components = partial(csgraph.connected_components, matrix, directed=True, connection=connection)
+        yield Row(name, components, lambda found: int(found[0]))
 
 
 def of_graphblas(case: Case) -> Rows:
@@ -280,6 +287,8 @@ def of_networkit(case: Case) -> Rows:
     search = partial(nk.distance.BFS, graph, case.source, False)
     yield Row("bfs", lambda: search().run(), lambda found: case.levelled(finite(found.getDistances())))
     yield Row("pagerank", walk, lambda found: case.ranked(found.scores()))
+    strong = nk.components.StronglyConnectedComponents
+    yield Row("strong", lambda: strong(graph).run(), lambda found: found.numberOfComponents())
     yield Row("insert", insert, lambda batch: all(map(graph.hasEdge, *batch[:, :999].tolist())))
     if not case.undirected:
         return
@@ -304,7 +313,8 @@ def of_igraph(case: Case) -> Rows:
     build = partial(igraph.Graph, n=case.n, edges=arcs, directed=True)
     graph = yield Row("build", build, lambda graph: graph.ecount() == len(case.src))
     yield Row("query", lambda: graph.get_eids(queries, error=False), lambda found: case.found(np.array(found) >= 0))
-    yield Row("bfs", lambda: graph.bfs(case.source), lambda found: len(found[0]) == (case.levels >= 0).sum())
+    yield Row("bfs", lambda: graph.bfs(case.source), lambda found: case.ordered(found[0]))
+    yield Row("strong", lambda: graph.connected_components("strong").membership, lambda found: max(found) + 1)
     yield Row("insert", insert, lambda batch: min(graph.get_eids(batch.T[:999].astype(np.int64), error=False)) >= 0)
     if not case.undirected:
         return
@@ -343,7 +353,7 @@ def of_machine(case: Case) -> Rows:
 
 PEERS = {"scipy": of_scipy, "graphblas": of_graphblas, "networkit": of_networkit, "igraph": of_igraph}
 #: what uses one thread
-SINGLE = {"scipy": ROWS, "igraph": ROWS, "networkit": ("build", "query", "bfs", "insert")}
+SINGLE = {"scipy": ROWS, "igraph": ROWS, "networkit": ("build", "query", "bfs", "insert", "strong")}
 
 
 @contextmanager

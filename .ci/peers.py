@@ -18,6 +18,7 @@ bfs         the levels from the vertex of most edges (SciPy, igraph: order and p
 bfs_in      the same with in-edges at hand (graphblas: the transpose)
 insert      2^20 arcs that are not there, which only this library looks for; another batch in each call
 pagerank    ten steps in float64 with in-edges (not igraph's method)
+strong      strongly connected components
 components  of the graph without directions, as are the following
 kcore       core numbers
 triangles   their number (graphblas: vertices relabelled by degree beforehand)
@@ -102,7 +103,8 @@ class Table:
         self._reach = dict[int, float]()
         self._found: dict[tuple[str, int], dict[str, float]] = {}  # seconds of libraries by row and threads
         threads = "".join(f"{f'{number} thr., ms':>14}" for number in options.threads)
-        print(f"{'row':12}{'library':14}{threads}   speed-up, and in parts of what is reached", flush=True)
+        speedup = "   speed-up, and in parts of what is reached" if len(options.threads) > 1 else ""
+        print(f"{'row':12}{'library':14}{threads}{speedup}", flush=True)
 
     def add(self, line: dict[str, Any]) -> None:
         """Print a row, and note what it says."""
