@@ -254,7 +254,8 @@ def test_decision_has_its_four_parts_and_is_in_the_index(page: Path) -> None:
 def test_readme_of_a_backend_is_one_page_of_known_parts(backend: str) -> None:
     text = (CHECKOUT / "backends" / backend / "README.md").read_text()
     assert len(text.splitlines()) <= 80
-    assert {"What it stores", "Why", "Knobs", "Limits", "Figures"} <= set(re.findall(r"^## (.+)$", text, re.MULTILINE))
+    parts = {"What it stores", "Why", "Knobs", "Limits", "When to use it", "Figures"}
+    assert parts <= set(re.findall(r"^## (.+)$", text, re.MULTILINE))
     parameters = inspect.signature(plugins.backends()[backend]).parameters
     own = parameters.keys() - inspect.signature(Store).parameters.keys()
     for option in own:
