@@ -50,6 +50,7 @@ from suricate.algorithm import Algorithm, pull_bytes
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._pagerank_leaps import Leaps, leap
 from suricate.algorithms._pagerank_parameters import Jumps, one_of, sums_up_loops
+from suricate.algorithms._pagerank_reach import is_near, steps_until
 from suricate.algorithms._pagerank_reference import distance_bound, power_iteration
 from suricate.algorithms._pagerank_steps import (
     FRESH,
@@ -84,9 +85,6 @@ ALPHA, TOL, MAX_ITER = 0.85, 1e-5, 100
 METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
 SAHU = {"self_loops": True, "norm": "linf", "tol": 1e-10, "max_iter": 500}  #: the setting of Sahu's experiments
 LOCAL = ("dt", "df", "dfp")
-DECAY = 4  #: by about so much a step makes the norm of a change smaller, on graphs without long distances
-LOCAL_SHARE = 64  #: dynamic methods are faster while they reach less than one vertex in so many,
-FEW_ARCS, FEW_ARCS_SHARE = 8, 4  #: or, with fewer arcs per vertex than this, less than one in so many
 RENEWAL = 32  #: after so many local updates "auto" passes over all vertices
 EXACT_TOLERANCE, EXACT_ITERATIONS = 1e-14, 10_000  #: of the reference
 
@@ -317,17 +315,19 @@ class PageRank(Algorithm):
         if method == "auto":
             if self.outweighs(graph, None, *edges):
                 return "static"
-            is_local = self._is_local(graph, sum(part.size for part in edges))
-            method = "dfp" if is_local and self._local_updates < RENEWAL else "nd"
+            is_local = self._local_updates < RENEWAL and not grown and self._is_local(graph, edges)
+            method = "dfp" if is_local else "nd"
         return "nd" if method in LOCAL and (grown or not graph.has_in_edges) else method
 
-    def _is_local(self, graph: Graph, size: int) -> bool:
-        """Return whether a change of ``size`` arcs is likely to fade before it reaches a large part of the graph."""
-        n, arcs = graph.num_vertices, graph.most_arcs
-        degree, bound = max(arcs / n, 1.0), self.tol * (n if self.norm == "linf" else 1)
-        steps = max(1, math.ceil(math.log(max(size, 1) / max(arcs, 1) / bound) / math.log(DECAY)))
-        share = FEW_ARCS_SHARE if degree < FEW_ARCS else LOCAL_SHARE
-        return 2 * size * degree ** min(steps + 1, 64) * share < n
+    def _is_local(self, graph: Graph, edges: tuple[Any, ...]) -> bool:
+        """Return whether what ``edges`` change is likely to fade near by; the CPU sees whether it is within ``tol``."""
+        n, arcs, size = graph.num_vertices, graph.most_arcs, sum(part.size for part in edges)
+        bound = self.tol * (n if self.norm == "linf" else 1)
+        if is_near(n, arcs, size, steps_until(bound, max(size, 1) / max(arcs, 1))):
+            return True
+        if graph.device.is_cuda or self.weighting.applies(graph) or not is_near(n, arcs, size, 0):
+            return False
+        return 2 * self.alpha * sum(float(self._share[part.src].sum()) for part in edges) <= self.tol
 
     def _grow(self, graph: Graph) -> None:
         """Give new vertices the mean rank."""

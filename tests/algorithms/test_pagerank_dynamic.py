@@ -195,6 +195,19 @@ def test_whole_passes_come_when_small_batches_have_left_much_to_be_told(tol: flo
     assert found == whole_passes
 
 
+@pytest.mark.parametrize(("tol", "touched"), [(1e-2, 6), (1e-6, None)])
+def test_batches_within_the_tolerance_are_local_on_the_cpu(tol: float, touched: int | None) -> None:
+    """Their neighbours' neighbours would be too many of the graph, but these are not reached."""
+    n = 1 << 12
+    graph, ids = su.Graph(n, device="cpu", in_edges=True), np.arange(n)
+    for step in range(1, 10):
+        graph.insert_edges(ids, (ids + 100 * step) % n)
+    tracker = graph.track("pagerank", tol=tol)
+    graph.insert_edges([1, 2, 3], [11, 12, 13])
+    assert tracker.algorithm.touched == touched
+    assert PageRank.mismatch(tracker.result, exact(graph), tol=tol) is None
+
+
 def test_an_empty_batch_changes_nothing(device: su.devices.Device) -> None:
     graph = su.Graph(4, backend="csr_baseline", device=str(device), in_edges=True)
     graph.insert_edges([0, 1, 2], [1, 2, 0])

@@ -1,0 +1,21 @@
+"""How far the effect of a batch is likely to reach before it fades, for PageRank's choice of a method."""
+
+from __future__ import annotations
+
+import math
+
+DECAY = 4  #: by about so much a step makes the norm of a change smaller, on graphs without long distances
+LOCAL_SHARE = 64  #: dynamic methods are faster while they reach less than one vertex in so many,
+FEW_ARCS, FEW_ARCS_SHARE = 8, 4  #: or, with fewer arcs per vertex than this, less than one in so many
+
+
+def is_near(num_vertices: int, arcs: int, size: int, steps: int) -> bool:
+    """Return whether a change of ``size`` arcs reaches so few vertices within ``steps`` that dynamic methods pay."""
+    degree = max(arcs / num_vertices, 1.0)
+    share = FEW_ARCS_SHARE if degree < FEW_ARCS else LOCAL_SHARE
+    return 2 * size * degree ** min(steps + 1, 64) * share < num_vertices
+
+
+def steps_until(bound: float, change: float) -> int:
+    """Return after how many steps a change of this norm is likely to be below ``bound``; at least 1."""
+    return max(1, math.ceil(math.log(change / bound) / math.log(DECAY)))
