@@ -13,22 +13,22 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from suricate.errors import FileFormatError
 from suricate.io import files
 from suricate.io.formats import MOST_EDGES, Layout, Line, declared_count, lines_of
+from suricate.io.parallel import parsed
 from suricate.io.times import LOOKS_LIKE_TIME
 from suricate.io.tokenizer import Tokenizer
 from suricate.types import MAX_VERTICES, EdgeList, edge_keys
 
 if TYPE_CHECKING:
     from suricate.delta import Batch
-    from suricate.io.lines import Rows
 
 INSERT, DELETE, REWEIGHT = (ord(letter) for letter in "+-=")  #: values of ``EventStep.op``
 
@@ -156,10 +156,13 @@ def read_events(path: str | os.PathLike[str], *, progress: files.Progress | None
                 break
         layout, marker = _layout(source.path, head)
         chunks, small = files.rest_of(chunks, head)
-        reader = _StepReader(Tokenizer(source.path, layout, small=small), layout, marker)
-        for chunk in itertools.chain([head], chunks):
-            reader.feed(chunk)
-        return reader.finish(source.path)
+        reader = _StepReader(source.path, layout, marker)
+        make = partial(Tokenizer, source.path, layout, small=small)
+        tokenizers, lines = [make()], 0
+        for chunk, pieces in parsed(source, itertools.chain([head], chunks), reader.parse, tokenizers, make, 0):
+            reader.take(pieces)
+            lines += files.newlines(chunk)
+        return reader.finish(lines, plain_weights=all(tokenizer.plain_weights for tokenizer in tokenizers))
 
 
 def _layout(path: Path, head: bytes) -> tuple[Layout, re.Pattern[bytes]]:
@@ -179,11 +182,15 @@ def _layout(path: Path, head: bytes) -> tuple[Layout, re.Pattern[bytes]]:
     return Layout("events", records, comments=b"#"), _SNAPSHOT
 
 
+Mark = tuple[re.Match[bytes], int]  #: where a step begins or ends, and the number of that line
+Columns = dict[str, np.ndarray]
+
+
 class _StepReader:
     """Cuts chunks at the marks of steps and collects the columns of each step."""
 
-    def __init__(self, tokenizer: Tokenizer, layout: Layout, marker: re.Pattern[bytes]) -> None:
-        self._tokenizer, self._marker, self._lines = tokenizer, marker, 0
+    def __init__(self, path: Path, layout: Layout, marker: re.Pattern[bytes]) -> None:
+        self._path, self._marker = path, marker
         fields = {name for record in layout.records.values() for name in record}
         dtypes = {"op": np.uint8, "src": np.uint32, "dst": np.uint32, "weight": np.float64, "time": np.int64}
         self._dtypes = {name: dtype for name, dtype in dtypes.items() if name == "op" or name in fields}
@@ -193,28 +200,47 @@ class _StepReader:
     def _empty(self) -> dict[str, list[np.ndarray]]:
         return {name: [np.empty(0, dtype)] for name, dtype in self._dtypes.items()}
 
-    def feed(self, chunk: bytes) -> None:
-        """Take the next chunk of whole lines."""
+    def parse(self, tokenizer: Tokenizer, chunk: bytes, line: int) -> list[Columns | Mark | FileFormatError]:
+        """Return the columns and marks of a chunk of whole lines, in order, up to the first error."""
+        found: list[Columns | Mark | FileFormatError] = []
         at = 0
-        for mark in self._marker.finditer(chunk):
-            self._parse(chunk[at : mark.start()])
-            if self._marker is _WINDOW:
-                self._close(self._label)
-                self._label = mark[1].decode("utf-8", "replace")
-            else:
-                line = self._lines + 1
-                vertices = declared_count(self._tokenizer.path, line, mark[2], "vertices", MAX_VERTICES)
-                edges = declared_count(self._tokenizer.path, line, mark[3], "edges", MOST_EDGES)
-                self._close(mark[1].decode("utf-8", "replace"), vertices, edges)
-            self._lines += 1
-            at = mark.end()
-        self._parse(chunk[at:])
+        try:
+            for mark in self._marker.finditer(chunk):
+                line = self._columns(tokenizer, chunk[at : mark.start()], line, found) + 1
+                found.append((mark, line))
+                at = mark.end()
+            self._columns(tokenizer, chunk[at:], line, found)
+        except FileFormatError as error:
+            found.append(error)
+        return found
 
-    def _parse(self, piece: bytes) -> None:
-        rows: Rows = self._tokenizer.parse(piece, self._lines)
-        self._lines += files.newlines(piece)
-        for name, parts in self._parts.items():
-            parts.append(getattr(rows, name).astype(self._dtypes[name]))
+    def _columns(self, tokenizer: Tokenizer, piece: bytes, line: int, found: list[Any]) -> int:
+        """Append the columns of some lines, if there are any; return the number of lines up to their end."""
+        if piece:
+            rows = tokenizer.parse(piece, line)
+            found.append({name: getattr(rows, name).astype(dtype) for name, dtype in self._dtypes.items()})
+        return line + files.newlines(piece)
+
+    def take(self, pieces: list[Columns | Mark | FileFormatError]) -> None:
+        """Take what the next chunk has."""
+        for piece in pieces:
+            if isinstance(piece, dict):
+                for name, parts in self._parts.items():
+                    parts.append(piece[name])
+            elif isinstance(piece, FileFormatError):
+                raise piece
+            else:
+                self._mark(*piece)
+
+    def _mark(self, mark: re.Match[bytes], line: int) -> None:
+        label = mark[1].decode("utf-8", "replace")
+        if self._marker is _WINDOW:
+            self._close(self._label)
+            self._label = label
+        else:
+            vertices = declared_count(self._path, line, mark[2], "vertices", MAX_VERTICES)
+            edges = declared_count(self._path, line, mark[3], "edges", MOST_EDGES)
+            self._close(label, vertices, edges)
 
     def _close(self, label: str, num_vertices: int | None = None, num_edges: int | None = None) -> None:
         columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
@@ -227,18 +253,18 @@ class _StepReader:
             columns["weight"] = np.where(op == DELETE, 0.0, columns["weight"])
         self._steps.append(EventStep(label=label, **columns, num_vertices=num_vertices, num_edges=num_edges))
 
-    def finish(self, path: Path) -> EventStream:
-        """Return the stream."""
+    def finish(self, lines: int, *, plain_weights: bool) -> EventStream:
+        """Return the stream; the file has so many lines."""
         rest = sum(map(len, self._parts["op"]))
         if self._marker is _SNAPSHOT and self._steps and rest:
             raise FileFormatError(
-                path, self._lines, "the file ends inside a step: the last '@ NAME VERTICES EDGES' is missing"
+                self._path, lines, "the file ends inside a step: the last '@ NAME VERTICES EDGES' is missing"
             )
         if self._marker is _WINDOW or rest:
             self._close(self._label)
         highest = [max(int(step.src.max()), int(step.dst.max())) for step in self._steps if len(step)]
-        steps = self._with_weight_dtype() if self._tokenizer.plain_weights else self._steps
-        return EventStream(tuple(steps), 1 + max(highest, default=-1), path)
+        steps = self._with_weight_dtype() if plain_weights else self._steps
+        return EventStream(tuple(steps), 1 + max(highest, default=-1), self._path)
 
     def _with_weight_dtype(self) -> list[EventStep]:
         """Return the steps with integer weights where all of them fit."""

@@ -8,6 +8,7 @@ import itertools
 import os
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -49,6 +50,10 @@ class _Gunzip:
         return self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
 
 
+class _DamagedError(Exception):
+    """The compressed data cannot be read on."""
+
+
 def _decompressor(kind: str) -> Any:
     if kind == ".gz":
         return _Gunzip()
@@ -70,6 +75,9 @@ def split_suffix(path: Path) -> tuple[str, str]:
 class ByteSource:
     """The uncompressed bytes of a file, in order; compression (gzip, xz, bzip2) is recognised by the first bytes.
 
+    :meth:`fetch` reads ahead, in any thread, while another works on what was handed out; everything else, ``progress``
+    too, happens in the thread that asks for the bytes.
+
     ``start`` holds the first bytes of the file, ``compression`` the extension of its compression or ``""``. ``lines``
     counts the complete lines handed out by :meth:`chunks`. Memory stays bounded whatever the size of the file.
 
@@ -88,6 +96,8 @@ class ByteSource:
             self._size = os.fstat(self._raw.fileno()).st_size
             self.start = self._ahead = self._read_start()
             self.compression = self._find_compression()
+            self._fetched: deque[bytes | str] = deque()  # pieces, then "" or what is wrong with the next one
+            self._pieces = self._inflated() if self.compression else iter(self._read, b"")
         except BaseException:
             self._raw.close()
             raise
@@ -113,10 +123,25 @@ class ByteSource:
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the uncompressed bytes in pieces of at most :data:`CHUNK` bytes."""
-        for piece in self._inflated() if self.compression else iter(self._read, b""):
+        while True:
+            if not self._fetched:
+                self.fetch(1)
+            piece = self._fetched.popleft()
+            if isinstance(piece, str):
+                break
             yield piece
             self._report()
+        if piece:
+            raise FileFormatError(self.path, self.lines + 1, piece)
         self._report()
+
+    def fetch(self, number: int) -> None:
+        """Read and decompress so many pieces ahead, those that are fetched already among them."""
+        while len(self._fetched) < number and not (self._fetched and isinstance(self._fetched[-1], str)):
+            try:
+                self._fetched.append(next(self._pieces, ""))
+            except _DamagedError as error:
+                self._fetched.append(str(error))
 
     def _read(self) -> bytes:
         """Return the next bytes of the file; the file may be a pipe, so what was read of its start is kept."""
@@ -144,12 +169,11 @@ class ByteSource:
             elif stream.needs_input and not data:
                 data = self._read()
                 if not data:
-                    raise FileFormatError(self.path, self.lines + 1, f"the {self.compression[1:]} data ends too early")
+                    raise _DamagedError(f"the {self.compression[1:]} data ends too early")
             try:
                 piece = stream.decompress(data, CHUNK)
             except Exception as error:  # zlib.error, lzma.LZMAError, OSError: lzma must not be imported to name it
-                reason = f"the {self.compression[1:]} data is damaged ({error})"
-                raise FileFormatError(self.path, self.lines + 1, reason) from error
+                raise _DamagedError(f"the {self.compression[1:]} data is damaged ({error})") from error
             data = b""
             if piece:
                 yield piece

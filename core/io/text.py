@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from suricate import threads
 from suricate.errors import FileFormatError
 from suricate.io.edge_file import EdgeFile
-from suricate.io.files import ByteSource, newlines, rest_of
+from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import Layout, has_body, make_layout
 from suricate.io.labels import DictLabels, Labels
 from suricate.io.lines import Rows
 from suricate.io.options import ReadOptions
+from suricate.io.parallel import parsed
 from suricate.io.tokenizer import Tokenizer
 from suricate.types import MAX_VERTICES
-
-MOST_AHEAD = 16  #: chunks that are parsed at a time: each takes a few megabytes
 
 
 class _Column:
@@ -68,7 +65,7 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
     layout = make_layout(source.path, head, format, options)
     labels = _labels(layout, small=small) if options.relabel else None
     body = itertools.chain([head[layout.header_bytes :]], chunks)
-    edges, plain_weights = _parse(source.path, layout, body, labels, options, small=small)
+    edges, plain_weights = _parse(source, layout, body, labels, options, small=small)
     num_vertices = options.num_vertices
     if labels is not None and num_vertices is not None and len(labels) > num_vertices:
         raise FileFormatError(source.path, None, f"{len(labels)} different ids, but num_vertices is {num_vertices}")
@@ -116,13 +113,19 @@ def _labels(layout: Layout, *, small: bool) -> Labels:
 
 
 def _parse(
-    path: Path, layout: Layout, body: Iterator[bytes], labels: Labels | None, options: ReadOptions, *, small: bool
+    source: ByteSource,
+    layout: Layout,
+    body: Iterator[bytes],
+    labels: Labels | None,
+    options: ReadOptions,
+    *,
+    small: bool,
 ) -> tuple[_Edges, bool]:
     most = 2**64 if labels is not None else MAX_VERTICES if options.num_vertices is None else options.num_vertices
     declared, dtype = layout.num_vertices or (most, most), options.dtype
     make = partial(
         Tokenizer,
-        path,
+        source.path,
         layout,
         id_limits=(min(declared[0], most), min(declared[1], most)),
         weight_bounds=_bounds(dtype),
@@ -130,47 +133,12 @@ def _parse(
         small=small,
     )
     edges, tokenizers = _Edges(layout), [make()]
-    for chunk, rows in _parsed(tokenizers, make, body, layout.header_lines):
+    for chunk, rows in parsed(source, body, Tokenizer.parse, tokenizers, make, layout.header_lines):
         if labels is None:
             edges.extend(rows, rows.src, rows.dst)
         else:
             edges.extend(rows, *labels.intern(rows.src, rows.dst, chunk))
     return edges, all(tokenizer.plain_weights for tokenizer in tokenizers)
-
-
-def _parsed(
-    tokenizers: list[Tokenizer], make: Callable[[], Tokenizer], chunks: Iterator[bytes], lines: int
-) -> Iterator[tuple[bytes, Rows]]:
-    """Yield the chunks and their rows, in order; several threads parse one each, with a tokenizer of its own.
-
-    Rows are valid until the next chunk is asked for. The first error of the file is raised when it is its turn.
-    """
-    error = None
-    while error is None:
-        ahead: list[bytes] = []
-        try:
-            for chunk in itertools.islice(chunks, min(threads.limit(), MOST_AHEAD)):
-                ahead.append(chunk)  # noqa: PERF402 - those before an error are kept
-        except FileFormatError as found:  # the chunks before it come first
-            error = found
-        if not ahead and error is None:
-            return
-        tokenizers += [make() for _ in range(len(ahead) - len(tokenizers))]
-        *begins, lines = itertools.accumulate((newlines(chunk) for chunk in ahead), initial=lines)
-        calls = list(zip(tokenizers, ahead, begins, strict=False))
-        for chunk, rows in zip(ahead, threads.run(_parse_chunk, calls), strict=True):
-            if isinstance(rows, FileFormatError):
-                raise rows
-            yield chunk, rows
-    raise error
-
-
-def _parse_chunk(tokenizer: Tokenizer, chunk: bytes, lines_before: int) -> Rows | FileFormatError:
-    """Return the rows of a chunk, or what is wrong with it."""
-    try:
-        return tokenizer.parse(chunk, lines_before)
-    except FileFormatError as error:
-        return error
 
 
 def _bounds(dtype: np.dtype | None) -> tuple[float, float]:

@@ -286,10 +286,15 @@ def test_chunks_do_not_show(put, monkeypatch, suffix, chunk):
     monkeypatch.setattr(files, "CHUNK", chunk)
     edges = [(k, k * k % 101, k / 8) for k in range(500)]
     text = "# c\n" + "".join(f"{u} {v} {w}\n" for u, v, w in edges)
-    seen = []
+    seen, callers = [], set()
+
+    def progress(done, total):
+        seen.append((done, total))
+        callers.add(threading.get_ident())
+
     path = put(COMPRESS[suffix](text.encode()), f"e.txt{suffix}")
-    file = io.read(path, progress=lambda done, total: seen.append((done, total)))
-    assert rows(file) == edges
+    assert rows(io.read(path, progress=progress)) == edges
+    assert callers == {threading.get_ident()}  # whichever thread decompresses
     size = path.stat().st_size
     assert seen[-1] == (size, size)
     assert seen == sorted(seen)

@@ -1,0 +1,59 @@
+"""Files of lines on several threads: some parse a chunk each, while one reads and decompresses what comes next."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from suricate import threads
+from suricate.errors import FileFormatError
+from suricate.io.files import ByteSource, newlines
+from suricate.io.tokenizer import Tokenizer
+
+MOST_AHEAD = 16  #: chunks that are parsed at a time: each takes a few megabytes
+
+Result = TypeVar("Result")
+
+
+def parsed(
+    source: ByteSource,
+    chunks: Iterator[bytes],
+    parse: Callable[[Tokenizer, bytes, int], Result],
+    tokenizers: list[Tokenizer],
+    make: Callable[[], Tokenizer],
+    lines: int,
+) -> Iterator[tuple[bytes, Result]]:
+    """Yield the chunks of ``source`` and ``parse(tokenizer, chunk, lines_before)`` of each, in order.
+
+    Each thread has a tokenizer of its own, made by ``make`` and appended to ``tokenizers``, of which there is one. What
+    a tokenizer returns is valid until the next chunk is asked for. The first error of the file is raised when it is its
+    turn.
+    """
+
+    def work(tokenizer: Tokenizer | None, chunk: bytes, number: int) -> Any:
+        try:
+            return source.fetch(number) if tokenizer is None else parse(tokenizer, chunk, number)
+        except FileFormatError as error:
+            return error
+
+    error = None
+    while error is None:
+        number, ahead = min(threads.limit(), MOST_AHEAD), []
+        try:
+            for chunk in itertools.islice(chunks, number):
+                ahead.append(chunk)  # noqa: PERF402 - those before an error are kept
+        except FileFormatError as found:  # the chunks before it come first
+            error = found
+        if not ahead and error is None:
+            return
+        tokenizers += [make() for _ in range(len(ahead) - len(tokenizers))]
+        *begins, lines = itertools.accumulate((newlines(chunk) for chunk in ahead), initial=lines)
+        calls = list(zip(tokenizers, ahead, begins, strict=False))
+        reading = [(None, b"", number)] if number > 1 and len(ahead) == number else []
+        results = threads.run(work, [*reading, *calls])[len(reading) :]
+        for chunk, result in zip(ahead, results, strict=True):
+            if isinstance(result, FileFormatError):
+                raise result
+            yield chunk, result
+    raise error
