@@ -25,6 +25,7 @@ PARAMS: dict[str, dict[str, Any]] = {  # beyond the sample parameters: what conv
     "random_walks": {"starts": [0, 1, 2], "length": 5},
     "label_propagation": {"max_iter": 2000},
 }
+BACKENDS = sorted(SHIPPED & {*plugins.backends()})
 N = 200
 
 
@@ -123,7 +124,10 @@ def check(tracker: su.Tracker, params: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_families(device: su.devices.Device, name: str, family: Any, directed: bool, weighted: bool) -> None:
     algorithm, rng = plugins.algorithm(name), np.random.default_rng(6)
-    graph = su.Graph(N, device=str(device), **options_of(algorithm, directed=directed, weighted=weighted))
+    backend = None if weighted else BACKENDS[FAMILIES.index(family) % len(BACKENDS)]  # each has its turn
+    graph = su.Graph(
+        N, backend=backend, device=str(device), **options_of(algorithm, directed=directed, weighted=weighted)
+    )
 
     def with_weights(src: Any, dst: Any) -> tuple[Any, ...]:
         return (src, dst, rng.choice([0, 0, 1, 2], len(src)).astype(np.float32)) if weighted else (src, dst)

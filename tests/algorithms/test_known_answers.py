@@ -26,6 +26,9 @@ STATIC = (
 )  # fmt: skip
 TEMPORAL = ("CollegeMsg.txt.gz", "email-Eu-core-temporal.txt.gz", "sx-mathoverflow.txt.gz")
 FILES = (*(f"static/{name}" for name in STATIC), *(f"temporal/{name}" for name in TEMPORAL))
+BACKENDS = sorted(
+    plugin.name for plugin in plugins.installed() if plugin.source == "suricate" and plugin.name in plugins.backends()
+)
 LDBC = "reference/ldbc-graphalytics/example"
 UNREACHED = 2**63 - 1  # LDBC's level of vertices that a search does not reach
 
@@ -77,7 +80,7 @@ def distances(result: Any) -> np.ndarray:
 
 
 def built(known: Known, device: Any, *, directed: bool, weighted: bool = False, loops: bool = True) -> su.Graph:
-    """A graph of the file on the default backend; of parallel arcs the least weight counts."""
+    """A graph of the file, each file on some backend; of parallel arcs the least weight counts."""
     src, dst, weight = known.src, known.dst, known.weight if weighted else None
     if weight is not None:
         order = np.argsort(-weight.astype(np.int64), kind="stable")  # the last one of a batch counts
@@ -85,7 +88,8 @@ def built(known: Known, device: Any, *, directed: bool, weighted: bool = False, 
     if not loops:
         src, dst = src[src != dst], dst[src != dst]
     dtype = None if weight is None else "int32"
-    options = {"directed": directed, "in_edges": directed, "weight_dtype": dtype}
+    backend = None if weighted else BACKENDS[known.num_vertices % len(BACKENDS)]
+    options = {"directed": directed, "in_edges": directed, "weight_dtype": dtype, "backend": backend}
     graph = su.Graph(known.num_vertices, device=str(device), **options)
     graph.insert_edges(src, dst, weight)
     return graph
