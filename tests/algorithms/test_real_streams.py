@@ -1,0 +1,76 @@
+"""Algorithms kept current along real streams: mail in windows, and the Internet when two thirds of it were gone."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_families import BACKENDS, check, options_of, params_of
+
+import suricate as su
+from suricate import io, plugins
+from suricate.testing.table import ends_of
+from suricate.types import edge_keys
+
+pytestmark = pytest.mark.data
+
+NAMES = (
+    "bfs", "sssp", "wcc", "kcore", "triangles", "spmv", "pagerank", "coloring", "independent_set", "label_propagation",
+)  # fmt: skip
+STREAMS = ("caida", "enron")
+COLLAPSE, STEPS = "20070917", 5
+
+
+@cache
+def graphs_of(folder: Path, stream: str) -> list[np.ndarray]:
+    """The keys of the arcs at five moments, one after the other: around the collapse, or after every window."""
+    if stream == "caida":
+        arcs, steps = np.empty(0, np.uint64), list(io.read_events(folder / "dynamic/as-caida.events.txt.xz"))
+        last = [step.label for step in steps].index(COLLAPSE) + STEPS - 2
+    else:
+        base = io.read(folder / "dynamic/enron-dynamic.base.txt.gz")
+        arcs, steps = (
+            edge_keys(base.src, base.dst),
+            list(io.read_events(folder / "dynamic/enron-dynamic.updates.txt.gz")),
+        )
+        last = len(steps) - 1
+    found = []
+    for step in steps[: last + 1]:
+        gone, new = (edge_keys(part.src, part.dst) for part in (step.deletions, step.insertions))
+        arcs = np.union1d(np.setdiff1d(arcs, gone), new)
+        found.append(arcs)
+    return found[-STEPS:]
+
+
+def both_ways(keys: np.ndarray) -> np.ndarray:
+    """The keys of undirected edges: the smaller end first."""
+    src, dst = ends_of(keys)
+    return np.unique(edge_keys(np.minimum(src, dst), np.maximum(src, dst)))
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_moment(data_dir: Path, device: su.devices.Device, name: str, stream: str) -> None:
+    algorithm = plugins.algorithm(name)
+    moments, n = graphs_of(data_dir, stream), 0
+    for keys in moments:
+        n = max(n, int(np.max(ends_of(keys))) + 1)
+    options = options_of(algorithm, directed=True, weighted=False)
+    if not options["directed"]:
+        moments = [both_ways(keys) for keys in moments]
+    backend = BACKENDS[(NAMES.index(name) + STREAMS.index(stream)) % len(BACKENDS)]
+    graph = su.Graph(n, device=str(device), backend=backend, **options)
+    graph.insert_edges(*ends_of(moments[0]))
+    params = params_of(algorithm, n)
+    if "source" in params:
+        params["source"] = int(np.bincount(ends_of(moments[0])[0]).argmax())
+    tracker = graph.track(name, **params)
+    for before, after in pairwise(moments):
+        gone, new = np.setdiff1d(before, after), np.setdiff1d(after, before)
+        graph.apply(su.Batch(insert=ends_of(new), delete=ends_of(gone)))
+        assert graph.num_edges == len(after)
+        check(tracker, params)
+    assert tracker.updates.updated == STEPS - 1
