@@ -95,6 +95,15 @@ def test_growth_by_large_batches_sizes_ahead(device: Device) -> None:
     assert lasting_bytes(store) <= 2.2 * allocated
 
 
+def test_growth_on_the_cpu_asks_for_half_more_than_is_used_at_most() -> None:
+    store, rng = SlabHashStore(1 << 13), np.random.default_rng(3)
+    src, dst = rng.integers(0, 1 << 13, (2, 160_000)).astype(np.uint32)
+    for at in range(0, len(src), 4_000):
+        store.insert(src[at : at + 4_000], dst[at : at + 4_000])
+        used, allocated = (sum(sizes) for sizes in zip(*store.memory().values(), strict=True))
+        assert allocated <= 1.5 * used or at < 16_000, at
+
+
 def lasting_bytes(store: SlabHashStore) -> int:
     """Return what is allocated, but for what the next batch may use as scratch."""
     return sum(allocated for part, (_, allocated) in store.memory().items() if part != "scratch")
