@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import chain
@@ -21,7 +22,7 @@ from suricate.bench.suites import Selection
 from suricate.bench.workloads.references import SCIPY
 
 Rows = list[dict[str, Any]]
-STYLES = {"FAIL": "bold red", "ERROR": "bold red", "skip": "dim"}
+STYLES = {"FAIL": "bold red", "ERROR": "bold red"}
 
 
 def run(
@@ -57,13 +58,16 @@ def run(
             if shown[-1:] != [row.graph] and len(inputs) > 1:
                 shown.append(row.graph)
                 console.print(row.graph, style="bold", markup=False)
-            console.print(text.line(to_line(row)), style=STYLES.get(row.status), markup=False, soft_wrap=True)
+            if row.status != "skip":
+                console.print(text.line(to_line(row)), style=STYLES.get(row.status), markup=False, soft_wrap=True)
             progress.advance(bar)
 
         rows = run_tasks(tasks, limits, run_id, peak=peak, starting=starting, finished=finished)
     results.close()
     print_tables(console, [to_line(row) for row in rows])
     failed = [row for row in rows if row.status in ("FAIL", "ERROR")]
+    for reason, count in Counter(row.reason for row in rows if row.status == "skip").items():
+        console.print(f"{count} rows left out: {reason}", markup=False, soft_wrap=True)
     checked = sum(row.verified is not None for row in rows)
     console.print(
         f"{len(rows)} rows, {checked} verified, {len(failed)} failed; written to {results.path}", markup=False

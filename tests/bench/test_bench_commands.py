@@ -212,6 +212,14 @@ def test_rows_say_how_their_graphs_differ_from_the_usual(tmp_path):
     ]  # fmt: skip
 
 
+def test_rows_that_are_left_out_are_counted_not_listed(tmp_path):
+    args = ["--suite", "operations", "--graph", "rmat:4", "--backend", "slabhash", "--workload", "insert"]
+    result = run(bench, *QUICK, *args, "--batch", 8, "--batch", 10**6, "--output", tmp_path / "rows.jsonl")
+    assert result.exit_code == 0
+    assert "1,000,000" not in result.output
+    assert "2 rows left out: the batch has more edges than the graph" in result.output  # slabhash and dummy
+
+
 def test_workloads_are_chosen_by_name(tmp_path):
     path = tmp_path / "chosen.jsonl"
     args = ["--suite", "reduce", "--graph", "grid:5x4", "--backend", "csr_baseline", "--workload", "propagate"]
