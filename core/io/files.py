@@ -83,12 +83,12 @@ class ByteSource:
 
     Raises:
         OSError: the file is missing or cannot be read.
-        FileFormatError: compressed data is damaged or ends too early, or a line is longer than :data:`MAX_LINE`.
+        FileFormatError: compressed data is damaged or ends too early, or a line is longer than ``longest_line``.
     """
 
     def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
         self.path = Path(path)
-        self.lines = 0
+        self.lines, self.longest_line = 0, MAX_LINE
         self._progress = progress
         self._consumed = 0
         self._raw: IO[bytes] = open(self.path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
@@ -192,10 +192,9 @@ class ByteSource:
                 self.lines += newlines(chunk)
             else:
                 carry += piece
-            if len(carry) > MAX_LINE:
-                raise FileFormatError(
-                    self.path, self.lines + 1, f"not a text file: a line of more than {MAX_LINE} bytes"
-                )
+            if len(carry) > self.longest_line:
+                reason = f"not a text file: a line of more than {self.longest_line} bytes"
+                raise FileFormatError(self.path, self.lines + 1, reason)
         if carry:
             yield self._with_line_feeds(carry)
 

@@ -26,6 +26,7 @@ BY_SUFFIX = {
     ".mtx": "mtx", ".gr": "gr", ".csv": "csv", ".tsv": "csv",
     ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
 }  # fmt: skip
+READ_ONLY = {".metis": "metis", ".graph": "metis"}  #: formats that :func:`suricate.read` alone knows
 TEXT_SUFFIXES = ("", ".txt", ".el", ".edges", ".edgelist", ".snap", ".dat")  #: written as plain text
 _ROLES = ("src", "dst", "weight", "time")
 _COLUMN_NAMES = {
@@ -47,7 +48,7 @@ class Layout:
     """What a line of a file is.
 
     Attributes:
-        format: one of :data:`FORMATS`, or ``"events"``.
+        format: one of :data:`FORMATS`, ``"metis"`` or ``"events"``.
         records: the fields (``"src"``, ``"dst"``, ``"weight"``, ``"time"``, ``"-"`` to skip) of a line by its first
             letter; the letter is ``""`` where lines have none.
         comments: first bytes of lines to skip.
@@ -60,6 +61,7 @@ class Layout:
         least_vertices: number of vertices that the file has at least.
         num_edges: number of edges declared by the header, or None.
         whole_weights: weights are integers. directed: hint of the header, or None.
+        skipped: how many numbers are ahead of the neighbours in a row of a METIS file.
     """
 
     format: str
@@ -76,6 +78,7 @@ class Layout:
     least_vertices: int = 0
     num_edges: int | None = None
     whole_weights: bool = False
+    skipped: int = 0
     directed: bool | None = None
     fields: Sequence[str] = field(init=False)
 
@@ -115,7 +118,7 @@ def has_body(head: bytes) -> bool:
 
 def detect(path: Path, head: bytes) -> str:
     """Return the format of a file by its extension, else by its first lines."""
-    by_suffix = BY_SUFFIX.get(split_suffix(path)[0])
+    by_suffix = {**BY_SUFFIX, **READ_ONLY}.get(split_suffix(path)[0])
     if by_suffix:
         return by_suffix
     if head.startswith(b"%%MatrixMarket"):
@@ -177,13 +180,16 @@ def make_layout(path: Path, head: bytes, format: str | None, options: ReadOption
         FileFormatError: the header is malformed. UnknownNameError: there is no such format or column.
     """
     format = detect(path, head) if format is None else format
-    if format not in FORMATS:
-        raise UnknownNameError(f"unknown format {format!r}: there are {', '.join(FORMATS)}")
+    if format not in (*FORMATS, "metis"):
+        raise UnknownNameError(f"unknown format {format!r}: there are {', '.join(FORMATS)}, metis")
     columns, delimiter = options.columns, options.delimiter
-    if format in ("mtx", "gr"):
+    fixed = {"mtx": _mtx_layout, "gr": _gr_layout, "metis": _metis_layout}
+    if format in fixed:
         if columns is not None or delimiter is not None or options.first_id not in (None, 1):
             raise ParameterError(f"format {format!r} fixes its columns, its delimiter and first_id=1")
-        return _mtx_layout(path, head) if format == "mtx" else _gr_layout(path, head)
+        if format == "metis" and (options.relabel or options.num_vertices is not None):
+            raise ParameterError("format 'metis' has its ids and its number of vertices: no relabel, no num_vertices")
+        return fixed[format](path, head)
     if format == "csv":
         layout = _csv_layout(path, head, columns, delimiter)
     else:
@@ -371,4 +377,31 @@ def _gr_layout(path: Path, head: bytes) -> Layout:
         least_vertices=vertices,
         num_edges=arcs,
         directed=True,
+    )
+
+
+def _metis_layout(path: Path, head: bytes) -> Layout:
+    header = next(_body(head, "%"), None)
+    if header is None:
+        raise FileFormatError(path, head.count(b"\n") + 1, "the line 'VERTICES EDGES' is missing")
+    match = re.fullmatch(rb"(\d+)\s+(\d+)(?:\s+([01]{1,3})(?:\s+(\d{1,3}))?)?", header.text)
+    if match is None:
+        raise FileFormatError(path, header.number, "expected 'VERTICES EDGES [FORMAT [WEIGHTS]]'")
+    vertices = declared_count(path, header.number, match[1], "vertices", MAX_VERTICES)
+    edges = declared_count(path, header.number, match[2], "edges", MOST_EDGES)
+    has_size, has_weights, weighted = (digit == "1" for digit in (match[3] or b"0").decode().zfill(3))
+    return Layout(
+        "metis",
+        {"": ["src", "dst", "weight"] if weighted else ["src", "dst"]},
+        comments=b"%",
+        first_id=1,
+        header_bytes=header.end,
+        header_lines=header.number,
+        counts_line=header.number,
+        num_vertices=(vertices, vertices),
+        least_vertices=vertices,
+        num_edges=edges,
+        whole_weights=True,
+        skipped=has_size + (int(match[4] or 1) if has_weights else 0),
+        directed=False,
     )

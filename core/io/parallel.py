@@ -9,31 +9,31 @@ from typing import Any, TypeVar
 from suricate import threads
 from suricate.errors import FileFormatError
 from suricate.io.files import ByteSource, newlines
-from suricate.io.tokenizer import Tokenizer
 
 MOST_AHEAD = 16  #: chunks that are parsed at a time: each takes a few megabytes
 
+Parser = TypeVar("Parser")  #: a ``Tokenizer``, say
 Result = TypeVar("Result")
 
 
 def parsed(
     source: ByteSource,
     chunks: Iterator[bytes],
-    parse: Callable[[Tokenizer, bytes, int], Result],
-    tokenizers: list[Tokenizer],
-    make: Callable[[], Tokenizer],
+    parse: Callable[[Parser, bytes, int], Result],
+    parsers: list[Parser],
+    make: Callable[[], Parser],
     lines: int,
 ) -> Iterator[tuple[bytes, Result]]:
-    """Yield the chunks of ``source`` and ``parse(tokenizer, chunk, lines_before)`` of each, in order.
+    """Yield the chunks of ``source`` and ``parse(parser, chunk, lines_before)`` of each, in order.
 
-    Each thread has a tokenizer of its own, made by ``make`` and appended to ``tokenizers``, of which there is one. What
-    a tokenizer returns is valid until the next chunk is asked for. The first error of the file is raised when it is its
+    Each thread has a parser of its own, made by ``make`` and appended to ``parsers``, of which there is one. What it
+    returns is valid until the next chunk is asked for. The first error of the file is raised when it is its
     turn.
     """
 
-    def work(tokenizer: Tokenizer | None, chunk: bytes, number: int) -> Any:
+    def work(parser: Parser | None, chunk: bytes, number: int) -> Any:
         try:
-            return source.fetch(number) if tokenizer is None else parse(tokenizer, chunk, number)
+            return source.fetch(number) if parser is None else parse(parser, chunk, number)
         except FileFormatError as error:
             return error
 
@@ -47,9 +47,9 @@ def parsed(
             error = found
         if not ahead and error is None:
             return
-        tokenizers += [make() for _ in range(len(ahead) - len(tokenizers))]
+        parsers += [make() for _ in range(len(ahead) - len(parsers))]
         *begins, lines = itertools.accumulate((newlines(chunk) for chunk in ahead), initial=lines)
-        calls = list(zip(tokenizers, ahead, begins, strict=False))
+        calls = list(zip(parsers, ahead, begins, strict=False))
         reading = [(None, b"", number)] if number > 1 and len(ahead) == number else []
         results = threads.run(work, [*reading, *calls])[len(reading) :]
         for chunk, result in zip(ahead, results, strict=True):

@@ -33,6 +33,7 @@ from suricate.io.codes import (
 from suricate.jit import inner, kernel
 
 MINUS, PLUS, POINT, QUOTE, LF = (np.uint8(ord(char)) for char in '-+."\n')
+PERCENT, SPACE, TAB, RETURN = (np.uint8(ord(char)) for char in "% \t\r")
 ZERO = np.uint8(ord("0"))
 POWERS = np.array([10.0**k for k in range(23)])  # exact in double precision
 EXACT = np.uint64(1 << 53)
@@ -255,3 +256,49 @@ def parse_lines(
             return row, hards, plain, EXTRA, line, widths[record], p, text_end(data, p, classes, delimited)
         row += 1
     return row, hards, plain, OK, line, 0, p, p
+
+
+@kernel
+def parse_adjacency(data, skipped, weighted, most, src, dst, weight):
+    """Parse rows of neighbours, counted from 1, after ``skipped`` numbers each, and each followed by its weight or not.
+
+    Args:
+        data: uint8[n], whole lines; those that start with % are no rows.
+        most: uint64, the largest neighbour.
+        src, weight: int64 and float64 [entries], the row from 0 and the weight. dst: uint32[entries].
+
+    Returns:
+        (rows, entries, error, line from 0, start of the token at fault).
+    """
+    n, p, row, line, entries = len(data), 0, 0, 0, 0
+    while p < n:
+        if data[p] == PERCENT:
+            while p < n and data[p] != LF:
+                p += 1
+            p, line = p + 1, line + 1
+            continue
+        place = 0
+        while True:
+            while p < n and (data[p] == SPACE or data[p] == TAB or data[p] == RETURN):
+                p += 1
+            start = p
+            if p == n or data[p] == LF:
+                break
+            value, p, fits = parse_whole(data, p)
+            if p == start or (p < n and data[p] != SPACE and data[p] != TAB and data[p] != RETURN and data[p] != LF):
+                return row, entries, BAD_ID, line, start
+            if weighted and place >= skipped and (place - skipped) % 2:
+                if not fits:
+                    return row, entries, WEIGHT_RANGE, line, start
+                weight[entries] = np.float64(value)
+                entries += 1
+            elif place >= skipped:
+                if not fits or value == 0 or value > most:
+                    return row, entries, ID_RANGE, line, start
+                src[entries], dst[entries] = row, value - ONE
+                entries += not weighted
+            place += 1
+        if 0 < place < skipped or (weighted and place > skipped and (place - skipped) % 2):
+            return row, entries, MISSING, line, start
+        p, row, line = p + 1, row + 1, line + 1
+    return row, entries, OK, line, p

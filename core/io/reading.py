@@ -32,16 +32,16 @@ def read(
     sort_by_time: bool = False,
     progress: files.Progress | None = None,
 ) -> EdgeFile:
-    """Read a graph file: SNAP text, Matrix Market, DIMACS ``.gr``, temporal text or CSV, Parquet or Arrow IPC.
+    """Read a graph file: SNAP text, Matrix Market, METIS, DIMACS ``.gr``, temporal text, CSV, Parquet or Arrow.
 
     Text may be compressed with gzip, xz or bzip2. Parquet and Arrow need ``pyarrow`` (``suricate[arrow]``).
 
-    Ids are used as they are, counted from 0 (``.mtx`` and ``.gr`` count from 1 and are shifted). An empty file is an
-    edge list without edges and vertices. Memory beyond the result is bounded, whatever the size of the file.
+    Ids are used as they are, counted from 0 (``.mtx``, ``.gr`` and METIS files count from 1 and are shifted). An empty
+    file is an edge list without edges and vertices. Memory beyond the result is bounded, whatever the size of the file.
 
     Args:
         path: the file.
-        format: one of :data:`FORMATS`; None: by the extension, else by the first bytes.
+        format: one of :data:`FORMATS` or ``"metis"``; None: by the extension, else by the first bytes.
         relabel: map ids to 0..n-1 in the order of their first appearance (source before destination) and keep them in
             ``labels``: any numbers of 64 bits, or, if the first line has other ids, texts. ``"text"``: always texts.
         columns: which column holds ``"src"``, ``"dst"``, ``"weight"``, ``"time"``: its name in the header or schema, or

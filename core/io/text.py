@@ -15,6 +15,7 @@ from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import Layout, has_body, make_layout
 from suricate.io.labels import DictLabels, Labels
 from suricate.io.lines import Rows
+from suricate.io.metis import LITTLE, read_rows
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.tokenizer import Tokenizer
@@ -65,7 +66,10 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
     layout = make_layout(source.path, head, format, options)
     labels = _labels(layout, small=small) if options.relabel else None
     body = itertools.chain([head[layout.header_bytes :]], chunks)
-    edges, plain_weights = _parse(source, layout, body, labels, options, small=small)
+    if layout.format == "metis":
+        edges, plain_weights = _metis(source, layout, body, options, little=small and len(head) <= LITTLE), True
+    else:
+        edges, plain_weights = _parse(source, layout, body, labels, options, small=small)
     num_vertices = options.num_vertices
     if labels is not None and num_vertices is not None and len(labels) > num_vertices:
         raise FileFormatError(source.path, None, f"{len(labels)} different ids, but num_vertices is {num_vertices}")
@@ -110,6 +114,16 @@ def _labels(layout: Layout, *, small: bool) -> Labels:
     from suricate.io.interning import NumberLabels, TextLabels
 
     return TextLabels(quotes) if layout.text_ids else NumberLabels()
+
+
+def _metis(source: ByteSource, layout: Layout, body: Iterator[bytes], options: ReadOptions, *, little: bool) -> _Edges:
+    src, dst, weight = read_rows(source, layout, body, little=little)
+    most = _bounds(options.dtype)[1]
+    if len(weight) and weight.max() > most:
+        raise FileFormatError(source.path, None, f"weight {weight.max():.0f} is more than {most:.9g}")
+    edges = _Edges(layout)
+    edges.extend(Rows(src, dst, weight, src, src), src, dst)
+    return edges
 
 
 def _parse(

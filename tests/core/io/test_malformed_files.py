@@ -75,6 +75,22 @@ BAD = {
     "gr id": ("a.gr", "p sp 3 2\na 1 2 3\nc\na 1 4 3\n", 4, "id '4' is too large"),
     "gr no weight": ("a.gr", "p sp 3 1\na 1 2\n", 2, "missing column (2 of 3 columns)"),
     "gr letter": ("a.gr", "p sp 3 1\ne 1 2 3\n", 2, "a line must start with one of a"),
+    "metis no header": ("a.graph", "% c\n", 2, "the line 'VERTICES EDGES' is missing"),
+    "metis header": ("a.graph", "% c\n3 2 5\n", 2, "expected 'VERTICES EDGES [FORMAT [WEIGHTS]]'"),
+    "metis count": ("a.graph", "3 2\n2\n1\n", 1, "the header declares 2 edges, the file has 1"),
+    "metis rows": ("a.graph", "2 1\n2\n1\n1\n", 1, "the header declares 2 vertices, there are more rows"),
+    "metis id": ("a.graph", "3 2\n2\n1 4\n", 3, "id '4' is not from 1 to 3"),
+    "metis zero": ("a.graph", "3 2\n2\n% c\n1 0\n", 4, "id '0' is not from 1 to 3"),
+    "metis text": ("a.graph", "3 2\n2\n1 x3\n", 3, "'x3' is not a whole number"),
+    "metis no weight": ("a.graph", "2 1 1\n2 5\n1\n", 3, "a row ends before its weights"),
+    "metis no vertex weight": ("a.graph", "2 1 10 2\n7\n", 2, "a row ends before its weights"),
+    "metis weight": (
+        "a.graph",
+        "2 1 1\n2 99999999999999999999\n1 1\n",
+        2,
+        "weight '99999999999999999999' is too large",
+    ),
+    "metis one end": ("a.graph", "3 1\n2\n", None, "listed at one of their ends only"),
     "gr second header": ("a.gr", "p sp 3 1\np sp 3 1\n", 2, "a line must start with one of a"),
 }
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suricate import io
-from suricate.errors import FileFormatError, UnknownNameError, WeightError
+from suricate.errors import FileFormatError, ParameterError, UnknownNameError, WeightError
 from suricate.io import files
 
 pytestmark = pytest.mark.usefixtures("reader")
@@ -140,6 +140,22 @@ def test_dimacs(put):
     file = io.read(put("c\nc hello\np sp 5 2\nc x\na 1 5 7\na 2 1 0\n", "g.gr"))
     assert rows(file) == [(0, 4, 7), (1, 0, 0)]
     assert (file.num_vertices, file.directed, file.weight.dtype) == (5, True, np.int32)
+
+
+@pytest.mark.parametrize("chunk", [6, 1 << 20])
+def test_metis(put, monkeypatch, chunk):
+    monkeypatch.setattr(files, "CHUNK", chunk)
+    file = io.read(put("% a\n5 4\n2 3\n1 3 2\r\n% b\n\t1 2\n\n\n", "m.graph"))
+    assert rows(file) == [(0, 1), (0, 2), (1, 2), (1, 1)]
+    assert (file.format, file.num_vertices, file.directed) == ("metis", 5, False)
+    file = io.read(put("3 2 111 2\n9 8 7 2 40\n9 8 7 1 40 3 60\n9 8 7 2 60", "m.txt"), "metis")
+    assert rows(file) == [(0, 1, 40), (1, 2, 60)]
+    assert file.weight.dtype == np.int32
+    with pytest.raises(FileFormatError, match="weight 3000000000 is more than"):
+        io.read(put("2 1 1\n2 3000000000\n1 3000000000\n", "w.metis"), weight_dtype="int32")
+    with pytest.raises(ParameterError, match="no relabel"):
+        io.read(put("0 0\n", "n.graph"), relabel=True)
+    assert len(io.read(put("0 0\n", "n.graph"))) == 0
 
 
 def test_csv_header_defaults_and_choice(put):

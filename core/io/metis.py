@@ -1,0 +1,81 @@
+"""METIS files: line i + 1 lists the neighbours of vertex i, so that a file has every edge at both of its ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from suricate.errors import FileFormatError
+from suricate.io.codes import BAD_ID, ID_RANGE, MISSING, WEIGHT_RANGE
+from suricate.io.files import ByteSource
+from suricate.io.formats import Layout
+from suricate.io.parallel import parsed
+
+LITTLE = 1 << 16  #: a file of so many bytes is parsed by the interpreted loop
+LONGEST = 1 << 31  #: bytes of a line
+
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class Rows:
+    """Parses chunks of rows; the counterpart of ``Tokenizer``."""
+
+    def __init__(self, path: Path, layout: Layout, *, interpreted: bool) -> None:
+        assert layout.num_vertices is not None
+        self._path, self._layout, self._interpreted = path, layout, interpreted
+        self._most, self._weighted = layout.num_vertices[0], "weight" in layout.fields
+
+    def parse(self, chunk: bytes, lines_before: int) -> tuple[int, Columns]:
+        """Return the number of rows, and the row (from 0), neighbour and weight of every entry.
+
+        Raises:
+            FileFormatError: with the number of the first line that is wrong.
+        """
+        from suricate.io.parse_loops import parse_adjacency  # late: small files do without Numba
+
+        size = len(chunk) // 2 + 1  # the shortest entry is a digit and a blank
+        columns = np.empty(size, np.int64), np.empty(size, np.uint32), np.empty(size if self._weighted else 0)
+        with np.errstate(over="ignore"):
+            rows, entries, error, line, start = (parse_adjacency.py_func if self._interpreted else parse_adjacency)(
+                np.frombuffer(chunk, np.uint8), self._layout.skipped, self._weighted, np.uint64(self._most), *columns
+            )
+        if error:
+            token = (chunk[start : start + 40].split(maxsplit=1) or [b""])[0].decode("utf-8", "replace")
+            reason = {
+                BAD_ID: f"{token!r} is not a whole number",
+                ID_RANGE: f"id {token!r} is not from 1 to {self._most}, the number of vertices that is declared",
+                WEIGHT_RANGE: f"weight {token!r} is too large",
+                MISSING: "a row ends before its weights",
+            }[error]
+            raise FileFormatError(self._path, lines_before + line + 1, reason)
+        src, dst, weight = (column[:entries] for column in columns)
+        return rows, (src, dst, weight)
+
+
+def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, little: bool) -> Columns:
+    """Return source, destination and weight of the edges of a METIS file, each at its smaller end.
+
+    Raises:
+        FileFormatError: a row is malformed, there are more rows than vertices, or an edge is listed at one end only.
+    """
+    source.longest_line = LONGEST
+    path, found, last, above = source.path, [], 0, 0
+
+    def make() -> Rows:
+        return Rows(path, layout, interpreted=little)
+
+    for _, (rows, (src, dst, weight)) in parsed(source, body, Rows.parse, [make()], make, layout.header_lines):
+        src += last
+        last += rows
+        kept = src <= dst
+        above += int(np.count_nonzero(src > dst))
+        found.append((src[kept].astype(np.uint32), dst[kept], weight[kept] if len(weight) else weight))
+        if len(src) and src[-1] >= layout.least_vertices:
+            reason = f"the header declares {layout.least_vertices} vertices, there are more rows"
+            raise FileFormatError(path, layout.counts_line, reason)
+    src, dst, weight = map(np.concatenate, zip(*found, strict=True))
+    if above != np.count_nonzero(src != dst):
+        raise FileFormatError(path, None, "there are edges that are listed at one of their ends only")
+    return src, dst, weight
