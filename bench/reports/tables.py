@@ -100,9 +100,12 @@ def sweeps(rows: Rows) -> list[Table]:
     tables = []
     for graph, device, backend in _distinct(rows, "graph", "device", "backend"):
         group = [row for row in rows if (row["graph"], row["device"], row["backend"]) == (graph, device, backend)]
+        sizes = {row["batch"] for row in group if row["batch"]}
+        group = [{**row, "batch": None} for row in group] if len(sizes) == 1 else group
         rates = list(dict.fromkeys(_column(row) for row in group if row["median_s"]))
         title = f"{label(backend)}, {graph} on {device}: rates and memory by option"
-        table = new_table(title, "option", [*rates, "B/edge used", "B/edge allocated", "utilisation"])
+        title += f", batches of {sizes.pop():,}" if len(sizes) == 1 else ""
+        table = new_table(title, "option", [*rates, "B/edge, allocated", "slots in use"])
         for setting in dict.fromkeys(row["setting"] for row in group):
             some = [row for row in group if row["setting"] == setting]
             found = {_column(row): rate(row["edges_per_s"]) for row in some if row["median_s"]}
@@ -205,14 +208,14 @@ def _column(row: dict[str, Any]) -> str:
     return row["workload"] if row["batch"] is None else f"{row['workload']} {row['batch']:,}"
 
 
-def _memory_of(rows: Rows) -> tuple[str, str, str]:
+def _memory_of(rows: Rows) -> tuple[str, str]:
     """Return bytes per edge used and allocated, and the share of what is used that ids and weights take."""
     for row in rows:
         if row["workload"] == "memory":
             extra = row["extra"]
-            used, allocated = f"{extra['bytes_per_edge']:.1f}", f"{extra['bytes_per_edge_allocated']:.1f}"
-            return used, allocated, f"{extra['utilisation']:.0%}"
-    return "-", "-", "-"
+            bytes_per_edge = f"{extra['bytes_per_edge']:.1f}, {extra['bytes_per_edge_allocated']:.1f}"
+            return bytes_per_edge, f"{extra['utilisation']:.0%}"
+    return "-", "-"
 
 
 def _footprint_tables(device: str) -> tuple[Table, Table]:

@@ -81,7 +81,7 @@ def test_the_sweep_builds_with_every_setting_and_gives_bytes_beside_rates(tmp_pa
     sizes = next(row for row in mine if row["workload"] == "memory")["extra"]
     assert (sizes["bytes_per_edge"], sizes["utilisation"]) == (8.0, 0.5)
     shown = run("--report", path).output
-    for word in ("rates and memory by option", "load=0.5, hashed=False", "B/edge allocated", "query 16", "50%"):
+    for word in ("rates and memory by option", "load=0.5, hashed=False", "B/edge, allocated", "batches of 16", "50%"):
         assert word in shown
 
 

@@ -81,7 +81,7 @@ def test_a_sweep_has_a_row_per_setting():
     (table,) = tables.of(rows[:3])  # of the last setting there is no memory
     assert table.row_count == 2
     assert [line.split()[1:] for line in text_of(table).splitlines() if "width" in line] == [
-        ["width=32", "│", "41", "M/s", "│", "-", "│", "-", "│", "-", "│"]
+        ["width=32", "│", "41", "M/s", "│", "-", "│", "-", "│"]
     ]
     assert "44%" in text_of(table)
 
