@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Pool = tuple[np.ndarray, ...]  #: see the template
 
 KEPT = 1 << 16  #: vertices in the buckets of a part
-SPREAD = 2  #: vertices per edge of a round, which is preceded by a look at all vertices
 
 
 class Near(NamedTuple):
@@ -46,7 +45,7 @@ class Near(NamedTuple):
         ``reach`` buckets had so many ``edges``.
         """
         self.stamps.array[self.queue[:count]] = self.step
-        usual = max(2 * threads.limit() * threads.GRAIN, len(self.tree) // SPREAD)
+        usual = max(2 * threads.limit() * threads.GRAIN, len(self.tree))  # each looks at all vertices first
         rounds, pushed, left = 0, 0, count
         pools: list[Pool] = []
         origin, reach = -math.inf, max(1, min(PLACES, reach))

@@ -40,7 +40,7 @@ from suricate.operators.cpu.templates.forest_bindings import (
 from suricate.operators.cpu.templates.forest_parts import improve
 from suricate.types import EMPTY, TOMBSTONE
 
-PLACES = 256  #: buckets of a part
+PLACES = 1024  #: buckets of a part
 
 
 @inner
