@@ -14,7 +14,7 @@ from suricate.backends.hornet_like.layout import (
     UPDATE,
     Graph,
 )
-from suricate.backends.hornet_like.ledger import wave_parts
+from suricate.backends.hornet_like.ledger import move_chunks
 from suricate.backends.hornet_like.programs import program, sorted_program
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.launch import StructKernel
@@ -33,7 +33,7 @@ ARGUMENTS = joined(UPDATE.packer, GRAPH.packer)
 
 @dataclass(slots=True)
 class SortedPlan(Plan):
-    """How many long adjacencies there may be; the kernel plans for itself, once more if the host must know."""
+    """How many edges there may be to move; the kernel plans for itself, once more if the host must know."""
 
     kernels: HornetSorted
     graph: Graph
@@ -57,7 +57,7 @@ class HornetSorted:
         self._counts, self._planned = device.xp.zeros(COUNTS, np.int64), device.xp.zeros(CLASSES, np.int64)
         self._kernel: StructKernel | None = None
         self._answers = PinnedCounters(device, 1)
-        self._blocks, self._turn, self._calls = 0, 0, 0
+        self._blocks, self._calls = 0, 0
         self._status = device.xp.empty(0, np.uint8)
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
@@ -99,21 +99,22 @@ class HornetSorted:
             processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
             self._blocks = processors * kernel.resident(CHANGE_BLOCK)
         size = len(batch)
-        words = (4 * size,) * 5
+        rows, chunks = min(size, len(graph.begin)) + 1, move_chunks(plan.edges) + 1
         *places, total = scratch_offsets(
-            size, self._blocks, 8 * size, 8 * size, *words, size, 8 * wave_parts(plan.edges)
-        )
+            size, self._blocks, 8 * size, 4 * size, 4 * size, 8 * size, 8 * size, 8 * size, *(4 * size,) * 4, size,
+            8 * rows, 8 * rows, 8 * rows, 4 * rows, *(4 * chunks,) * 3, 8 * self._blocks, 4 * self._blocks,
+        )  # fmt: skip
         scratch = self._device.xp.cuda.alloc(total)
         addresses = tuple(scratch.ptr + place for place in places)
-        rows = graph.begin.data.ptr, graph.end.data.ptr, graph.dst.data.ptr, graph.weight.data.ptr
-        barrier, answers, self._turn = self._barrier, self._answers, 1 - self._turn
+        arrays = graph.begin.data.ptr, graph.end.data.ptr, graph.dst.data.ptr, graph.weight.data.ptr
+        barrier, answers = self._barrier, self._answers
         self._calls = (self._calls + 1) & LARGEST
         ARGUMENTS.pack_into(
-            kernel.buffer, 0, *values(batch, rows, weight, report, addresses[:5]),
+            kernel.buffer, 0, *values(batch, arrays, weight, report, addresses[:5]),
             barrier.address, barrier.expected(self._blocks, BARRIERS), plan.deleting, *addresses[5:],
             self._counts.data.ptr, self._planned.data.ptr, self._laps.data.ptr,
             len(graph.dst), answers.address if plan.unchecked else 0, self._calls, plan.may_shrink, only_plans,
-            self._turn, *map(address, graph),
+            *map(address, graph),
         )  # fmt: skip
         answers.busy = answers.busy or plan.unchecked
         kernel.launch(self._blocks, CHANGE_BLOCK)

@@ -54,17 +54,14 @@ CONSTANTS = {
     "LONG_MOVE": 4096,  # longer adjacencies are moved in parts of this many edges by blocks
 }  # fmt: skip
 
-# Ascending adjacencies: counts of an update on CUDA, zero between launches (those of freed blocks take turns).
+# Ascending adjacencies: counts of an update on CUDA, zero between launches.
 NEED = 0  #: blocks of each class that migrations take
 FREED = NEED + CLASSES  #: blocks of each class that they free
-FREED_NEXT = FREED + CLASSES
-LISTS = FREED_NEXT + CLASSES  #: lengths of the lists of rows that warps and blocks move, and of parts of longer ones
-COUNTS = LISTS + 3
-MOVE_PART = CHANGE_BLOCK * 8
+COUNTS = FREED + CLASSES
+MOVE_ITEMS = 8  #: edges that a thread moves at a time
+MOVE_CHUNK = CHANGE_BLOCK * MOVE_ITEMS  #: edges that a block moves at a time
 SORTED_CONSTANTS = {
-    "CHANGE_BLOCK": CHANGE_BLOCK, "ITEMS": 8, "TILE": 4, "TILE_MOST": 128, "WARP_MOST": 4096, "BLOCK_MOST": 1 << 16,
-    "MOVE_PART": MOVE_PART, "NEED": NEED, "FREED": FREED, "FREED_NEXT": FREED_NEXT,
-    "WARPS": LISTS, "BLOCK_MOVES": LISTS + 1, "PARTS": LISTS + 2,
+    "CHANGE_BLOCK": CHANGE_BLOCK, "MOVE_ITEMS": MOVE_ITEMS, "MOVE_CHUNK": MOVE_CHUNK, "NEED": NEED, "FREED": FREED,
 }  # fmt: skip
 
 
@@ -89,15 +86,21 @@ assert tuple(GRAPH.fields) == Graph._fields
 
 #: an update of ascending adjacencies: its changes, and scratch arrays (of the size of the batch where nothing is said)
 UPDATE = Struct("Update", {
-    "changed_key": "uint64_t*", "delta": "long long*", "changed_item": "uint32_t*", "ticket": "uint32_t*",
-    "run": "uint32_t*", "warps": "uint32_t*", "blocks": "uint32_t*", "target": "uint8_t*",
-    "parts": "uint64_t*",  # [as many as long adjacencies have at most]
+    "changed_key": "uint64_t*", "changed_item": "uint32_t*",
+    "head": "uint32_t*",  # the first change of the same vertex, which stands for it
+    "moved": "long long*",  # edges to be moved of the vertices of the block's changes up to this one
+    "place": "long long*",  # edges to be moved that lie before the change, of all vertices
+    "delta": "long long*", "run": "uint32_t*", "row": "uint32_t*", "ticket": "uint32_t*", "freed": "uint32_t*",
+    "target": "uint8_t*",  # from delta on: of heads
+    "row_start": "long long*", "row_from": "long long*", "row_to": "long long*",  # [rows + 1], of vertices that move
+    "row_head": "uint32_t*",
+    "chunk_row": "uint32_t*", "chunk_change": "uint32_t*", "chunk_read": "uint32_t*",  # [chunks + 1]
+    "block_moved": "long long*", "block_rows": "uint32_t*",  # [blocks]
     "counts": "long long*", "planned": "long long*",  # [COUNTS], [CLASSES]
-    "laps": "uint32_t*",  # of the barrier of the waves
+    "laps": "uint32_t*",  # of the barriers behind the plan
     "slots": "long long",  # of the pool
     "answer": "uint64_t*",  # in host memory, or null: receives the ticket, and whether the pool is large enough
     "ticket_of_call": "uint32_t", "may_shrink": "uint32_t", "only_plans": "uint32_t",
-    "turn": "uint32_t",  # which of the two counts of freed blocks is used; the other one is cleared
 }, base=CHANGING)  # fmt: skip
 
 #: per entry of a batch, filled in for the first of each vertex: the class its block migrates to (or KEEP, NONE, IDLE),

@@ -19,7 +19,7 @@ from suricate.backends.hornet_like.layout import (
     GRAIN,
     GROW,
     MIN_CLASS,
-    MOVE_PART,
+    MOVE_CHUNK,
     NONE,
     RATIOS,
     SHRINK,
@@ -118,9 +118,9 @@ def scan_parts(edges: int) -> int:
     return 2 * (edges // CONSTANTS["LONG_DEGREE"])
 
 
-def wave_parts(edges: int) -> int:
-    """Return how many parts the rows have at most that the whole grid moves: more than 15/16 of each is full."""
-    return 2 * (edges // MOVE_PART)
+def move_chunks(edges: int) -> int:
+    """Return into how many chunks the edges that an update moves are cut at most."""
+    return -(-edges // MOVE_CHUNK)
 
 
 def move_parts(edges: int) -> int:

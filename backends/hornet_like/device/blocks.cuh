@@ -62,11 +62,14 @@ __device__ __forceinline__ void clear_pressure(Pressure& p) {
 
 __device__ __forceinline__ void flush_pressure(Pressure& p, long long* counters) {
     __syncthreads();
-    for (int i = threadIdx.x; i < RATIOS * CLASSES; i += blockDim.x) {
-        const int r = i / CLASSES, k = i % CLASSES;  // GROW and SHRINK are neighbours
-        const long long up = p.up[r][k] * (2ll << k), down = k ? p.down[r][k] * (1ll << (k - 1)) : 0;
-        if (up) atomicAdd((unsigned long long*)&counters[GROW + r], (unsigned long long)up);
-        if (down) atomicAdd((unsigned long long*)&counters[GROW + RATIOS + r], (unsigned long long)down);
+    for (uint32_t t = threadIdx.x; t < 2 * RATIOS; t += blockDim.x) {  // GROW and SHRINK are neighbours
+        const uint32_t r = t % RATIOS;
+        long long sum = 0;
+        if (t < RATIOS)
+            for (uint32_t k = 0; k < CLASSES; ++k) sum += p.up[r][k] * (2ll << k);
+        else
+            for (uint32_t k = 1; k < CLASSES; ++k) sum += p.down[r][k] * (1ll << (k - 1));
+        if (sum) atomicAdd((unsigned long long*)&counters[GROW + t], (unsigned long long)sum);
     }
 }
 

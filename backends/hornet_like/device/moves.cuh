@@ -1,104 +1,128 @@
-// Moves of sorted.cu: the edges that were there go to their places between the changes, in place or into another block. Who
-// moves an adjacency depends on what is to be moved of it: a tile of TILE threads, a warp, a block, or, in waves of MOVE_PART edges
-// per block, the whole grid.
+// Moves of sorted.cu: the edges that were there go to their places between the changes, in place or into another block. All edges that
+// move are cut into chunks of MOVE_CHUNK, whichever vertices they belong to; a block reads a whole chunk before it writes one of its
+// edges. In place, an insertion moves edges up, so its chunks are moved from the last to the first, and a deletion the other way
+// round: a chunk is written when those that it is written over have been read, which are chunks that began before it.
 #pragma once
 #include "plan.cuh"
 
-// The adjacency of a head as a mover sees it.
-struct Row {
-    uint32_t head, run;
-    long long delta, first, end;  // old slots [first, end) move
+constexpr uint32_t WARP_ITEMS = 32 * MOVE_ITEMS;
+
+struct ChunkMemory {
+    uint32_t changes[MOVE_CHUNK];  // 1 + the last change before this edge, or 0 if it is the same as of the edge before
+    uint32_t starts[MOVE_CHUNK / 32];  // bits: the first edge of a vertex
+    uint32_t last_change[CHANGE_WARPS], rows[CHANGE_WARPS];
+    long long wait_first, wait_last;  // chunks that must have been read
 };
 
-__device__ __forceinline__ Row row_of(const Graph& g, const Update& c, const Handout& blocks, uint32_t head) {
-    const uint32_t u = source(c.changed_key[head]);
-    Row row = {head, c.run[head], delta_of(g, c, blocks, head, u), first_moved(g, c, head, u), g.end[u]};
-    if (c.target[head] == NONE) row.first = row.end;
-    return row;
+// Block: mark changes and vertices of chunk k.
+__device__ __forceinline__ void mark_chunk(const Update& c, ChunkMemory& m, long long k, uint32_t count,
+                                           uint32_t total) {
+    const long long begin = k * MOVE_CHUNK;
+    for (uint32_t i = threadIdx.x; i < MOVE_CHUNK; i += CHANGE_BLOCK) m.changes[i] = 0;
+    if (threadIdx.x < MOVE_CHUNK / 32) m.starts[threadIdx.x] = 0;
+    if (threadIdx.x == 0) {
+        m.wait_first = 0;
+        m.wait_last = -1;
+    }
+    __syncthreads();
+    const uint32_t last = c.chunk_change[k + 1], last_row = c.chunk_row[k + 1];
+    for (uint32_t r = c.chunk_change[k] + threadIdx.x; r < last; r += CHANGE_BLOCK) {
+        const long long place = c.place[r];
+        if (place - begin < count && (r + 1 == total || c.place[r + 1] != place)) m.changes[place - begin] = r + 1;
+    }
+    for (uint32_t row = c.chunk_row[k] + 1 + threadIdx.x; row <= last_row; row += CHANGE_BLOCK) {
+        const long long at = c.row_start[row] - begin;
+        if (at < count) atomicOr(&m.starts[at / 32], 1u << (at % 32));
+    }
+    __syncthreads();
 }
 
-// GROUP threads: move the slots [lo, hi), at most GROUP * ITEMS of them; all are read before one is written.
-template <int GROUP, class Sync>
-__device__ __forceinline__ void move_chunk(const Graph& g, const Update& c, const Row& row, long long lo, long long hi,
-                                           uint32_t lane, Sync&& sync) {
-    uint32_t dst[ITEMS];
-#if WEIGHT_BITS
-    bits_t weight[ITEMS];
-#endif
-#pragma unroll
-    for (int k = 0; k < ITEMS; ++k) {
-        const long long e = lo + GROUP * k + lane;
-        if (e < hi) dst[k] = g.dst[e];
-#if WEIGHT_BITS
-        if (e < hi) weight[k] = g.weight[e];
-#endif
-    }
-    const uint32_t low = lower_bound(c.changed_slot, row.head, row.head + row.run, lo);
-    const uint32_t high = lower_bound(c.changed_slot, low, row.head + row.run, hi);
-    sync();
-#pragma unroll
-    for (int k = 0; k < ITEMS; ++k) {
-        const long long e = lo + GROUP * k + lane;
-        if (e >= hi) continue;
-        const uint32_t below = lower_bound(c.changed_slot, low, high, e + !c.deleting);
-        if (c.deleting && below < high && c.changed_slot[below] == e) continue;
-        const long long shift = below - row.head, to = e + row.delta + (c.deleting ? -shift : shift);
-        g.dst[to] = dst[k];
-#if WEIGHT_BITS
-        g.weight[to] = weight[k];
-#endif
+// One thread, for the edge with which a chunk meets the one before it (in the order in which they are moved): which chunks hold the
+// edges that this one is written over. ``shift`` changes of its vertex lie before it.
+__device__ __forceinline__ void find_neighbours(const Update& c, ChunkMemory& m, long long k, long long edge,
+                                                uint32_t row, uint32_t shift) {
+    if (c.row_to[row] != c.row_from[row]) return;  // moves into another block
+    if (c.deleting) {
+        m.wait_first = max(c.row_start[row], edge - shift) / MOVE_CHUNK;
+        m.wait_last = k - 1;
+    } else {
+        m.wait_first = k + 1;
+        m.wait_last = min(c.row_start[row + 1] - 1, edge + shift) / MOVE_CHUNK;
     }
 }
 
-// GROUP threads: move all of a row, chunk by chunk.
-template <int GROUP, class Sync>
-__device__ __forceinline__ void move_row(const Graph& g, const Update& c, const Row& row, uint32_t lane, Sync&& sync) {
-    constexpr int CHUNK = GROUP * ITEMS;
-    if (lane == 0) c.delta[row.head] = row.delta;
-    if (c.deleting)
-        for (long long lo = row.first; lo < row.end; lo += CHUNK)
-            move_chunk<GROUP>(g, c, row, lo, min(row.end, lo + CHUNK), lane, sync);
-    else
-        for (long long hi = row.end; hi > row.first; hi -= CHUNK)
-            move_chunk<GROUP>(g, c, row, max(row.first, hi - CHUNK), hi, lane, sync);
-}
-
-// Grid: the parts of long rows, one per block and wave, listed in the order in which a row moves: a part is written behind the
-// barrier of its wave, over what parts of this or an earlier wave have read.
-__device__ __forceinline__ void move_long(const Graph& g, const Update& c, const Handout& blocks, uint32_t& laps) {
-    const long long parts = c.counts[PARTS];
-    for (long long wave = 0; wave < parts; wave += gridDim.x) {
-        const bool works = wave + blockIdx.x < parts;
-        const uint64_t part = works ? c.parts[wave + blockIdx.x] : 0;
-        const uint32_t k = uint32_t(part);
-        Row row = {};
-        long long lo = 0, hi = 0;
-        if (works) {
-            row = row_of(g, c, blocks, uint32_t(part >> 32));
-            if (c.deleting) {
-                lo = row.first + (long long)k * MOVE_PART;
-                hi = min(row.end, lo + MOVE_PART);
-            } else {
-                hi = row.end - (long long)k * MOVE_PART;
-                lo = max(row.first, hi - MOVE_PART);
-            }
-            if (k == 0 && threadIdx.x == 0) c.delta[row.head] = row.delta;
+// Block: move chunk k, which has ``count`` edges.
+__device__ __forceinline__ void move_chunk(const Graph& g, const Update& c, ChunkMemory& m, long long k, uint32_t count,
+                                           uint32_t total) {
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, up_to_lane = 0xFFFFFFFFu >> (31 - lane);
+    const long long begin = k * MOVE_CHUNK;
+    mark_chunk(c, m, k, count, total);
+    uint32_t change[MOVE_ITEMS], row[MOVE_ITEMS], last_change = 0, rows = 0;
+#pragma unroll
+    for (int q = 0; q < MOVE_ITEMS; ++q) {
+        uint32_t last = m.changes[warp * WARP_ITEMS + 32 * q + lane];
+        for (int s = 1; s < 32; s *= 2) {
+            const uint32_t below = __shfl_up_sync(0xFFFFFFFFu, last, s);
+            if (lane >= s) last = max(last, below);
         }
-        move_chunk<CHANGE_BLOCK>(g, c, row, lo, hi, threadIdx.x, [&] { grid_barrier(c.laps, laps); });
+        change[q] = max(last, last_change);
+        last_change = __shfl_sync(0xFFFFFFFFu, change[q], 31);
+        const uint32_t starts = m.starts[warp * MOVE_ITEMS + q];
+        row[q] = rows + __popc(starts & up_to_lane);
+        rows += __popc(starts);
+    }
+    if (lane == 0) {
+        m.last_change[warp] = last_change;
+        m.rows[warp] = rows;
+    }
+    __syncthreads();
+    uint32_t changes_before = c.chunk_change[k], rows_before = c.chunk_row[k];
+    for (uint32_t w = 0; w < warp; ++w) {
+        changes_before = max(changes_before, m.last_change[w]);
+        rows_before += m.rows[w];
+    }
+    uint32_t dst[MOVE_ITEMS];
+    long long to[MOVE_ITEMS];
+#if WEIGHT_BITS
+    bits_t weight[MOVE_ITEMS];
+#endif
+#pragma unroll
+    for (int q = 0; q < MOVE_ITEMS; ++q) {
+        const uint32_t i = warp * WARP_ITEMS + 32 * q + lane;
+        to[q] = -1;
+        if (i >= count) continue;
+        const uint32_t r = rows_before + row[q], shift = max(changes_before, change[q]) - c.row_head[r];
+        const long long edge = begin + i, from = c.row_from[r] + edge;
+        dst[q] = g.dst[from];
+#if WEIGHT_BITS
+        weight[q] = g.weight[from];
+#endif
+        if (!c.deleting || !m.changes[i]) to[q] = c.row_to[r] + edge + (c.deleting ? -(long long)shift : shift);
+        if (c.deleting ? i == 0 && k > 0 && edge > c.row_start[r]
+                       : i == MOVE_CHUNK - 1 && edge + 1 < c.row_start[r + 1])
+            find_neighbours(c, m, k, edge, r, shift);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) add_release(&c.chunk_read[k], 1u);
+    for (long long j = m.wait_first + threadIdx.x; j <= m.wait_last; j += CHANGE_BLOCK)
+        while (!load_acquire(&c.chunk_read[j])) {}
+    __syncthreads();
+#pragma unroll
+    for (int q = 0; q < MOVE_ITEMS; ++q) {
+        if (to[q] < 0) continue;
+        g.dst[to[q]] = dst[q];
+#if WEIGHT_BITS
+        g.weight[to[q]] = weight[q];
+#endif
     }
 }
 
-// Grid: all other rows.
-__device__ __forceinline__ void move_rest(const Graph& g, const Update& c, const Handout& blocks, uint32_t total) {
-    const long long by_block = c.counts[BLOCK_MOVES], by_warp = c.counts[WARPS];
-    for (long long p = blockIdx.x; p < by_block; p += gridDim.x)
-        move_row<CHANGE_BLOCK>(g, c, row_of(g, c, blocks, c.blocks[p]), threadIdx.x, [] { __syncthreads(); });
-    for (long long p = thread_id() / 32; p < by_warp; p += thread_count() / 32)
-        move_row<32>(g, c, row_of(g, c, blocks, c.warps[p]), threadIdx.x % 32, [] { __syncwarp(); });
-    for (long long r = thread_id() / TILE; r < total; r += thread_count() / TILE) {
-        if (c.target[r] == IDLE) continue;
-        const Row row = row_of(g, c, blocks, r);
-        if (row.end - row.first <= TILE_MOST)
-            move_row<TILE>(g, c, row, threadIdx.x % TILE, [] { __syncwarp(tile_mask<TILE>()); });
+// Grid: all chunks, each behind those that it may wait for, of which every block moves some: so none waits for itself.
+__device__ __forceinline__ void move_edges(const Graph& g, const Update& c, const Moves& moves, uint32_t total) {
+    __shared__ ChunkMemory memory;
+    const long long chunks = (moves.edges + MOVE_CHUNK - 1) / MOVE_CHUNK;
+    for (long long turn = blockIdx.x; turn < chunks; turn += gridDim.x) {
+        const long long k = c.deleting ? turn : chunks - 1 - turn;
+        move_chunk(g, c, memory, k, uint32_t(min((long long)MOVE_CHUNK, moves.edges - k * MOVE_CHUNK)), total);
     }
 }

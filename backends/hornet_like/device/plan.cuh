@@ -1,5 +1,7 @@
-// Plans and blocks of sorted.cu: what becomes of each vertex that a batch changes, and which block it takes. A vertex stands for the
-// first of its changes, its head, in the list of all changes. The structs Graph and Update come from layout.py.
+// Plans and blocks of sorted.cu: what becomes of each vertex that a batch changes, which block it takes, and which of its edges
+// move. A vertex stands for the first of its changes, its head, in the list of all changes. The edges that move, vertex after vertex
+// and slot after slot, are numbered through; moves.cuh moves them in chunks of that numbering. The structs Graph and Update come from
+// layout.py.
 #pragma once
 #include "blocks.cuh"
 #include "changes.cuh"
@@ -9,47 +11,143 @@ struct Arguments {
     Graph g;
 };
 
-__device__ __forceinline__ bool is_change_head(const Update& c, uint32_t r) {
-    return r == 0 || source(c.changed_key[r - 1]) != source(c.changed_key[r]);
+constexpr uint32_t NO_HEAD = 0xFFFFFFFFu;
+
+// Changes of a block, in order over the blocks.
+struct Share {
+    uint32_t first, last;
+};
+
+__device__ __forceinline__ Share changes_of_block(uint32_t total) {
+    const long long rounds = (total + (long long)thread_count() - 1) / thread_count(), share = rounds * CHANGE_BLOCK;
+    return {
+        uint32_t(min((long long)total, blockIdx.x * share)), uint32_t(min((long long)total, (blockIdx.x + 1) * share))};
 }
+
+// Blocks that the vertices of a thread block take and free, by class, and how many earlier thread blocks do.
+struct Tickets {
+    uint32_t need[CLASSES], freed[CLASSES];
+    unsigned long long need_before[CLASSES], freed_before[CLASSES];
+};
 
 // First old slot that moves: in place nothing below the first change does.
 __device__ __forceinline__ long long first_moved(const Graph& g, const Update& c, uint32_t head, uint32_t u) {
     return c.target[head] == KEEP ? c.changed_slot[head] : g.begin[u];
 }
 
-// Thread per change, heads work: the class that the vertex migrates to (or KEEP, NONE), its ticket among those of the class, the
-// number of its changes, and a place in a list if there is much to move.
-__device__ __forceinline__ void plan_changes(const Graph& g, const Update& c, uint32_t total) {
-    __shared__ ClassCount classes, lists;  // of the lists, the first two count what warps and blocks move
-    for (long long base = (long long)blockIdx.x * CHANGE_BLOCK; base < total; base += thread_count()) {
-        clear(classes);
-        clear(lists);
+// Thread per head: the class that its vertex migrates to (or KEEP, NONE), its tickets among those of the block, the number of its
+// changes. Returns how many of its edges move; a vertex that loses all of them "moves" them nowhere.
+__device__ __forceinline__ long long plan_vertex(const Graph& g, const Update& c, Tickets& tickets, uint32_t r,
+                                                 uint32_t total) {
+    const uint32_t u = source(c.changed_key[r]);
+    const uint32_t run = gallop_up(c.changed_key, r, total, c.changed_key[r] | 0xFFFFFFFFull) - r;
+    const long long end = g.end[u], degree = end - g.begin[u];
+    const uint8_t k = g.klass[u], target = c.deleting ? shrunk(degree - run, k, c.may_shrink) : grown(degree + run, k);
+    c.run[r] = run;
+    c.target[r] = target;
+    if (target < CLASSES) c.ticket[r] = atomicAdd(&tickets.need[target], 1u);
+    if (target != KEEP && k != NONE) c.freed[r] = atomicAdd(&tickets.freed[k], 1u);
+    return end - first_moved(g, c, r, u);
+}
+
+// Block: plan its vertices; for each of its changes the head, and how many edges of the block's vertices up to its own move. Atomics: of
+// the block in shared memory, and one per class that it takes or frees.
+__device__ __forceinline__ void plan_changes(const Graph& g, const Update& c, const Share& mine, Tickets& tickets,
+                                             uint32_t total) {
+    __shared__ long long sums[CHANGE_WARPS];
+    __shared__ uint32_t rows[CHANGE_WARPS], heads[CHANGE_WARPS];
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, up_to_lane = 0xFFFFFFFFu >> (31 - lane);
+    if (threadIdx.x < CLASSES) tickets.need[threadIdx.x] = tickets.freed[threadIdx.x] = 0;
+    __syncthreads();
+    long long moved_before = 0;
+    uint32_t rows_before = 0, head_before = 0;
+    if (mine.first < mine.last)
+        head_before = gallop_down(c.changed_key, mine.first, c.changed_key[mine.first] & 0xFFFFFFFF00000000ull);
+    for (uint32_t base = mine.first; base < mine.last; base += CHANGE_BLOCK) {
         const uint32_t r = base + threadIdx.x;
-        uint8_t target = IDLE;
-        long long moved = 0;
-        if (r < total && is_change_head(c, r)) {
-            const uint32_t u = source(c.changed_key[r]);
-            const uint32_t run = gallop_up(c.changed_key, r, total, c.changed_key[r] | 0xFFFFFFFFull) - r;
-            const long long degree = g.end[u] - g.begin[u];
-            target = c.deleting ? shrunk(degree - run, g.klass[u], c.may_shrink) : grown(degree + run, g.klass[u]);
-            moved = target == NONE ? 0 : target == KEEP ? g.end[u] - c.changed_slot[r] : degree;
-            c.run[r] = run;
+        const bool is_head = r < mine.last && (r == 0 || source(c.changed_key[r - 1]) != source(c.changed_key[r]));
+        const long long moves = is_head ? plan_vertex(g, c, tickets, r, total) : 0;
+        const uint32_t head_lanes = __ballot_sync(0xFFFFFFFFu, is_head),
+                       row_lanes = __ballot_sync(0xFFFFFFFFu, moves > 0);
+        long long sum = moves;
+        for (int s = 1; s < 32; s *= 2) {
+            const long long below = __shfl_up_sync(0xFFFFFFFFu, sum, s);
+            if (lane >= s) sum += below;
         }
-        const unsigned long long ticket = count_class(classes, target, (unsigned long long*)&c.counts[NEED]);
-        if (r < total) {
-            c.target[r] = target;
-            c.ticket[r] = uint32_t(ticket);
-        }
-        const uint32_t list = moved > BLOCK_MOST || moved <= TILE_MOST ? CLASSES : moved > WARP_MOST;
-        const unsigned long long at = count_class(lists, list, (unsigned long long*)&c.counts[WARPS]);
-        if (list < CLASSES) (list ? c.blocks : c.warps)[at] = r;
-        if (moved > BLOCK_MOST) {
-            const uint32_t parts = (moved + MOVE_PART - 1) / MOVE_PART;
-            const unsigned long long at = atomicAdd((unsigned long long*)&c.counts[PARTS], (unsigned long long)parts);
-            for (uint32_t k = 0; k < parts; ++k) c.parts[at + k] = (uint64_t(r) << 32) | k;
+        if (lane == 31) {
+            sums[warp] = sum;
+            rows[warp] = __popc(row_lanes);
+            heads[warp] = head_lanes ? r - __clz(head_lanes) : NO_HEAD;
         }
         __syncthreads();
+        uint32_t row = rows_before + __popc(row_lanes & up_to_lane) - 1, head = head_before;
+        sum += moved_before;
+        for (uint32_t w = 0; w < CHANGE_WARPS; ++w) {
+            if (w < warp) {
+                sum += sums[w];
+                row += rows[w];
+                if (heads[w] != NO_HEAD) head = heads[w];
+            }
+            moved_before += sums[w];
+            rows_before += rows[w];
+            if (heads[w] != NO_HEAD) head_before = heads[w];
+        }
+        if (head_lanes & up_to_lane) head = r - lane + 31 - __clz(head_lanes & up_to_lane);
+        if (r < mine.last) {
+            c.head[r] = head;
+            c.moved[r] = sum;
+        }
+        if (moves > 0) c.row[r] = row;
+        __syncthreads();
+    }
+    const uint32_t k = threadIdx.x;
+    if (k == 0) {
+        c.block_moved[blockIdx.x] = moved_before;
+        c.block_rows[blockIdx.x] = rows_before;
+    }
+    if (k < CLASSES && tickets.need[k])
+        tickets.need_before[k] =
+            atomicAdd((unsigned long long*)&c.counts[NEED + k], (unsigned long long)tickets.need[k]);
+    if (k < CLASSES && tickets.freed[k])
+        tickets.freed_before[k] =
+            atomicAdd((unsigned long long*)&c.counts[FREED + k], (unsigned long long)tickets.freed[k]);
+}
+
+// Edges and vertices that move: those of the blocks before this one, and all.
+struct Moves {
+    long long edges_before, edges;
+    uint32_t rows_before, rows;
+};
+
+// Block, behind a barrier of the grid: sum what all blocks have planned.
+__device__ __forceinline__ void count_moves(const Update& c, Moves& moves) {
+    __shared__ Moves sums[CHANGE_WARPS];
+    Moves mine = {0, 0, 0, 0};
+    for (uint32_t b = threadIdx.x; b < gridDim.x; b += CHANGE_BLOCK) {
+        const long long edges = c.block_moved[b];
+        const uint32_t rows = c.block_rows[b];
+        mine.edges += edges;
+        mine.rows += rows;
+        if (b < blockIdx.x) {
+            mine.edges_before += edges;
+            mine.rows_before += rows;
+        }
+    }
+    for (int s = 16; s > 0; s /= 2) {
+        mine.edges_before += __shfl_xor_sync(0xFFFFFFFFu, mine.edges_before, s);
+        mine.edges += __shfl_xor_sync(0xFFFFFFFFu, mine.edges, s);
+        mine.rows_before += __shfl_xor_sync(0xFFFFFFFFu, mine.rows_before, s);
+        mine.rows += __shfl_xor_sync(0xFFFFFFFFu, mine.rows, s);
+    }
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = mine;
+    __syncthreads();
+    if (threadIdx.x) return;
+    moves = {0, 0, 0, 0};
+    for (uint32_t w = 0; w < CHANGE_WARPS; ++w) {
+        moves.edges_before += sums[w].edges_before;
+        moves.edges += sums[w].edges;
+        moves.rows_before += sums[w].rows_before;
+        moves.rows += sums[w].rows;
     }
 }
 
@@ -77,77 +175,50 @@ __device__ __forceinline__ void hand_out(const Graph& g, const Update& c, Handou
     __syncthreads();
 }
 
-// By how many slots the adjacency of a head is moved, besides its changes.
-__device__ __forceinline__ long long delta_of(const Graph& g, const Update& c, const Handout& blocks, uint32_t head,
-                                              uint32_t u) {
+// By how many slots the adjacency of a head of this block is moved, besides its changes.
+__device__ __forceinline__ long long delta_of(const Graph& g, const Update& c, const Handout& blocks,
+                                              const Tickets& tickets, uint32_t head, uint32_t u) {
     const uint32_t k = c.target[head];
     if (k >= CLASSES) return 0;
-    const long long ticket = c.ticket[head], taken = blocks.taken[k];
+    const long long ticket = tickets.need_before[k] + c.ticket[head], taken = blocks.taken[k];
     const long long place =
         ticket < taken ? (long long)g.stacks[g.stack_begin[k] + blocks.top[k] - 1 - ticket] << MIN_CLASS
                        : blocks.carved[k] + ((ticket - taken) << k);
     return place - g.begin[u];
 }
 
-// Thread per change, behind the moves: write a new edge; a head points its vertex at its block and frees the old one.
-__device__ __forceinline__ void commit_changes(const Graph& g, const Update& c, const Handout& blocks, uint32_t total) {
-    __shared__ ClassCount classes;
-    __shared__ Pressure sums;
-    clear_pressure(sums);
-    for (long long base = (long long)blockIdx.x * CHANGE_BLOCK; base < total; base += thread_count()) {
-        clear(classes);
-        const uint32_t r = base + threadIdx.x;
-        uint32_t freed = CLASSES;
-        long long old = 0;
-        if (r < total && !c.deleting) {
-            const uint32_t head = gallop_down(c.changed_key, r, c.changed_key[r] & 0xFFFFFFFF00000000ull);
-            const long long to = c.changed_slot[r] + c.delta[head] + (r - head);
-            g.dst[to] = uint32_t(c.changed_key[r]);
-#if WEIGHT_BITS
-            g.weight[to] = c.batch_weight[c.changed_item[r]];
-#endif
+// Block, thread per change: how many of all moving edges lie before it, and the chunks whose first change it is; for a head, where its
+// edges go, and the chunks that begin among them.
+__device__ __forceinline__ void place_changes(const Graph& g, const Update& c, const Share& mine, const Handout& blocks,
+                                              const Tickets& tickets, const Moves& moves, uint32_t total) {
+    const long long chunks = (moves.edges + MOVE_CHUNK - 1) / MOVE_CHUNK;
+    for (long long k = thread_id(); k < chunks; k += thread_count()) c.chunk_read[k] = 0;
+    for (uint32_t r = mine.first + threadIdx.x; r < mine.last; r += CHANGE_BLOCK) {
+        const uint32_t u = source(c.changed_key[r]);
+        const long long end = g.end[u], moved = moves.edges_before + c.moved[r];
+        const long long place = moved - (end - c.changed_slot[r]);
+        c.place[r] = place;
+        long long before = -1;
+        if (r > 0) {
+            const long long moved_before = moves.edges_before + (r > mine.first ? c.moved[r - 1] : 0);
+            before = moved_before - (g.end[source(c.changed_key[r - 1])] - c.changed_slot[r - 1]);
         }
-        const uint8_t target = r < total ? c.target[r] : IDLE;
-        if (target != IDLE) {
-            const uint32_t u = source(c.changed_key[r]);
-            const uint8_t k = g.klass[u], now = target == KEEP ? k : target;
-            old = g.begin[u];
-            const long long degree = g.end[u] - old, after = c.deleting ? degree - c.run[r] : degree + c.run[r];
-            const long long begin = target == NONE ? 0 : old + c.delta[r];
-            add_pressure(sums, degree, k, -1);
-            add_pressure(sums, after, now, 1);
-            if (target != KEEP && k != NONE) freed = k;
-            g.begin[u] = begin;
-            g.end[u] = begin + after;
-            g.klass[u] = now;
-        }
-        const unsigned long long at =
-            count_class(classes, freed, (unsigned long long*)&c.counts[c.turn ? FREED : FREED_NEXT]);
-        if (freed < CLASSES) push_block(g, freed, blocks.top[freed] - blocks.taken[freed] + at, old);
-        if (threadIdx.x < CLASSES && classes.sum[threadIdx.x])
-            atomicAdd((unsigned long long*)&g.counters[FREE + threadIdx.x],
-                      (unsigned long long)classes.sum[threadIdx.x]);
-        __syncthreads();
+        for (long long k = (before + MOVE_CHUNK) / MOVE_CHUNK; k * MOVE_CHUNK <= place; ++k) c.chunk_change[k] = r;
+        if (r + 1 == total)
+            for (long long k = (place + MOVE_CHUNK) / MOVE_CHUNK; k <= chunks; ++k) c.chunk_change[k] = total;
+        if (c.head[r] != r) continue;
+        const long long delta = delta_of(g, c, blocks, tickets, r, u), first = first_moved(g, c, r, u);
+        c.delta[r] = delta;
+        if (first == end) continue;
+        const uint32_t row = moves.rows_before + c.row[r];
+        const long long start = moved - (end - first);
+        c.row_start[row] = start;
+        c.row_from[row] = first - start;
+        c.row_to[row] = first - start + delta;
+        c.row_head[row] = r;
+        for (long long k = (start + MOVE_CHUNK - 1) / MOVE_CHUNK; k * MOVE_CHUNK < moved; ++k) c.chunk_row[k] = row;
     }
-    flush_pressure(sums, g.counters);
-}
-
-// Block 0, behind the moves: count the blocks taken and carved, and the edges.
-__device__ __forceinline__ void count_blocks(const Graph& g, const Update& c, const Handout& blocks, uint32_t total) {
-    const uint32_t k = threadIdx.x;
-    if (k < CLASSES) {
-        if (blocks.taken[k]) atomicAdd((unsigned long long*)&g.counters[FREE + k], 0ull - blocks.taken[k]);
-        g.counters[BLOCKS + k] += blocks.need[k] - blocks.taken[k];
-    }
-    if (k == CLASSES - 1) g.counters[USED] = blocks.end;
-    if (k == CLASSES) g.counters[EDGES] += c.deleting ? -(long long)total : total;
-}
-
-// Block: make the counts ready for the next launch; what was needed goes to `planned`.
-__device__ __forceinline__ void clear_counts(const Update& c) {
-    if (threadIdx.x < CLASSES) {
-        c.planned[threadIdx.x] = c.counts[NEED + threadIdx.x];
-        c.counts[NEED + threadIdx.x] = 0;
-    }
-    if (threadIdx.x == 0) c.counts[WARPS] = c.counts[BLOCK_MOVES] = c.counts[PARTS] = 0;
+    if (thread_id() || !moves.rows) return;
+    c.row_start[moves.rows] = moves.edges;
+    c.chunk_row[chunks] = moves.rows - 1;
 }

@@ -1,0 +1,57 @@
+// The end of sorted.cu: new edges are written, vertices are pointed at their blocks, old blocks are freed, and counters follow.
+#pragma once
+#include "plan.cuh"
+
+// Thread per head: point its vertex at its block, free the old one, and note what changes of the pressures.
+__device__ __forceinline__ void commit_vertex(const Graph& g, const Update& c, const Handout& blocks,
+                                              const Tickets& tickets, Pressure& sums, uint32_t r) {
+    const uint32_t u = source(c.changed_key[r]);
+    const uint8_t k = g.klass[u], target = c.target[r], now = target == KEEP ? k : target;
+    const long long old = g.begin[u], degree = g.end[u] - old;
+    const long long after = c.deleting ? degree - c.run[r] : degree + c.run[r];
+    const long long begin = target == NONE ? 0 : old + c.delta[r];
+    add_pressure(sums, degree, k, -1);
+    add_pressure(sums, after, now, 1);
+    if (target != KEEP && k != NONE)
+        push_block(g, k, blocks.top[k] - blocks.taken[k] + tickets.freed_before[k] + c.freed[r], old);
+    g.begin[u] = begin;
+    g.end[u] = begin + after;
+    g.klass[u] = now;
+}
+
+// Block, thread per change, behind the moves: write a new edge; heads commit their vertices.
+__device__ __forceinline__ void commit_changes(const Graph& g, const Update& c, const Share& mine,
+                                               const Handout& blocks, const Tickets& tickets) {
+    __shared__ Pressure sums;
+    clear_pressure(sums);
+    for (uint32_t r = mine.first + threadIdx.x; r < mine.last; r += CHANGE_BLOCK) {
+        const uint32_t head = c.head[r];
+        if (!c.deleting) {
+            const long long to = c.changed_slot[r] + c.delta[head] + (r - head);
+            g.dst[to] = uint32_t(c.changed_key[r]);
+#if WEIGHT_BITS
+            g.weight[to] = c.batch_weight[c.changed_item[r]];
+#endif
+        }
+        if (head == r) commit_vertex(g, c, blocks, tickets, sums, r);
+    }
+    flush_pressure(sums, g.counters);
+}
+
+// Block 0, behind the moves: count the blocks taken, carved and freed, and the edges.
+__device__ __forceinline__ void count_blocks(const Graph& g, const Update& c, const Handout& blocks, uint32_t total) {
+    const uint32_t k = threadIdx.x;
+    if (k < CLASSES) {
+        g.counters[FREE + k] += c.counts[FREED + k] - blocks.taken[k];
+        g.counters[BLOCKS + k] += blocks.need[k] - blocks.taken[k];
+    }
+    if (k == CLASSES - 1) g.counters[USED] = blocks.end;
+    if (k == CLASSES) g.counters[EDGES] += c.deleting ? -(long long)total : total;
+}
+
+// Block: make the counts ready for the next launch; what was needed goes to `planned`.
+__device__ __forceinline__ void clear_counts(const Update& c) {
+    if (threadIdx.x >= CLASSES) return;
+    c.planned[threadIdx.x] = c.counts[NEED + threadIdx.x];
+    c.counts[NEED + threadIdx.x] = c.counts[FREED + threadIdx.x] = 0;
+}
