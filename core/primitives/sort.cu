@@ -1,9 +1,10 @@
-// Sorts a batch of validated edges in one cooperative launch; see sort.cuh and buckets.cuh.
+// Sorts a batch of validated edges in one cooperative launch; see sort.cuh, buckets.cuh and digits.cuh.
 #include "suricate.cuh"
 #include "buckets.cuh"
+#include "digits.cuh"
 
 // Grid of SORT_BLOCK threads: sort the edges into keys and order. One barrier of the grid if there are several tiles.
-extern "C" __global__ void __launch_bounds__(SORT_BLOCK) sort_edges(const __grid_constant__ EdgeSorting s) {
+extern "C" __global__ void __launch_bounds__(SORT_BLOCK) sort_tiles(const __grid_constant__ EdgeSorting s) {
     __shared__ uint64_t tile[SORT_TILE];
     const uint32_t size = s.size, tiles = (size + SORT_TILE - 1) / SORT_TILE;
     uint32_t expected = s.expected;
@@ -24,8 +25,16 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK) sort_edges(const __grid
 }
 
 // Grid of SORT_BLOCK threads: sort the edges into keys and order. Barriers of the grid.
-extern "C" __global__ void __launch_bounds__(SORT_BLOCK, 2) sort_many(const __grid_constant__ EdgeSorting s) {
+extern "C" __global__ void __launch_bounds__(SORT_BLOCK, 2) sort_buckets(const __grid_constant__ EdgeSorting s) {
     uint32_t expected = s.expected;
     for (uint32_t k = thread_id(); k < s.size; k += thread_count()) s.words[k] = first_word(s, s.src[k], s.dst[k], k);
     sort_edge_words(s, s.src, s.dst, s.size, expected, [] {});
+}
+
+// The same by digits.
+extern "C" __global__ void __launch_bounds__(SORT_BLOCK, 2) sort_digits(const __grid_constant__ EdgeSorting s) {
+    uint32_t expected = s.expected;
+    for (uint32_t k = thread_id(); k < s.size; k += thread_count()) s.words[k] = first_word(s, s.src[k], s.dst[k], k);
+    clear_groups(s);
+    sort_by_digits(s, s.size, expected, [] {}, Unpack{s});
 }

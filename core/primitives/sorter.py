@@ -1,7 +1,9 @@
 """Sorting the batches of a store on CUDA, and taking unvalidated ones, queries included.
 
 A batch of up to :data:`MOST_LARGE` edges is sorted by one cooperative launch, which checks and copies an unvalidated
-one as well; a larger one by CuPy's sort, between a launch that packs words and one that unpacks them. Nothing waits.
+one as well: small ones by tiles, larger ones by buckets, and those by digits where buckets would need too many
+samples. A still larger one is sorted by CuPy, between a launch that packs words and one that unpacks them. Nothing
+waits.
 """
 
 from __future__ import annotations
@@ -27,28 +29,33 @@ THREADS = 512
 TILE = 2 * THREADS  #: words that a block sorts in shared memory
 LANES = 4  #: threads that look for the place of a word
 MOST_SMALL = 1 << 15  #: edges of a batch that is sorted by tiles,
-MOST_LARGE = 1 << 19  #: and of one that is sorted by buckets: above it CuPy's sort is as fast,
-MOST_WIDE = 1 << 21  #: but for words of more than 64 bits, which would have to be sorted with their places,
-BUCKET = 1 << 10  #: of about so many words
+MOST_BUCKETED = 1 << 18  #: of one that is sorted by buckets,
+MOST_WIDE = 1 << 21  #: also if it has words of more than 64 bits, for which there is nothing else,
+MOST_LARGE = 1 << 24  #: and of one that is sorted by digits: CuPy's sort looks at all 64 bits
+BUCKET = 1 << 10  #: words of a bucket, about
 MOST_BUCKETS = 1 << 11
 BUCKET_BARRIERS = 5
 SAMPLE_RATE = 32  #: words of the sample per bucket
 MOST_OF_BLOCK = (1 << 16) - 1  #: words that a block puts into buckets
+DIGIT_BITS = 8
+DIGIT_GROUP = 16  #: blocks whose words of a digit are summed
 MOST_BLOCKS = 2048  #: of a grid-stride loop
 MOST_FINDING = 1 << 16  #: the same, where more of them hide more latency
 CONSTANTS = {
     "SORT_BLOCK": THREADS, "SORT_TILE": TILE, "SORT_LANES": LANES,
     "MOST_BUCKETS": MOST_BUCKETS, "SAMPLE_RATE": SAMPLE_RATE,
     "BUCKET_WORDS": 1 << 12,  # that are sorted in shared memory
+    "DIGIT_BITS": DIGIT_BITS, "DIGIT_GROUP": DIGIT_GROUP, "DIGIT_ITEMS": 8,
 }  # fmt: skip
 
 SORTING = Struct("Sorting", {
     "words": "uint64_t*",  # [size], of a small batch rounded up to whole tiles
     "keys": "uint64_t*", "order": "uint32_t*",  # [size]: the result
     "middle": "uint32_t*",  # [size], if words have more than 64 bits: the places between two passes
-    "spare": "uint64_t*", "place": "uint32_t*",  # [size] (spare as words); from here on for buckets only
+    "spare": "uint64_t*", "place": "uint32_t*",  # [size] (spare as words); place, sample and splitters: for buckets
     "sample": "uint64_t*", "splitters": "uint64_t*",  # [SAMPLE_RATE * buckets], [buckets]
-    "totals": "uint32_t*", "offsets": "uint32_t*",  # [buckets]
+    "totals": "uint32_t*",  # [buckets], or by block and digit
+    "offsets": "uint32_t*",  # [buckets], or by pass, group of blocks, and digit
     "arrived": "uint32_t*", "expected": "uint32_t",  # of the barrier; see grid_barrier.cuh
     "bits": "uint32_t", "low": "uint32_t",  # of an id in a word, of the place in the batch
     "buckets": "uint32_t",  # a power of two
@@ -121,8 +128,9 @@ class Sorter:
 
     def _is_sorted_here(self, size: int, num_vertices: int) -> bool:
         """Return whether our own launches sort so many edges; a multiprocessor has two blocks at least."""
-        most = MOST_WIDE if _is_wide(size, num_vertices) else MOST_LARGE
-        return size <= min(most, 2 * self._multiprocessors * MOST_OF_BLOCK)
+        if _is_wide(size, num_vertices):
+            return size <= min(MOST_WIDE, 2 * self._multiprocessors * MOST_OF_BLOCK)
+        return size <= MOST_LARGE
 
     def take(
         self, batch: UnvalidatedBatch, num_vertices: int, held: np.dtype | None, *, paired: bool
@@ -140,8 +148,7 @@ class Sorter:
         change = LazyChange(size, variant.mirrored, held if inserts else None, held, memory)
         if not self._is_sorted_here(size, num_vertices):
             return *self._take_huge(batch, copies, num_vertices), change
-        small = size <= MOST_SMALL and not _is_wide(size, num_vertices)
-        kernel = self._kernel("take_sorted" if small else "take_buckets", variant)
+        kernel = self._kernel(f"take_{_way(size, num_vertices, 'sorted')}", variant)
         sorting = self._memory_for(kernel, size, num_vertices)
         ARGUMENTS.pack_into(kernel.buffer, 0, *copies, *sorting.values, *batch.words)
         kernel.launch(sorting.blocks, THREADS)
@@ -165,8 +172,7 @@ class Sorter:
         size = len(src)
         if not self._is_sorted_here(size, num_vertices):
             return cuda.sort_batch(src, dst, _id_bits(num_vertices))
-        small = size <= MOST_SMALL and not _is_wide(size, num_vertices)
-        kernel = self._kernel("sort_edges" if small else "sort_many", None)
+        kernel = self._kernel(f"sort_{_way(size, num_vertices, 'tiles')}", None)
         sorting = self._memory_for(kernel, size, num_vertices)
         EDGE_SORTING.packer.pack_into(kernel.buffer, 0, *sorting.values, size, src.data.ptr, dst.data.ptr)
         kernel.launch(sorting.blocks, THREADS)
@@ -183,6 +189,13 @@ class Sorter:
             blocks = 1 if size <= TILE else min(resident, -(-size * LANES // THREADS))
             buckets, barriers = 0, 4 if wide else int(blocks > 1)
             places = offsets_of(8 * size, 4 * size, padded, wide * 4 * size, wide * padded)
+        elif not _is_bucketed(size, num_vertices):
+            blocks, buckets, passes = resident, 0, -(-2 * _id_bits(num_vertices) // DIGIT_BITS)
+            barriers, groups = 2 * passes, -(-blocks // DIGIT_GROUP)
+            row = 4 << DIGIT_BITS
+            places = offsets_of(
+                8 * size, 4 * size, padded, 0, padded, 0, 0, 0, blocks * row, passes * groups * row
+            )  # fmt: skip
         else:
             blocks, buckets = resident, min(MOST_BUCKETS, 1 << ((size - 1) // BUCKET).bit_length())
             barriers, sample = BUCKET_BARRIERS << wide, 8 * SAMPLE_RATE * buckets
@@ -217,7 +230,7 @@ class Sorter:
             if variant is None:
                 kernel = StructKernel(sorting_program(), name, EDGE_SORTING.size)
             else:
-                cooperative = name in ("take_sorted", "take_buckets")
+                cooperative = name in ("take_sorted", "take_buckets", "take_digits")
                 kernel = StructKernel(taking_program(variant, cooperative=cooperative), name, ARGUMENTS.size)
             self._kernels[name, variant] = kernel
         return kernel
@@ -225,6 +238,18 @@ class Sorter:
 
 def _id_bits(num_vertices: int) -> int:
     return max(1, (num_vertices - 1).bit_length())
+
+
+def _is_bucketed(size: int, num_vertices: int) -> bool:
+    """Return whether a batch that is not small is sorted by buckets, not by digits."""
+    return size <= MOST_BUCKETED or _is_wide(size, num_vertices)
+
+
+def _way(size: int, num_vertices: int, small: str) -> str:
+    """Return how a batch is sorted, as the names of kernels have it; ``small``: how those of small batches call it."""
+    if size <= MOST_SMALL and not _is_wide(size, num_vertices):
+        return small
+    return "buckets" if _is_bucketed(size, num_vertices) else "digits"
 
 
 def _is_wide(size: int, num_vertices: int) -> bool:

@@ -1,8 +1,9 @@
 // Takes an unvalidated batch for backends that work on sorted batches: checks it, copies it (see ingest.cuh) and sorts it. A
-// batch takes one cooperative launch (take_sorted, take_buckets); of a huge one the words are written (take_words), sorted by the
+// batch takes one cooperative launch (take_sorted, take_buckets, take_digits); of a huge one the words are written (take_words), sorted by the
 // host's library, and unpacked (unpack_words).
 #include "ingest.cuh"
 #include "buckets.cuh"
+#include "digits.cuh"
 
 struct Arguments {
     Copies to;
@@ -71,6 +72,19 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, 2) take_buckets(const _
     sort_edge_words(a.t, a.to.src, a.to.dst, batch_size(a.batch), expected, [&] {
         if (thread_id() == 0) answer_host(a.batch);
     });
+}
+
+// The same by digits.
+extern "C" __global__ void __launch_bounds__(SORT_BLOCK, 2) take_digits(const __grid_constant__ Arguments a) {
+    uint32_t expected = a.t.expected;
+    pack_batch(a);
+    clear_groups(a.t);
+    sort_by_digits(
+        a.t, batch_size(a.batch), expected,
+        [&] {
+            if (thread_id() == 0) answer_host(a.batch);
+        },
+        Unpack{a.t});
 }
 
 // Thread per entry, grid-stride: check and copy the batch, and pack its words. Atomics: only for bad entries.

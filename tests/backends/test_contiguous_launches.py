@@ -96,7 +96,8 @@ def unvalidated(operation: str, size: int) -> UnvalidatedBatch:
 
 
 @pytest.mark.parametrize(
-    "most", [1, 1024, 1025, sorter.MOST_SMALL, sorter.MOST_SMALL + 1, sorter.MOST_OF_BLOCK * 8 + 1]
+    "most",
+    [1, 1024, 1025, sorter.MOST_SMALL, sorter.MOST_SMALL + 1, sorter.MOST_BUCKETED + 1, sorter.MOST_LARGE + 1],
 )
 def test_a_batch_is_taken_and_sorted_by_one_launch(
     launched: list[str], monkeypatch: pytest.MonkeyPatch, most: int
@@ -105,18 +106,22 @@ def test_a_batch_is_taken_and_sorted_by_one_launch(
     made = sorter.Sorter(fake_device())
     keys, order, change = made.take(unvalidated("insert", most), VERTICES, None, paired=False)
     assert (len(keys), len(order), change.size) == (most, most, most)
-    if most > 8 * sorter.MOST_OF_BLOCK:
+    if most > sorter.MOST_LARGE:
         assert launched == ["take_words", "unpack_words"]
         return
     ids = array(most, np.uint32)
     made.sort(ids, ids, VERTICES)
     taken, sorted_ = FakeStructKernel.blocks
+    if most > sorter.MOST_BUCKETED:
+        assert launched == ["take_digits", "sort_digits"]
+        assert made._barrier.arrived == 2 * 8 * 2 * 2  # twelve bits of an edge
+        return
     if most > sorter.MOST_SMALL:
-        assert launched == ["take_buckets", "sort_many"]
+        assert launched == ["take_buckets", "sort_buckets"]
         assert taken == sorted_ == 8
         assert made._barrier.arrived == 2 * 8 * sorter.BUCKET_BARRIERS
         return
-    assert launched == ["take_sorted", "sort_edges"]
+    assert launched == ["take_sorted", "sort_tiles"]
     assert taken == sorted_ == (1 if most <= sorter.TILE else min(8, -(-most // 128)))
     assert made._barrier.arrived == (0 if taken == 1 else 2 * taken)
 
@@ -135,11 +140,11 @@ def test_words_of_more_than_64_bits_take_two_passes(launched: list[str]) -> None
     ids, vertices = array(20, np.uint32), (1 << 32) - 2
     made.sort(ids[:1], ids[:1], vertices)
     made.sort(ids, ids, vertices)
-    assert launched == ["sort_edges", "sort_many"]
+    assert launched == ["sort_tiles", "sort_buckets"]
     assert made._barrier.arrived == 4
     assert made.takes(8 * sorter.MOST_OF_BLOCK, vertices)
     assert not made.takes(8 * sorter.MOST_OF_BLOCK + 1, vertices)
-    assert made.takes(8 * sorter.MOST_OF_BLOCK + 1, 1 << 20)
+    assert made.takes(sorter.MOST_LARGE + 1, 1 << 19)
 
 
 def test_hornet(launched: list[str], weight_dtype: np.dtype | None, size: int) -> None:
