@@ -15,7 +15,7 @@ from suricate.cuda.structs import constants
 from suricate.devices import Array, Device
 from suricate.primitives import cuda as shared
 from suricate.primitives import sorter
-from suricate.primitives.changing import CHANGE_BLOCK, CHANGING, scratch_offsets, values
+from suricate.primitives.changing import CHANGE_BLOCK, CHANGING, Scratch, scratch_offsets, values
 from suricate.primitives.cuda import bits_of, launch, packed_batch, weight_bits
 from suricate.primitives.located import PRELUDE, LocatedBatch, Report
 from suricate.store import Store
@@ -52,7 +52,7 @@ class CsrCuda:
 
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits = device, weight_bits(weight_dtype)
-        self._barrier = GridBarrier(device)
+        self._barrier, self._scratch = GridBarrier(device), Scratch(device)
         self._merge: StructKernel | None = None
         self._blocks = 0
 
@@ -79,15 +79,13 @@ class CsrCuda:
             merge = self._merge = StructKernel(merge_program(self._bits), "merge_batch", MERGE.size)
             processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
             self._blocks = processors * merge.resident(CHANGE_BLOCK)
-        *places, total = scratch_offsets(size, self._blocks, 4 * size)
-        scratch = self._device.xp.cuda.alloc(total)
-        *addresses, changed_source = (scratch.ptr + place for place in places)
+        scratch, _memory = self._scratch((size,), lambda: scratch_offsets(size, self._blocks, 4 * size))
         offsets = graph.offsets.data.ptr
         rows = offsets, offsets + 8, graph.dst.data.ptr, graph.weight.data.ptr
         MERGE.packer.pack_into(
-            merge.buffer, 0, *values(batch, rows, weight, report, tuple(addresses)),
+            merge.buffer, 0, *values(batch, rows, weight, report, scratch[:5]),
             self._barrier.address, self._barrier.expected(self._blocks, BARRIERS), deleting,
-            len(graph.offsets) - 1, new.offsets.data.ptr, new.dst.data.ptr, new.weight.data.ptr, changed_source,
+            len(graph.offsets) - 1, new.offsets.data.ptr, new.dst.data.ptr, new.weight.data.ptr, scratch[5],
         )  # fmt: skip
         merge.launch(self._blocks, CHANGE_BLOCK)
 

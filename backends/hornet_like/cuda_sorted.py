@@ -21,13 +21,14 @@ from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import joined
 from suricate.devices import Array, Device
-from suricate.primitives.changing import CHANGE_BLOCK, address, scratch_offsets, values
+from suricate.primitives.changing import CHANGE_BLOCK, Scratch, address, scratch_offsets, values
 from suricate.primitives.cuda import launch, packed, weight_bits
 from suricate.primitives.located import LocatedBatch, Report
 
 BARRIERS = 3  #: of the grid in an update that are counted on the host
 LARGEST = (1 << 32) - 1
 POLLS = 1000  #: of the answer whether the pool is large enough, before the host waits for the end of the kernel
+MORE_CHUNKS = 1 << 10  #: scratch memory is for a multiple of so many chunks, so that its size is seldom another one
 ARGUMENTS = joined(UPDATE.packer, GRAPH.packer)
 
 
@@ -53,7 +54,7 @@ class HornetSorted:
 
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits = device, weight_bits(weight_dtype)
-        self._barrier, self._laps = GridBarrier(device), device.xp.zeros(1, np.uint32)
+        self._barrier, self._scratch, self._laps = GridBarrier(device), Scratch(device), device.xp.zeros(1, np.uint32)
         self._counts, self._planned = device.xp.zeros(COUNTS, np.int64), device.xp.zeros(CLASSES, np.int64)
         self._kernel: StructKernel | None = None
         self._answers = PinnedCounters(device, 1)
@@ -99,13 +100,8 @@ class HornetSorted:
             processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
             self._blocks = processors * kernel.resident(CHANGE_BLOCK)
         size = len(batch)
-        rows, chunks = min(size, len(graph.begin)) + 1, move_chunks(plan.edges) + 1
-        *places, total = scratch_offsets(
-            size, self._blocks, 8 * size, 4 * size, 4 * size, 8 * size, 8 * size, 8 * size, *(4 * size,) * 4, size,
-            8 * rows, 8 * rows, 8 * rows, 4 * rows, *(4 * chunks,) * 3, 8 * self._blocks, 4 * self._blocks,
-        )  # fmt: skip
-        scratch = self._device.xp.cuda.alloc(total)
-        addresses = tuple(scratch.ptr + place for place in places)
+        rows, chunks = min(size, len(graph.begin)) + 1, move_chunks(plan.edges) + 1 + MORE_CHUNKS & -MORE_CHUNKS
+        addresses, _memory = self._scratch((size, rows, chunks), lambda: self._offsets(size, rows, chunks))
         arrays = graph.begin.data.ptr, graph.end.data.ptr, graph.dst.data.ptr, graph.weight.data.ptr
         barrier, answers = self._barrier, self._answers
         self._calls = (self._calls + 1) & LARGEST
@@ -119,6 +115,13 @@ class HornetSorted:
         answers.busy = answers.busy or plan.unchecked
         kernel.launch(self._blocks, CHANGE_BLOCK)
         return not plan.unchecked or only_plans or self._was_applied()
+
+    def _offsets(self, size: int, rows: int, chunks: int) -> tuple[int, ...]:
+        """Return the offsets of the scratch arrays, in the order of the struct, and the size of all."""
+        return scratch_offsets(
+            size, self._blocks, 8 * size, 4 * size, 4 * size, 8 * size, 8 * size, 8 * size, *(4 * size,) * 4, size,
+            8 * rows, 8 * rows, 8 * rows, 4 * rows, *(4 * chunks,) * 3, 8 * self._blocks, 4 * self._blocks,
+        )  # fmt: skip
 
     def _was_applied(self) -> bool:
         """Return whether the kernel just launched has found the pool large enough."""

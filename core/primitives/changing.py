@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from suricate.cuda.batch_memory import offsets_of
 from suricate.cuda.structs import Struct
-from suricate.devices import Array
+from suricate.devices import Array, Device
 from suricate.primitives.located import LocatedBatch, Report
 
 CHANGE_BLOCK = 512  #: threads of a block
+SMALL = 1 << 15  #: edges of a batch whose scratch memory is kept for the next ones of its size,
+KEPT = 8  #: of so many sizes
 
 CHANGING = Struct("Changing", {
     "keys": "const uint64_t*", "order": "const uint32_t*", "guard": "const uint32_t*", "size": "long long",
@@ -29,6 +32,30 @@ CHANGING = Struct("Changing", {
 def address(array: Array | int | None) -> int:
     """Return the address of an array, which may be one already; 0 for None."""
     return 0 if array is None else array if isinstance(array, int) else array.data.ptr
+
+
+class Scratch:
+    """Scratch memory for the batches of one store, all in one stream: that of small ones is used again."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._kept: dict[tuple[int, ...], tuple[tuple[int, ...], Any]] = {}
+
+    def __call__(self, key: tuple[int, ...], offsets: Callable[[], tuple[int, ...]]) -> tuple[tuple[int, ...], Any]:
+        """Return the addresses of arrays at these ``offsets``, the last of which is the size of all, and their memory.
+
+        ``key`` begins with the number of edges of the batch and determines the offsets.
+        """
+        held = self._kept.get(key)
+        if held is None:
+            *places, total = offsets()
+            memory = self._device.xp.cuda.alloc(total)
+            held = tuple(memory.ptr + place for place in places), memory
+            if key[0] <= SMALL:
+                if len(self._kept) == KEPT:
+                    self._kept.clear()
+                self._kept[key] = held
+        return held
 
 
 def scratch_offsets(size: int, blocks: int, *more: int) -> tuple[int, ...]:

@@ -8,9 +8,10 @@ waits.
 
 from __future__ import annotations
 
+import struct
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, constants, joined
 from suricate.devices import Array, Device
 from suricate.primitives import cuda
-from suricate.primitives.changing import address
+from suricate.primitives.changing import KEPT, address
 
 HERE = Path(__file__).parent
 THREADS = 512
@@ -107,9 +108,20 @@ class SortMemory(NamedTuple):
     """Memory for a launch that sorts, which keys and order keep, and the values of the struct ``Sorting``."""
 
     blocks: int
+    barriers: int
     keys: Array
     order: Array
-    values: tuple[int, ...]
+    places: tuple[int, ...]  #: the values up to the address of the barrier
+    sizes: tuple[int, ...]  #: those behind its count
+
+
+class Taking(NamedTuple):
+    """What batches of one kind share, for small ones from one to the next; all follow each other in one stream."""
+
+    traits: tuple[Any, ...]
+    offsets: tuple[int, ...]  #: of the copies and the outcome
+    kernel: StructKernel | None  #: None: huge ones are sorted by CuPy
+    sorting: SortMemory | None
 
 
 class Sorter:
@@ -120,6 +132,7 @@ class Sorter:
         self._barrier = GridBarrier(device)
         self._kernels: dict[tuple[str, Variant | None], StructKernel] = {}
         self._resident: dict[StructKernel, int] = {}
+        self._kept: dict[tuple[int, str], Taking] = {}
         self._multiprocessors: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
 
     def takes(self, size: int, num_vertices: int) -> bool:
@@ -139,20 +152,45 @@ class Sorter:
 
         ``held`` is the dtype of the weights; ``paired``: a second store will report as well.
         """
-        size, variant = batch.size, batch.variant
-        inserts = batch.operation == "insert"
-        width = 0 if held is None else held.itemsize * size
-        offsets = offsets_of(4 * size, 4 * size, inserts * width, size, width, paired * size, paired * width)
-        memory = batch_memory(offsets, self._device.xp.cuda.alloc(offsets[-1]))
-        copies = memory.addresses[:3]
-        change = LazyChange(size, variant.mirrored, held if inserts else None, held, memory)
-        if not self._is_sorted_here(size, num_vertices):
+        key, traits = (batch.size, batch.operation), (num_vertices, batch.variant, held, paired)
+        taking = self._kept.get(key)
+        if taking is None or taking.traits != traits:
+            taking = self._taking_of(*key, traits)
+        memory = batch_memory(taking.offsets, self._device.xp.cuda.alloc(taking.offsets[-1]))
+        change = LazyChange(
+            batch.size, batch.variant.mirrored, held if batch.operation == "insert" else None, held, memory
+        )
+        sorting, copies = taking.sorting, memory.addresses[:3]
+        if taking.kernel is None or sorting is None:
             return *self._take_huge(batch, copies, num_vertices), change
-        kernel = self._kernel(f"take_{_way(size, num_vertices, 'sorted')}", variant)
-        sorting = self._memory_for(kernel, size, num_vertices)
-        ARGUMENTS.pack_into(kernel.buffer, 0, *copies, *sorting.values, *batch.words)
-        kernel.launch(sorting.blocks, THREADS)
+        self._launch(taking.kernel, ARGUMENTS, copies, sorting, batch.words)
         return sorting.keys, sorting.order, change
+
+    def _taking_of(self, size: int, operation: str, traits: tuple[int, Variant, np.dtype | None, bool]) -> Taking:
+        """Return what batches of a kind share, and keep that of small ones."""
+        num_vertices, variant, held, paired = traits
+        width = 0 if held is None else held.itemsize * size
+        copied = width if operation == "insert" else 0
+        offsets = offsets_of(4 * size, 4 * size, copied, size, width, paired * size, paired * width)
+        if not self._is_sorted_here(size, num_vertices):
+            return Taking(traits, offsets, None, None)
+        kernel = self._kernel(f"take_{_way(size, num_vertices, 'sorted')}", variant)
+        taking = Taking(traits, offsets, kernel, self._memory_for(kernel, size, num_vertices))
+        if size <= MOST_SMALL:
+            if len(self._kept) == KEPT:
+                self._kept.clear()
+            self._kept[size, operation] = taking
+        return taking
+
+    def _launch(
+        self, kernel: StructKernel, packer: struct.Struct, first: Any, sorting: SortMemory, last: tuple[int, ...]
+    ) -> None:
+        barrier, blocks = self._barrier, sorting.blocks
+        count = barrier.expected(blocks, sorting.barriers)
+        packer.pack_into(
+            kernel.buffer, 0, *first, *sorting.places, barrier.address, count, *sorting.sizes, *last
+        )  # fmt: skip
+        kernel.launch(blocks, THREADS)
 
     def _take_huge(self, batch: UnvalidatedBatch, copies: tuple[int, ...], num_vertices: int) -> tuple[Array, Array]:
         size, empty = batch.size, self._device.xp.empty
@@ -174,13 +212,11 @@ class Sorter:
             return cuda.sort_batch(src, dst, _id_bits(num_vertices))
         kernel = self._kernel(f"sort_{_way(size, num_vertices, 'tiles')}", None)
         sorting = self._memory_for(kernel, size, num_vertices)
-        EDGE_SORTING.packer.pack_into(kernel.buffer, 0, *sorting.values, size, src.data.ptr, dst.data.ptr)
-        kernel.launch(sorting.blocks, THREADS)
+        self._launch(kernel, EDGE_SORTING.packer, (), sorting, (size, src.data.ptr, dst.data.ptr))
         return sorting.keys, sorting.order
 
     def _memory_for(self, kernel: StructKernel, size: int, num_vertices: int) -> SortMemory:
         """Return memory for a launch that sorts so many edges."""
-        barrier = self._barrier
         resident = self._resident.get(kernel)
         if resident is None:
             resident = self._resident[kernel] = self._multiprocessors * kernel.resident(THREADS)
@@ -207,12 +243,9 @@ class Sorter:
         keys, order = ndarray((size,), np.uint64, memory), ndarray((size,), np.uint32, memory + places[1])
         start = memory.ptr
         words, middle, *addresses = (*(start + place for place in places[2:-1]), *(0,) * 6)[:8]
-        values = (
-            words, start, start + places[1], middle if wide else 0, *addresses,
-            barrier.address, barrier.expected(blocks, barriers),
-            _id_bits(num_vertices), (size - 1).bit_length(), buckets,
-        )  # fmt: skip
-        return SortMemory(blocks, keys, order, values)
+        values = words, start, start + places[1], middle if wide else 0, *addresses
+        sizes = _id_bits(num_vertices), (size - 1).bit_length(), buckets
+        return SortMemory(blocks, barriers, keys, order, values, sizes)
 
     def find(self, batch: UnvalidatedBatch, rows: tuple[Array | int, ...], found: Array, result: Array) -> None:
         """Check a batch and look it up in ascending rows; see ``BatchStore.rows``."""
