@@ -38,7 +38,7 @@ def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
         rank(batch, kind)
 
 
-def plan_insertion(graph: Graph, batch: LocatedBatch) -> CpuPlan:
+def plan_insertion(graph: Graph, batch: LocatedBatch, edges: int) -> CpuPlan:
     """See :meth:`BlockedKernels.plan_insertion`."""
     return _plan(graph, batch, ABSENT)
 
@@ -64,7 +64,7 @@ def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, 
     _add_up(graph, owns)
 
 
-def delete(graph: Graph, batch: LocatedBatch, report: Report) -> None:
+def delete(graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:
     """See :meth:`BlockedKernels.delete`."""
     report_deletion(batch, graph.weight, report)
     plan = _plan(graph, batch, PRESENT)

@@ -10,119 +10,174 @@ from typing import Any
 import numpy as np
 
 from suricate.backends.blocked.kernels import Plan
-from suricate.backends.blocked.layout import CONSTANTS, GRAPH, PACKET, SCANNED, Graph, Packet
+from suricate.backends.blocked.layout import CONSTANTS, GRAPH, PACKET, SCANNED, UPDATE, UPDATE_BLOCK, Graph, Packet
+from suricate.cuda.barrier import GridBarrier
+from suricate.cuda.batch_memory import offsets_of
+from suricate.cuda.launch import StructKernel
 from suricate.cuda.program import Program
-from suricate.cuda.structs import constants
-from suricate.devices import Array
+from suricate.cuda.structs import constants, joined
+from suricate.devices import Array, Device
 from suricate.primitives import cuda as shared
-from suricate.primitives.cuda import bits_of, launch, packed, packed_batch, rank, weight_bits
-from suricate.primitives.located import LOOKUP, PRELUDE, LocatedBatch, Report
+from suricate.primitives import sorter
+from suricate.primitives.changing import Scratch, address
+from suricate.primitives.cuda import bits_of, launch, packed, packed_batch, weight_bits
+from suricate.primitives.located import LOCATED, LOOKUP, PRELUDE, LocatedBatch, Report
 from suricate.store import Store
 from suricate.types import EMPTY
 
 HERE = Path(__file__).parent
 LANES = CONSTANTS["LANES"]
+BARRIERS_OF_INSERTION, BARRIERS_OF_PLAN, BARRIERS_OF_DELETION = 5, 3, 6  #: of the grid, in the launch of a batch
+BARRIERS_OF_SCAN = 3  #: more if it is located by a pass over the pool
+ARGUMENTS = joined(GRAPH.packer, LOCATED.packer, UPDATE.packer)
 WORKERS = 132 * 8 * 256  #: threads of loops over slots whose number only the device knows
 
 
 @cache
 def program(name: str, bits: int) -> Program:
     """Return the program of a source for weights of this many bits."""
-    structs = "\n".join(['#include "bits.cuh"', GRAPH.declaration, PACKET.declaration])
+    structs = "\n".join(['#include "bits.cuh"', GRAPH.declaration, PACKET.declaration, UPDATE.declaration])
     prelude = f"{constants(CONSTANTS)}\n{PRELUDE}\n{structs}"
     source = HERE / "device" / f"{name}.cu"
-    return Program(source, prelude, defines=(("WEIGHT_BITS", bits),), include=(shared.HERE,))
+    defines = (("WEIGHT_BITS", bits),)
+    return Program(source, prelude, defines, include=(shared.HERE,), cooperative=name == "update")
 
 
 def programs(store: Store) -> list[Program]:
     """Return all programs that ``store`` launches."""
     bits = weight_bits(store.weight_dtype)
-    own = [program(name, bits) for name in ("insert", "delete", "blocks")]
-    return [*own, *shared.programs(store.weight_dtype)]
+    own = [program(name, bits) for name in ("update", "locate", "blocks")]
+    return [*own, *sorter.programs(store.weight_dtype), *shared.programs(store.weight_dtype)]
 
 
 @dataclass(slots=True)
 class CudaPlan(Plan):
-    """The blocks that an insertion takes.
+    """An insertion whose launch plans for itself, and alone if the host must know."""
 
-    Attributes:
-        ends: ``int32[m]``: inclusive sum of the blocks that are taken for each entry.
-        tail: ``uint32[m]``: for the first entry of a vertex its last block so far.
-    """
-
-    ends: Array
-    tail: Array
+    kernels: BlockedCuda
+    graph: Graph
+    batch: LocatedBatch
+    edges: int
 
     def need(self) -> int:
         """See :meth:`Plan.need`."""
-        return int(self.ends[-1])
+        return self.kernels.planned(self)
 
 
-def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-    """See :meth:`BlockedKernels.locate`: a batch that is large for the graph by one pass over the pool."""
+class BlockedCuda:
+    """The functions of :class:`BlockedKernels` for one store: a batch is one launch of ``update.cu``."""
+
+    def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
+        self._device, self._bits = device, weight_bits(weight_dtype)
+        self._barrier, self._scratch = GridBarrier(device), Scratch(device)
+        self._kernel: StructKernel | None = None
+        self._blocks = 0
+        self._status = device.xp.empty(0, np.uint8)
+
+    def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
+        """See :meth:`BlockedKernels.locate`; an update does so itself."""
+        if kind == LOOKUP:
+            locate(graph, batch, edges)
+
+    def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> CudaPlan:
+        """See :meth:`BlockedKernels.plan_insertion`."""
+        return CudaPlan(self, graph, batch, edges)
+
+    def planned(self, plan: CudaPlan) -> int:
+        """Return how many blocks an insertion takes; waits for the device."""
+        nothing = Report(self._status, self._status)
+        memory, place = self._launch(plan.graph, plan.batch, self._status, nothing, plan.edges, only_plans=True)
+        ends = self._device.xp.ndarray((len(plan.batch),), np.int32, memory + place)
+        return int(ends[-1])
+
+    def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array | int, report: Report) -> None:
+        """See :meth:`BlockedKernels.insert`."""
+        assert isinstance(plan, CudaPlan)
+        self._launch(graph, batch, weight, report, plan.edges)
+
+    def delete(self, graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:
+        """See :meth:`BlockedKernels.delete`."""
+        self._launch(graph, batch, report.before, report, edges, deleting=True)
+
+    def _launch(
+        self, graph: Graph, batch: LocatedBatch, weight: Array | int, report: Report, edges: int, *,
+        deleting: bool = False, only_plans: bool = False,
+    ) -> tuple[Any, int]:  # fmt: skip
+        """Launch an update; return the scratch memory, and where the sums of blocks lie in it."""
+        kernel, size, vertices = self._kernel, len(batch), len(graph.head)
+        if kernel is None:
+            kernel = self._kernel = StructKernel(program("update", self._bits), "update_blocks", ARGUMENTS.size)
+            processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
+            self._blocks = processors * kernel.resident(UPDATE_BLOCK)
+        scanned = vertices if is_scanned(size, edges, vertices) else 0
+        (kind, slot, rank, ends, *scratch, first), memory = self._scratch(
+            (size, scanned),
+            lambda: offsets_of(
+                size, 8 * size, 4 * size, 4 * size, 4 * size, *(8 * size,) * 5, 16 * self._blocks, 4 * scanned
+            ),
+        )
+        barriers = (BARRIERS_OF_DELETION if deleting else BARRIERS_OF_PLAN if only_plans else BARRIERS_OF_INSERTION) + (
+            BARRIERS_OF_SCAN if scanned else 0
+        )
+        ARGUMENTS.pack_into(
+            kernel.buffer, 0, *map(array_address, graph),
+            batch.keys.data.ptr, batch.order.data.ptr, kind, slot, rank, address(batch.guard), size,
+            rank, ends, *scratch, first if scanned else 0, scanned,
+            address(weight), address(report.status), address(report.before),
+            self._barrier.address, self._barrier.expected(self._blocks, barriers), deleting, only_plans,
+        )  # fmt: skip
+        kernel.launch(self._blocks, UPDATE_BLOCK)
+        return memory, ends - memory.ptr
+
+    def insert_small(self, graph: Graph, *batch: Array) -> bool:
+        """See :meth:`BlockedKernels.insert_small`."""
+        return False
+
+    delete_small = insert_small
+
+    def free_vertices(self, graph: Graph, vertices: Array) -> None:
+        """See :meth:`BlockedKernels.free_vertices`."""
+        free_vertices(graph, vertices)
+
+    def repack(self, graph: Graph, fresh: Graph, first: Array) -> None:
+        """See :meth:`BlockedKernels.repack`."""
+        repack(graph, fresh, first)
+
+    def unpack(self, graph: Graph, packet: Packet) -> None:
+        """See :meth:`BlockedKernels.unpack`."""
+        unpack(graph, packet)
+
+    def pack(self, graph: Graph, packet: Packet) -> None:
+        """See :meth:`BlockedKernels.pack`."""
+        pack(graph, packet)
+
+    def count_marked(self, graph: Graph) -> tuple[int, int]:
+        """See :meth:`BlockedKernels.count_marked`."""
+        return count_marked(graph)
+
+    def list_marked(self, graph: Graph, packet: Packet) -> None:
+        """See :meth:`BlockedKernels.list_marked`."""
+        list_marked(graph, packet)
+
+
+def is_scanned(size: int, edges: int, vertices: int) -> bool:
+    """Return whether a batch is so large for the graph that one pass over the pool locates it."""
+    return SCANNED * size >= max(edges, vertices)
+
+
+def locate(graph: Graph, batch: LocatedBatch, edges: int) -> None:
+    """See :meth:`BlockedKernels.locate`: fill in kinds and slots."""
     import cupy
 
-    code, data, m = program("insert", bits_of(graph.weight)), packed_graph(graph), packed_batch(batch)
+    code, data, m = program("locate", bits_of(graph.weight)), packed_graph(graph), packed_batch(batch)
     size = len(batch)
-    if SCANNED * size >= max(edges, len(graph.head)):
+    if is_scanned(size, edges, len(graph.head)):
         first = cupy.empty(len(graph.head), np.uint32)
         first.fill(EMPTY)
         launch(code, "list_heads", size, m, first)
         launch(code, "locate_scan", WORKERS, data, m, first)
     else:
         launch(code, "locate", LANES * size, data, m)
-    if kind != LOOKUP:
-        rank(batch, kind)
-
-
-def plan_insertion(graph: Graph, batch: LocatedBatch) -> CudaPlan:
-    """See :meth:`BlockedKernels.plan_insertion`."""
-    import cupy
-
-    size = len(batch)
-    plan = CudaPlan(cupy.empty(size, np.int32), cupy.empty(size, np.uint32))
-    need = cupy.empty(size, np.int32)
-    code = program("insert", bits_of(graph.weight))
-    launch(code, "count_blocks", size, packed_graph(graph), packed_batch(batch), need, plan.tail)
-    need.cumsum(dtype=np.int32, out=plan.ends)
-    return plan
-
-
-def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
-    """See :meth:`BlockedKernels.insert`."""
-    assert isinstance(plan, CudaPlan)
-    bits = bits_of(graph.weight)
-    if bits:
-        shared.report_insertion(batch, graph.weight, weight, report)
-    code, data, m, size = program("insert", bits), packed_graph(graph), packed_batch(batch), len(batch)
-    threads = max(size, min(WORKERS, size << graph.shift))
-    launch(code, "insert", threads, data, m, plan.ends, plan.tail, weight, report.status)
-    launch(code, "commit_insert", size, data, m, plan.ends)
-
-
-def delete(graph: Graph, batch: LocatedBatch, report: Report) -> None:
-    """See :meth:`BlockedKernels.delete`."""
-    import cupy
-
-    code, data, size, m = program("delete", bits_of(graph.weight)), packed_graph(graph), len(batch), packed_batch(batch)
-    tails = cupy.empty(size, np.uint32)
-    last, pairs, sums, holes, survivors = (cupy.empty(size, np.int64) for _ in range(5))
-    launch(code, "mark_deleted", size, data, m, *report)
-    launch(code, "list_tails", size, data, m, tails)
-    launch(code, "clear_tails", size, data, m, tails, last, pairs)
-    launch(code, "pair_holes", size, data, m, pairs)
-    pairs.cumsum(dtype=np.int64, out=sums)
-    launch(code, "list_holes", size, m, pairs, sums, last, holes, survivors)
-    launch(code, "fill_holes", size, data, m, sums, holes, survivors)
-    launch(code, "commit_delete", size, data, m, tails)
-
-
-def insert_small(graph: Graph, *batch: Array) -> bool:
-    """See :meth:`BlockedKernels.insert_small`."""
-    return False
-
-
-delete_small = insert_small
 
 
 def free_vertices(graph: Graph, vertices: Array) -> None:
@@ -173,7 +228,12 @@ def _list_marked(graph: Graph, counts: Array, block: Array | None, vertex: Array
 
 def packed_graph(graph: Graph) -> Any:
     """Return the struct ``Graph``; marks that are not kept are null pointers."""
-    return packed(GRAPH, *(part if isinstance(part, int) or len(part) else None for part in graph))
+    return packed(GRAPH, *map(array_address, graph))
+
+
+def array_address(part: Array | int) -> int:
+    """Return a number as it is, and the address of an array, 0 of an empty one."""
+    return part if isinstance(part, int) else part.data.ptr if len(part) else 0
 
 
 def packed_packet(packet: Packet) -> Any:

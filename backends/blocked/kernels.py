@@ -19,7 +19,7 @@ class Plan(ABC):
 
 
 class BlockedKernels(Protocol):
-    """Functions over the arrays of a graph. ``locate``, ``delete`` and the plan take scratch memory for the batch.
+    """Functions over the arrays of a graph. All that a batch is given to take scratch memory.
 
     ``edges`` is an upper bound of the number of edges stored.
     """
@@ -27,7 +27,7 @@ class BlockedKernels(Protocol):
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
         """Fill in kinds and slots (-1 for what is not stored), and the ranks of a ``kind`` unless it is ``LOOKUP``."""
 
-    def plan_insertion(self, graph: Graph, batch: LocatedBatch) -> Plan:
+    def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> Plan:
         """Return the :class:`Plan` of an insertion."""
 
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
@@ -36,7 +36,7 @@ class BlockedKernels(Protocol):
         ``weight``: bit patterns in the order of the batch; ``plan``: None if no entry is absent (CPU).
         """
 
-    def delete(self, graph: Graph, batch: LocatedBatch, report: Report) -> None:
+    def delete(self, graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:
         """Delete the entries that are present, the last edges of a vertex taking their slots, and report."""
 
     def insert_small(self, graph: Graph, *batch: Array) -> bool:

@@ -41,9 +41,11 @@ LAYOUT: Layout = {
 }
 
 SCANNED = 256  #: a batch of at least one edge per so many stored is located by a pass over the pool (CUDA)
+UPDATE_BLOCK = 512  #: threads of a block of the launch that applies a batch
 CONSTANTS = {
     "USED": USED, "EDGES": EDGES, "FREE": FREE, "LOWEST": LOWEST, "COUNTERS": COUNTERS,
     "LANES": 8,  # threads that walk a chain together to locate an edge
+    "UPDATE_BLOCK": UPDATE_BLOCK,
 }  # fmt: skip
 
 
@@ -116,6 +118,20 @@ PACKET = Struct("Packet", {
     "lowest": "long long",
 })  # fmt: skip
 assert tuple(PACKET.fields)[:12] == Packet._fields[:12]
+
+
+#: a batch that one launch applies: besides the located batch what it does, and scratch arrays of the size of the batch
+UPDATE = Struct("Update", {
+    "rank": "int*", "ends": "int*",  # inclusive sums of the entries that change the graph, of the blocks that they take
+    "tail": "uint32_t*",  # insertion: the last block of a vertex; deletion: those that hold its last edges
+    "last": "long long*", "pairs": "long long*", "sums": "long long*", "holes": "long long*", "survivors": "long long*",
+    "totals": "long long*",  # [2 * blocks of threads]
+    "first": "uint32_t*",  # [vertices], or null: batches that are located by a pass over the pool
+    "vertices": "long long",
+    "batch_weight": "const bits_t*", "status": "uint8_t*", "before": "bits_t*",  # in the caller's order
+    "arrived": "uint32_t*", "expected": "uint32_t",  # of the barrier; see grid_barrier.cuh
+    "deleting": "uint32_t", "only_plans": "uint32_t",
+})  # fmt: skip
 
 
 class BlockedView(NamedTuple):

@@ -26,11 +26,12 @@ from suricate.cuda.structs import constants
 from suricate.devices import CPU, Array, Device
 from suricate.errors import CapacityError
 from suricate.primitives import out_of_memory
-from suricate.primitives.located import LocatedBatch, Report
+from suricate.primitives.located import LOOKUP, LocatedBatch, Report
 from suricate.types import EMPTY, Outcome, StoreView
 
 if TYPE_CHECKING:
     from suricate.backends.blocked.host_copy import HostCopy
+    from suricate.cuda.ingest import UnvalidatedBatch
 
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
 CURSOR = "suricate.backends.blocked.cursor"
@@ -51,6 +52,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     name: ClassVar[str] = "blocked"
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+    takes_unvalidated: ClassVar[bool] = True
+    takes_unvalidated_pairs: ClassVar[bool] = True
     num_counters: ClassVar[int] = COUNTERS
     knobs: ClassVar[dict[str, tuple]] = {"block_edges": (4, 16, 64), "batches_on": ("host", "device")}
 
@@ -96,9 +99,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
     def make_kernels(self) -> BlockedKernels:
         """See :meth:`BatchStore.make_kernels`."""
         if self.device.is_cuda:
-            from suricate.backends.blocked import cuda
+            from suricate.backends.blocked.cuda import BlockedCuda
 
-            return cuda
+            return BlockedCuda(self.device, self.weight_dtype)
         from suricate.backends.blocked import cpu
 
         return cpu
@@ -192,6 +195,18 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self._on_device(changes=True)
         return super().delete(src, dst, guard=guard)
 
+    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
+        """See :meth:`BatchStore.apply_unvalidated`; the device is brought up to date first."""
+        if self._options.batches_on == "host" or not self.sorter.takes(batch.size, self.num_vertices):
+            return None
+        for store in (self, *(() if into is None else (into,))):
+            store._on_device(changes=batch.operation != "find")
+        return super().apply_unvalidated(batch, into)
+
+    def reads_addresses(self) -> bool:
+        """See :meth:`BatchStore.reads_addresses`."""
+        return True
+
     def _scratch(self, size: int) -> tuple[np.ndarray, ...] | None:
         """Return keys, places and slots for a batch that one loop applies; None for those that take several steps."""
         if self.device.is_cuda or not 0 < size <= SMALL or self.log is not None:
@@ -259,12 +274,17 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """See :meth:`BatchStore.extents`."""
         return self.pool.carved(self.known())
 
-    def locate(self, keys: Array, order: Array, guard: Array | None, kind: int) -> LocatedBatch:
+    def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
         """See :meth:`BatchStore.locate`."""
+        if self.device.is_cuda and kind != LOOKUP:  # the launch that applies the batch locates it
+            return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)
-        known = self.counters
-        self.kernels.locate(self.pool.graph, batch, kind, int(known.values[EDGES] + known.unseen[0]))
+        self.kernels.locate(self.pool.graph, batch, kind, self._edge_bound())
         return batch
+
+    def _edge_bound(self) -> int:
+        """Return an upper bound of the number of edges, from the counters as last polled."""
+        return int(self.counters.values[EDGES] + self.counters.unseen[0])
 
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`."""
@@ -288,7 +308,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if not batch.most:
             return None
         self._choose_capacity(batch.most)
-        plan = self.kernels.plan_insertion(self.pool.graph, batch)
+        plan = self.kernels.plan_insertion(self.pool.graph, batch, self._edge_bound())
         if self.device.is_cuda:
             with suppress(CapacityError):
                 self.pool.ensure(self._bound(batch.most))
@@ -311,7 +331,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def apply_deletion(self, batch: LocatedBatch, reservation: None, report: Report) -> None:
         """See :meth:`BatchStore.apply_deletion`."""
-        self.kernels.delete(self.pool.graph, batch, report)
+        self.kernels.delete(self.pool.graph, batch, report, self._edge_bound())
 
     def _choose_capacity(self, num_edges: int) -> None:
         """Choose the capacity of blocks before the first block, if it is still open: by this many edges to come."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launches import FakeArray, array, check_launch, fake_cupy
+from launches import FakeArray, FakeStructKernel, array, check_launch, fake_cupy, fake_device
 
 from suricate.backends.blocked import cpu, cuda
 from suricate.backends.blocked.kernels import BlockedKernels
@@ -37,6 +37,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
     for module in (cuda, shared):
         monkeypatch.setattr(module, "launch", launch)
+    monkeypatch.setattr(cuda, "StructKernel", FakeStructKernel)
+    monkeypatch.setattr(FakeStructKernel, "launched", names)
     return names
 
 
@@ -63,25 +65,29 @@ def batch_of(size: int) -> LocatedBatch:
 
 
 def test_updates(launched: list[str], weight_dtype: np.dtype | None) -> None:
+    """A batch is one launch, with three more barriers if it is large for the graph; one more if the host must know."""
     graph, batch = graph_of(weight_dtype), batch_of(100)
-    report = Report(array(100, np.uint8), bits(100, weight_dtype))
-    cuda.locate(graph, batch, ABSENT, 100 * SCANNED)
-    plan = cuda.plan_insertion(graph, batch)
+    report, kernels = (
+        Report(array(100, np.uint8), bits(100, weight_dtype)),
+        cuda.BlockedCuda(fake_device(), weight_dtype),
+    )
+    kernels.locate(graph, batch, ABSENT, 100 * SCANNED)
+    plan = kernels.plan_insertion(graph, batch, 100 * SCANNED)
     assert plan.need() == 0
-    cuda.insert(graph, batch, plan, bits(100, weight_dtype), report)
-    reported = [] if weight_dtype is None else ["report_insertion"]
-    inserted = ["count_blocks", *reported, "insert", "commit_insert"]
-    assert launched == ["list_heads", "locate_scan", "rank_in_block", *inserted]
+    kernels.insert(graph, batch, plan, bits(100, weight_dtype), report)
+    kernels.locate(graph, batch, PRESENT, 100 * SCANNED + 1)
+    kernels.delete(graph, batch, report, 100 * SCANNED + 1)
+    assert launched == ["update_blocks"] * 3
+    barriers = (
+        cuda.BARRIERS_OF_PLAN + cuda.BARRIERS_OF_INSERTION + 2 * cuda.BARRIERS_OF_SCAN + cuda.BARRIERS_OF_DELETION
+    )
+    assert kernels._barrier.arrived == 8 * barriers
     launched.clear()
-    cuda.locate(graph, batch, PRESENT, 100 * SCANNED + 1)
-    cuda.delete(graph, batch, report)
-    tails = ["list_tails", "clear_tails", "pair_holes", "list_holes", "fill_holes"]
-    assert launched == ["locate", "rank_in_block", "mark_deleted", *tails, "commit_delete"]
-    launched.clear()
-    cuda.locate(graph, batch, LOOKUP, 100 * SCANNED + 1)
-    cuda.free_vertices(graph, array(5, np.uint32))
-    cuda.repack(graph, graph, array(VERTICES, np.uint32))
-    assert launched == ["locate", "free_vertices", "repack"]
+    kernels.locate(graph, batch, LOOKUP, 100 * SCANNED)
+    kernels.locate(graph, batch, LOOKUP, 100 * SCANNED + 1)
+    kernels.free_vertices(graph, array(5, np.uint32))
+    kernels.repack(graph, graph, array(VERTICES, np.uint32))
+    assert launched == ["list_heads", "locate_scan", "locate", "free_vertices", "repack"]
 
 
 def test_exchange_with_a_mirror(launched: list[str], weight_dtype: np.dtype | None) -> None:
@@ -111,4 +117,4 @@ def test_marks_that_are_not_kept_are_null_pointers() -> None:
 
 def test_a_module_for_each_device_has_the_functions_of_the_protocol() -> None:
     for name in (name for name in vars(BlockedKernels) if not name.startswith("_")):
-        assert all(hasattr(module, name) for module in (cpu, cuda)), name
+        assert all(hasattr(module, name) for module in (cpu, cuda.BlockedCuda)), name
