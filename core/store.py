@@ -153,6 +153,21 @@ class Store(ABC):
         """
         raise NotImplementedError(f"backend {self.name!r} takes no unvalidated batches")
 
+    # -- optional: a deletion and an insertion at once --
+
+    def changes_at_once(self) -> bool:
+        """Return whether :meth:`change` does what a deletion and an insertion do, in less time."""
+        return False
+
+    def change(
+        self, removed: EdgeList, added: EdgeList, *, guard: Array | None = None
+    ) -> tuple[Outcome, Outcome] | None:
+        """Delete edges and then insert edges; return what :meth:`delete` and :meth:`insert` would.
+
+        Both halves or nothing. None, with nothing done, if the store declines the batch: the graph then calls these.
+        """
+        raise NotImplementedError(f"backend {self.name!r} does not change both halves of a batch at once")
+
     # -- optional: batches that are applied on the host ----------------------------------------------------------------
 
     def takes_host_batch(self, size: int) -> bool:

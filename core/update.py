@@ -172,6 +172,9 @@ class Updater:
     ) -> tuple[Change | None, Change | None]:
         """Delete, then insert, in all stores; all of it or nothing."""
         out, into, symmetric = self.out, self.into, self._symmetric
+        both = removed is not None and added is not None and out.changes_at_once()
+        if both and (changed := self._change_at_once(removed, added, guard)):
+            return changed
         if added is not None and (into is not None or removed is not None):
             for store in self.stores:
                 store.reserve(len(added.src))
@@ -189,6 +192,26 @@ class Updater:
                 new = Change(added, checked_outcome(out, outcome, len(added.src), on_host=stays), symmetric)
                 if into is not None:
                     into.insert(added.dst, added.src, added.weight, guard=guard)
+        except BaseException as error:
+            self._undo(gone, new, error)
+            raise
+        return gone, new
+
+    def _change_at_once(self, removed: EdgeList, added: EdgeList, guard: Array | None) -> tuple[Change, Change] | None:
+        """Do both halves of a batch at once, in all stores or none; None if the store of out-edges declines."""
+        out, into, symmetric = self.out, self.into, self._symmetric
+        if into is not None:
+            for store in self.stores:
+                store.reserve(len(added.src))
+        if (outcomes := out.change(removed, added, guard=guard)) is None:
+            return None
+        gone = Change(removed, checked_outcome(out, outcomes[0], len(removed.src), deletion=True), symmetric)
+        new = Change(added, checked_outcome(out, outcomes[1], len(added.src)), symmetric)
+        try:
+            turned = [EdgeList(part.dst, part.src, part.weight) for part in (removed, added)]
+            if into is not None and into.change(*turned, guard=guard) is None:
+                into.delete(removed.dst, removed.src, guard=guard)
+                into.insert(*turned[1], guard=guard)
         except BaseException as error:
             self._undo(gone, new, error)
             raise

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from suricate.backends.csr_baseline.layout import CONSTANTS, MERGE, Graph, Rebuild
+from suricate.backends.csr_baseline.layout import CONSTANTS, MERGE, MERGE_BOTH, Graph, Rebuild
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.program import Program
@@ -31,17 +32,20 @@ def program(bits: int) -> Program:
 
 
 @cache
-def merge_program(bits: int) -> Program:
-    """Return the kernel of ``merge.cu`` for weights of this many bits."""
-    prelude = "\n".join([constants(CONSTANTS), PRELUDE, '#include "bits.cuh"', CHANGING.declaration, MERGE.declaration])
-    defines = (("WEIGHT_BITS", bits),)
-    return Program(HERE / "device" / "merge.cu", prelude, defines, include=(shared.HERE,), cooperative=True)
+def merge_program(bits: int, *, both: bool = False) -> Program:
+    """Return the kernel of ``merge.cu``, or that of ``both.cu``, for weights of this many bits."""
+    structs = CHANGING.declaration, MERGE.declaration, MERGE_BOTH.declaration
+    prelude = "\n".join([constants(CONSTANTS), PRELUDE, '#include "bits.cuh"', *structs])
+    source = HERE / "device" / ("both.cu" if both else "merge.cu")
+    defines = ("WEIGHT_BITS", bits), ("BOTH", int(both))
+    return Program(source, prelude, defines, include=(shared.HERE,), cooperative=True)
 
 
 def programs(store: Store) -> list[Program]:
     """Return all programs that ``store`` launches."""
     dtype = store.weight_dtype
-    own = [program(weight_bits(dtype)), merge_program(weight_bits(dtype))]
+    bits = weight_bits(dtype)
+    own = [program(bits), merge_program(bits), merge_program(bits, both=True)]
     return [*own, *sorter.programs(dtype), *shared.programs(dtype)]
 
 
@@ -53,8 +57,7 @@ class CsrCuda:
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits = device, weight_bits(weight_dtype)
         self._barrier, self._scratch = GridBarrier(device), Scratch(device)
-        self._merge: StructKernel | None = None
-        self._blocks = 0
+        self._kernels: dict[bool, tuple[StructKernel, int]] = {}  # with the blocks of a launch
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
         """See :meth:`CsrKernels.locate`; a merge does so itself, so this is for those that must know more before."""
@@ -71,23 +74,50 @@ class CsrCuda:
         assert rebuild is not None
         self._merge_batch(graph, rebuild, batch, report.before, report, deleting=True)
 
+    def change(
+        self, graph: Graph, rebuild: Rebuild, batch: LocatedBatch, deletes: int, weight: Array, report: Report
+    ) -> None:
+        """Delete the first ``deletes`` edges of a batch and insert the others, of this ``weight``."""
+        kernel, blocks = self._kernel(both=True)
+        size = len(batch)
+        scratch, _memory = self._scratch(
+            (size, blocks), lambda: scratch_offsets(size, blocks, 4 * size, 4 * size, 4 * blocks, 4 * size)
+        )
+        merge = self._values(graph, rebuild, batch, weight, report, scratch, blocks, deleting=False)
+        MERGE_BOTH.packer.pack_into(kernel.buffer, 0, *merge, deletes, *scratch[6:])
+        kernel.launch(blocks, CHANGE_BLOCK)
+
     def _merge_batch(
         self, graph: Graph, rebuild: Rebuild, batch: LocatedBatch, weight: Array, report: Report, *, deleting: bool
     ) -> None:
-        merge, size, new = self._merge, len(batch), rebuild.target
-        if merge is None:
-            merge = self._merge = StructKernel(merge_program(self._bits), "merge_batch", MERGE.size)
+        kernel, blocks = self._kernel(both=False)
+        size = len(batch)
+        scratch, _memory = self._scratch((size,), lambda: scratch_offsets(size, blocks, 4 * size))
+        merge = self._values(graph, rebuild, batch, weight, report, scratch, blocks, deleting=deleting)
+        MERGE.packer.pack_into(kernel.buffer, 0, *merge)
+        kernel.launch(blocks, CHANGE_BLOCK)
+
+    def _kernel(self, *, both: bool) -> tuple[StructKernel, int]:
+        """Return a kernel, and of how many blocks a launch of it is."""
+        if both not in self._kernels:
+            name, struct = ("merge_both", MERGE_BOTH) if both else ("merge_batch", MERGE)
+            kernel = StructKernel(merge_program(self._bits, both=both), name, struct.size)
             processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
-            self._blocks = processors * merge.resident(CHANGE_BLOCK)
-        scratch, _memory = self._scratch((size,), lambda: scratch_offsets(size, self._blocks, 4 * size))
-        offsets = graph.offsets.data.ptr
+            self._kernels[both] = kernel, processors * kernel.resident(CHANGE_BLOCK)
+        return self._kernels[both]
+
+    def _values(
+        self, graph: Graph, rebuild: Rebuild, batch: LocatedBatch, weight: Array, report: Report,
+        scratch: tuple[int, ...], blocks: int, *, deleting: bool,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        """Return the values of the struct ``Merge``."""
+        new, offsets = rebuild.target, graph.offsets.data.ptr
         rows = offsets, offsets + 8, graph.dst.data.ptr, graph.weight.data.ptr
-        MERGE.packer.pack_into(
-            merge.buffer, 0, *values(batch, rows, weight, report, scratch[:5]),
-            self._barrier.address, self._barrier.expected(self._blocks, BARRIERS), deleting,
+        return (
+            *values(batch, rows, weight, report, scratch[:5]),
+            self._barrier.address, self._barrier.expected(blocks, BARRIERS), deleting,
             len(graph.offsets) - 1, new.offsets.data.ptr, new.dst.data.ptr, new.weight.data.ptr, scratch[5],
         )  # fmt: skip
-        merge.launch(self._blocks, CHANGE_BLOCK)
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
         """See :meth:`CsrKernels.find`."""

@@ -22,17 +22,28 @@ LAYOUT: Layout = {
     "spare": {"spare_dst": np.uint32, "spare_weight": WEIGHT},
 }
 
+ADDS, REMOVES, ADDS_AGAIN = 0, 1, 2  #: what a change does; again: an edge that the batch removes
 CONSTANTS = {
     "CHANGE_BLOCK": CHANGE_BLOCK,
     "MERGE_ITEMS": 8,  # edges that a thread moves at a time
     "MERGE_WINDOW": 2048,  # changes that a block keeps in shared memory
-}
+    "ADDS": ADDS, "REMOVES": REMOVES, "ADDS_AGAIN": ADDS_AGAIN,
+}  # fmt: skip
 
 #: a merge: the changes of the old graph, whose arrays of first and last slots are the offsets, and the new one
 MERGE = Struct("Merge", {
     "vertices": "long long", "new_offsets": "long long*", "new_dst": "uint32_t*", "new_weight": "bits_t*",
     "changed_source": "uint32_t*",  # of the changes, in order
 }, base=CHANGING)  # fmt: skip
+
+#: a deletion and an insertion at once, in one batch: its first edges are those to be deleted
+MERGE_BOTH = Struct("MergeBoth", {
+    "deletes": "uint32_t",  # how many
+    "net": "int*",  # of every entry: edges that the changes of its block up to it add, less those that they remove
+    "net_totals": "int*",  # the same per block
+    "changed_net": "int*",  # of the changes, in order: the same from the first on, times 4; and what the change does
+}, base=MERGE)  # fmt: skip
+MOST_BOTH = 1 << 28  #: entries of such a batch
 
 
 class Graph(NamedTuple):

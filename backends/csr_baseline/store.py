@@ -11,7 +11,7 @@ import numpy as np
 
 from suricate.backends.csr_baseline import check, ledger
 from suricate.backends.csr_baseline.kernels import CsrKernels
-from suricate.backends.csr_baseline.layout import Graph, Rebuild
+from suricate.backends.csr_baseline.layout import MOST_BOTH, Graph, Rebuild
 from suricate.backends.csr_baseline.pool import CsrPool
 from suricate.batch_store import BatchStore
 from suricate.devices import CPU, Array, Device
@@ -160,6 +160,43 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         self.kernels.delete(self.pool.graph, reservation, batch, report)
         if reservation is not None:
             self.pool.replace(reservation.target)
+
+    def changes_at_once(self) -> bool:
+        """See :meth:`suricate.store.Store.changes_at_once`: on CUDA, where both are merges."""
+        return self.device.is_cuda and self._host is None
+
+    def change(
+        self, removed: EdgeList, added: EdgeList, *, guard: Array | None = None
+    ) -> tuple[Outcome, Outcome] | None:
+        """See :meth:`suricate.store.Store.change`: one merge. Declined if memory may not suffice for the bounds."""
+        from suricate.backends.csr_baseline.cuda import CsrCuda
+
+        kernels, xp, deletes, inserts = self.kernels, self.device.xp, len(removed.src), len(added.src)
+        if not isinstance(kernels, CsrCuda) or deletes + inserts > MOST_BOTH:
+            return None
+        with out_of_memory(self.name):
+            self.poll()
+            bound = self.edge_bound()
+            try:
+                rebuild = Rebuild(self.pool.target(bound + inserts), bound)
+            except CapacityError:
+                return None
+            if self.log is not None:
+                self.log.reserve(inserts, self)
+            outcome = self._new_outcome(deletes + inserts)
+            src, dst = (xp.concatenate(parts) for parts in zip(removed[:2], added[:2], strict=True))
+            keys, order = self._sorted(src, dst)
+        batch = LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
+        kernels.change(self.pool.graph, rebuild, batch, deletes, self.bits(added.weight), self._report(outcome))
+        self.pool.replace(rebuild.target)
+        self.queued(inserts, deletes)
+        gone, new = (
+            Outcome(*(None if part is None else part[half] for part in outcome))
+            for half in (slice(deletes), slice(deletes, None))
+        )
+        if self.log is not None:
+            self.log.add(added.src, added.dst, new.status)
+        return gone, new
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """See :meth:`suricate.store.Store.find`; a binary search per edge."""

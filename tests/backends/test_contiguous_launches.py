@@ -83,7 +83,9 @@ def test_csr(launched: list[str], weight_dtype: np.dtype | None, size: int) -> N
     batch, report, rebuild = batch_of(size), report_of(size, weight_dtype), Rebuild(new, EDGES)
     kernels.insert(graph, rebuild, batch, bits(size, weight_dtype), report)
     kernels.delete(graph, rebuild, batch, report)
-    assert launched == ["merge_batch", "merge_batch"]
+    kernels.change(graph, rebuild, batch, size // 2, bits(size, weight_dtype), report)
+    assert launched == ["merge_batch", "merge_batch", "merge_both"]
+    assert kernels._barrier.arrived == 3 * 8 * csr.BARRIERS
     launched.clear()
     ids = array(size, np.uint32)
     kernels.find(graph, ids, ids, array(size, bool), bits(size, weight_dtype))

@@ -118,6 +118,36 @@ def test_both_stores_hold_a_batch():
     assert batches.stores[1].held == turned(batches.stores[0].held) == {(3, 2): 4}
 
 
+@pytest.mark.parametrize("declines", [(), (0,), (1,), (0, 1)])
+@pytest.mark.parametrize("fails", [False, True])
+def test_stores_may_change_both_halves_at_once(monkeypatch, declines, fails):
+    """What a store declines is deleted and inserted; a failure of the second store is undone in both."""
+    batches, changed = updater(in_edges=True, weight_dtype="float32"), []
+    batches.apply(None, insertion((0, 1, 1), (2, 3, 2), (4, 4, 3)))
+    before = state(batches)
+    for number, store in enumerate(batches.stores):
+
+        def change(removed, added, *, guard, number=number, store=store):
+            if number in declines:
+                return None
+            changed.append(number)
+            return store.delete(removed.src, removed.dst), store.insert(*added)
+
+        monkeypatch.setattr(store, "changes_at_once", lambda: True)
+        monkeypatch.setattr(store, "change", change)
+    batches.stores[1].fail_at = ("insert", "after") if fails else None
+    halves = ([0, 2], [1, 3], None), insertion((2, 3, 7), (5, 6, 8))
+    if fails:
+        with pytest.raises(RuntimeError, match="insert failed after"):
+            batches.apply(*halves)
+        assert state(batches) == before
+        return
+    delta = batches.apply(*halves)
+    assert (delta.num_deleted, delta.num_inserted, delta.num_replaced) == (1, 1, 1)
+    assert batches.stores[0].held == turned(batches.stores[1].held) == {(2, 3): 7, (4, 4): 3, (5, 6): 8}
+    assert changed == [number for number in (0, 1) if number not in declines and 0 not in declines]
+
+
 def test_an_empty_batch_is_no_step():
     batches = updater()
     assert batches.apply(None, ([], [], None)).is_empty

@@ -1,11 +1,26 @@
-// The second half of merge.cu: the old graph is moved. The struct Merge and the constants come from layout.py.
+// The second half of merge.cu and both.cu: the old graph is moved. The struct (BOTH: MergeBoth) and the constants come from layout.py.
 #pragma once
 #include "changes.cuh"
 
+#if BOTH
+typedef MergeBoth Merging;
+#else
+typedef Merge Merging;
+#endif
+
+// How many edges the first ``count`` changes add, less those that they remove.
+__device__ __forceinline__ long long net_of(const Merging& m, uint32_t count) {
+#if BOTH
+    return count ? m.changed_net[count - 1] >> 2 : 0;
+#else
+    return m.deleting ? -(long long)count : count;
+#endif
+}
+
 constexpr uint32_t PIECE = 32 * MERGE_ITEMS;
 
-// Block per range of vertices: new_offsets[v] = offsets[v] and the changes of vertices below v.
-__device__ __forceinline__ void shift_offsets(const Merge& m, uint32_t total) {
+// Block per range of vertices: new_offsets[v] = offsets[v] and what the changes of vertices below v add.
+__device__ __forceinline__ void shift_offsets(const Merging& m, uint32_t total) {
     __shared__ uint32_t ends[2];
     const long long count = m.vertices + 1, share = (count + gridDim.x - 1) / gridDim.x;
     const long long first = blockIdx.x * share, last = min(count, first + share);
@@ -13,8 +28,7 @@ __device__ __forceinline__ void shift_offsets(const Merge& m, uint32_t total) {
         ends[threadIdx.x / 32] = lower_bound(m.changed_source, 0u, total, uint32_t(threadIdx.x ? last - 1 : first));
     __syncthreads();
     for (long long v = first + threadIdx.x; v < last; v += CHANGE_BLOCK) {
-        const long long shift = lower_bound(m.changed_source, ends[0], ends[1], uint32_t(v));
-        m.new_offsets[v] = m.begin[v] + (m.deleting ? -shift : shift);
+        m.new_offsets[v] = m.begin[v] + net_of(m, lower_bound(m.changed_source, ends[0], ends[1], uint32_t(v)));
     }
 }
 
@@ -32,9 +46,9 @@ __device__ __forceinline__ uint32_t count_below(const uint32_t* words, uint32_t 
 }
 
 // Warp: move the old edges of slots ``begin`` to ``end``, PIECE of them at most, by the changes ``near`` among them, ``size``
-// slots in shared memory counted from ``origin``; ``before`` changes lie below ``begin``.
-__device__ __forceinline__ void move_piece(const Merge& m, long long begin, long long end, const uint32_t* near,
-                                           uint32_t size, long long origin, uint32_t before) {
+// slots in shared memory counted from ``origin`` (BOTH: and what they add); those before them add ``net``.
+__device__ __forceinline__ void move_piece(const Merging& m, long long begin, long long end, const uint32_t* near,
+                                           const int* nets, uint32_t size, long long origin, long long net) {
     const uint32_t lane = threadIdx.x % 32;
     uint32_t dst[MERGE_ITEMS];
 #if WEIGHT_BITS
@@ -56,9 +70,16 @@ __device__ __forceinline__ void move_piece(const Merge& m, long long begin, long
         if (e >= end) continue;
         const uint32_t slot = uint32_t(e - origin);
         uint32_t below = low;
+#if BOTH
+        if (low < high) below = lower_bound(near, low, high, slot + 1);
+        const int last = below ? nets[below - 1] : 0;
+        if (below && near[below - 1] == slot && (last & 3) != ADDS) continue;
+        const long long to = e + (below ? last >> 2 : net);
+#else
         if (low < high) below = lower_bound(near, low, high, slot + !m.deleting);
         if (m.deleting && below < high && near[below] == slot) continue;
-        const long long shift = (long long)before + below, to = m.deleting ? e - shift : e + shift;
+        const long long to = e + net + (m.deleting ? -(long long)below : below);
+#endif
         m.new_dst[to] = dst[k];
 #if WEIGHT_BITS
         m.new_weight[to] = weight[k];
@@ -67,8 +88,13 @@ __device__ __forceinline__ void move_piece(const Merge& m, long long begin, long
 }
 
 // Block per range of old slots: move their edges. The changes among them go through a window in shared memory.
-__device__ __forceinline__ void move_edges(const Merge& m, uint32_t total) {
+__device__ __forceinline__ void move_edges(const Merging& m, uint32_t total) {
     __shared__ uint32_t window[MERGE_WINDOW];
+#if BOTH
+    __shared__ int nets[MERGE_WINDOW];
+#else
+    const int* const nets = nullptr;
+#endif
     __shared__ uint32_t found;
     const long long edges = m.begin[m.vertices];
     const long long share = ((edges + gridDim.x - 1) / gridDim.x + PIECE - 1) / PIECE * PIECE;
@@ -78,13 +104,18 @@ __device__ __forceinline__ void move_edges(const Merge& m, uint32_t total) {
     uint32_t first = found;
     for (long long begin = origin; begin < last;) {
         const uint32_t size = min(total - first, uint32_t(MERGE_WINDOW));
-        for (uint32_t k = threadIdx.x; k < size; k += CHANGE_BLOCK)
+        for (uint32_t k = threadIdx.x; k < size; k += CHANGE_BLOCK) {
             window[k] = uint32_t(min(m.changed_slot[first + k] - origin, 0xFFFFFFFFll));
+#if BOTH
+            nets[k] = m.changed_net[first + k];
+#endif
+        }
+        const long long net = net_of(m, first);
         __syncthreads();
         long long end = last;  // the changes up to there are in the window
         if (size < total - first) end = min(last, origin + window[size - 1]);
         for (long long at = begin + threadIdx.x / 32 * PIECE; at < end; at += CHANGE_WARPS * PIECE)
-            move_piece(m, at, min(end, at + PIECE), window, size, origin, first);
+            move_piece(m, at, min(end, at + PIECE), window, nets, size, origin, net);
         __syncthreads();
         if (end == last) return;
         if (threadIdx.x ==
