@@ -172,8 +172,7 @@ class Updater:
     ) -> tuple[Change | None, Change | None]:
         """Delete, then insert, in all stores; all of it or nothing."""
         out, into, symmetric = self.out, self.into, self._symmetric
-        both = removed is not None and added is not None and out.changes_at_once()
-        if both and (changed := self._change_at_once(removed, added, guard)):
+        if removed is not None and added is not None and (changed := self._at_once(removed, added, guard)):
             return changed
         if added is not None and (into is not None or removed is not None):
             for store in self.stores:
@@ -197,9 +196,11 @@ class Updater:
             raise
         return gone, new
 
-    def _change_at_once(self, removed: EdgeList, added: EdgeList, guard: Array | None) -> tuple[Change, Change] | None:
+    def _at_once(self, removed: EdgeList, added: EdgeList, guard: Array | None) -> tuple[Change, Change] | None:
         """Do both halves of a batch at once, in all stores or none; None if the store of out-edges declines."""
         out, into, symmetric = self.out, self.into, self._symmetric
+        if not out.changes_at_once():
+            return None
         if into is not None:
             for store in self.stores:
                 store.reserve(len(added.src))

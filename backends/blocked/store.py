@@ -197,7 +197,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
         """See :meth:`BatchStore.apply_unvalidated`; the device is brought up to date first."""
-        if self._options.batches_on == "host" or not self.sorter.takes(batch.size, self.num_vertices):
+        if self._options.batches_on == "host" or self.sorter is None:
+            return None
+        if not self.sorter.takes(batch.size, self.num_vertices):
             return None
         for store in (self, *(() if into is None else (into,))):
             store._on_device(changes=batch.operation != "find")
