@@ -6,6 +6,7 @@
 #include "grid_barrier.cuh"
 
 constexpr uint32_t CHANGE_WARPS = CHANGE_BLOCK / 32;
+constexpr int AT_ONCE = 4;  // entries of a thread that are looked for together
 
 // Block: inclusive number of threads with ``flag`` up to the calling one, and of all in ``total``. Two barriers of the block.
 __device__ __forceinline__ uint32_t rank_in_block(bool flag, uint32_t& total) {
@@ -38,31 +39,60 @@ __device__ __forceinline__ Entries entries_of_block(const Changing& c) {
     return entries;
 }
 
+// AT_ONCE searches of one thread: lo[k] becomes the first index in [lo[k], hi[k]) whose value is not below value[k], else hi[k].
+__device__ __forceinline__ void lower_bounds(const uint32_t* a, long long (&lo)[AT_ONCE], long long (&hi)[AT_ONCE],
+                                             const uint32_t (&value)[AT_ONCE]) {
+    bool more = true;
+    while (more) {
+        uint32_t probe[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) probe[k] = lo[k] < hi[k] ? a[lo[k] + (hi[k] - lo[k]) / 2] : 0;
+        more = false;
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            const long long mid = lo[k] + (hi[k] - lo[k]) / 2;
+            if (lo[k] < hi[k] && probe[k] < value[k]) lo[k] = mid + 1;
+            else hi[k] = min(hi[k], mid);
+            more |= lo[k] < hi[k];
+        }
+    }
+}
+
 // Block: kind, slot (the first not below the edge) and rank within the block of its entries; totals receives their number. In
-// an invalid batch no entry counts.
+// an invalid batch no entry counts. A thread looks for AT_ONCE entries at a time, as each step of a search waits for memory.
 __device__ __forceinline__ void locate_entries(const Changing& c, const Entries& entries) {
     const bool invalid = c.guard && *c.guard;
     const uint8_t wanted = c.deleting ? PRESENT : ABSENT;
     uint32_t counted = 0;
-    for (long long base = entries.first; base < entries.last; base += CHANGE_BLOCK) {
-        const long long i = base + threadIdx.x;
-        uint8_t kind = DUPLICATE;
-        long long at = 0;
-        if (i < entries.last && !invalid) {
-            const uint64_t key = c.keys[i];
-            const uint32_t u = source(key), v = uint32_t(key);
-            const long long end = c.end[u];
-            at = lower_bound(c.dst, c.begin[u], end, v);
-            if (i + 1 == c.size || c.keys[i + 1] != key) kind = at < end && c.dst[at] == v ? PRESENT : ABSENT;
+    for (long long base = entries.first; base < entries.last; base += AT_ONCE * CHANGE_BLOCK) {
+        long long at[AT_ONCE] = {}, below[AT_ONCE] = {}, end[AT_ONCE] = {};
+        uint32_t v[AT_ONCE] = {};
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            const long long i = base + k * CHANGE_BLOCK + threadIdx.x;
+            if (i >= entries.last || invalid) continue;
+            const uint32_t u = source(c.keys[i]);
+            v[k] = uint32_t(c.keys[i]);
+            at[k] = c.begin[u];
+            below[k] = end[k] = c.end[u];
         }
-        uint32_t more;
-        const uint32_t rank = rank_in_block(kind == wanted, more);
-        if (i < entries.last) {
-            c.kind[i] = kind;
-            c.slot[i] = at;
-            c.rank[i] = counted + rank;
+        lower_bounds(c.dst, at, below, v);
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            if (base + k * CHANGE_BLOCK >= entries.last) break;  // the whole block
+            const long long i = base + k * CHANGE_BLOCK + threadIdx.x;
+            uint8_t kind = DUPLICATE;
+            if (i < entries.last && !invalid && (i + 1 == c.size || c.keys[i + 1] != c.keys[i]))
+                kind = at[k] < end[k] && c.dst[at[k]] == v[k] ? PRESENT : ABSENT;
+            uint32_t more;
+            const uint32_t rank = rank_in_block(kind == wanted, more);
+            if (i < entries.last) {
+                c.kind[i] = kind;
+                c.slot[i] = at[k];
+                c.rank[i] = counted + rank;
+            }
+            counted += more;
         }
-        counted += more;
     }
     if (threadIdx.x == 0 && entries.first < entries.last) c.totals[blockIdx.x] = counted;
 }
