@@ -38,8 +38,10 @@ class CsrPool(ArrayManager):
 
     def _admit_graph(self, num_vertices: int, edges: int) -> None:
         """Raise ``CapacityError`` if a graph of this size could not be rebuilt within the limit."""
+        if self.limit is None:
+            return
         size = rebuild_bytes(num_vertices, edges, self.entry_bytes("edges")) + self["log"].nbytes
-        if self.limit is not None and size > self.limit:
+        if size > self.limit:
             raise CapacityError(
                 f"{self.backend} needs {size} bytes to rebuild {edges} edges of {num_vertices} vertices,"
                 f" memory_limit is {self.limit}"
