@@ -26,6 +26,8 @@ extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, 2) merge_batch(const 
     });
     report_entries(m, entries);
     grid_barrier(m.arrived, expected);
-    shift_offsets(m, count.total);
-    move_edges(m, count.total);
+    __shared__ Ranges ranges;
+    find_ranges(m, count.total, ranges);
+    shift_offsets(m, ranges);
+    move_edges(m, ranges, count.total);
 }

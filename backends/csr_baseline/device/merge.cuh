@@ -19,16 +19,49 @@ __device__ __forceinline__ long long net_of(const Merging& m, uint32_t count) {
 
 constexpr uint32_t PIECE = 32 * MERGE_ITEMS;
 
-// Block per range of vertices: new_offsets[v] = offsets[v] and what the changes of vertices below v add.
-__device__ __forceinline__ void shift_offsets(const Merging& m, uint32_t total) {
-    __shared__ uint32_t ends[2];
-    const long long count = m.vertices + 1, share = (count + gridDim.x - 1) / gridDim.x;
-    const long long first = blockIdx.x * share, last = min(count, first + share);
-    if (threadIdx.x < 64 && threadIdx.x % 32 == 0 && first < last)
-        ends[threadIdx.x / 32] = lower_bound(m.changed_source, 0u, total, uint32_t(threadIdx.x ? last - 1 : first));
+// What a block moves: the offsets of a range of vertices, and the edges of a range of old slots; and the changes below them.
+struct Ranges {
+    long long vertex, last_vertex, slot, last_slot;
+    uint32_t below_vertex, below_last_vertex, below_slot;
+};
+
+// Block: its ranges. The searches go on side by side.
+__device__ __forceinline__ void find_ranges(const Merging& m, uint32_t total, Ranges& r) {
+    const long long count = m.vertices + 1, vertices = (count + gridDim.x - 1) / gridDim.x;
+    const long long edges = m.begin[m.vertices];
+    const long long slots = ((edges + gridDim.x - 1) / gridDim.x + PIECE - 1) / PIECE * PIECE;
+    const long long vertex = blockIdx.x * vertices, last_vertex = min(count, vertex + vertices);
+    const long long slot = blockIdx.x * slots;
+    if (threadIdx.x == 0) {
+        r.vertex = vertex;
+        r.last_vertex = last_vertex;
+        r.below_vertex = lower_bound(m.changed_source, 0u, total, uint32_t(min(vertex, m.vertices)));
+    }
+    if (threadIdx.x == 32)
+        r.below_last_vertex = lower_bound(m.changed_source, 0u, total, uint32_t(max(last_vertex, 1ll) - 1));
+    if (threadIdx.x == 64) {
+        r.slot = slot;
+        r.last_slot = min(edges, slot + slots);
+        r.below_slot = lower_bound(m.changed_slot, 0u, total, slot);
+    }
     __syncthreads();
-    for (long long v = first + threadIdx.x; v < last; v += CHANGE_BLOCK) {
-        m.new_offsets[v] = m.begin[v] + net_of(m, lower_bound(m.changed_source, ends[0], ends[1], uint32_t(v)));
+}
+
+// Block: new_offsets[v] = offsets[v] and what the changes of vertices below v add. A thread reads OFFSETS at a time.
+__device__ __forceinline__ void shift_offsets(const Merging& m, const Ranges& r) {
+    constexpr int OFFSETS = 4;
+    for (long long base = r.vertex + threadIdx.x; base < r.last_vertex; base += OFFSETS * CHANGE_BLOCK) {
+        long long offset[OFFSETS];
+#pragma unroll
+        for (int k = 0; k < OFFSETS; ++k)
+            if (base + k * CHANGE_BLOCK < r.last_vertex) offset[k] = m.begin[base + k * CHANGE_BLOCK];
+#pragma unroll
+        for (int k = 0; k < OFFSETS; ++k) {
+            const long long v = base + k * CHANGE_BLOCK;
+            if (v >= r.last_vertex) continue;
+            const uint32_t below = lower_bound(m.changed_source, r.below_vertex, r.below_last_vertex, uint32_t(v));
+            m.new_offsets[v] = offset[k] + net_of(m, below);
+        }
     }
 }
 
@@ -88,7 +121,7 @@ __device__ __forceinline__ void move_piece(const Merging& m, long long begin, lo
 }
 
 // Block per range of old slots: move their edges. The changes among them go through a window in shared memory.
-__device__ __forceinline__ void move_edges(const Merging& m, uint32_t total) {
+__device__ __forceinline__ void move_edges(const Merging& m, const Ranges& r, uint32_t total) {
     __shared__ uint32_t window[MERGE_WINDOW];
 #if BOTH
     __shared__ int nets[MERGE_WINDOW];
@@ -96,12 +129,8 @@ __device__ __forceinline__ void move_edges(const Merging& m, uint32_t total) {
     const int* const nets = nullptr;
 #endif
     __shared__ uint32_t found;
-    const long long edges = m.begin[m.vertices];
-    const long long share = ((edges + gridDim.x - 1) / gridDim.x + PIECE - 1) / PIECE * PIECE;
-    const long long origin = blockIdx.x * share, last = min(edges, origin + share);
-    if (threadIdx.x == 0 && origin < last) found = lower_bound(m.changed_slot, 0u, total, origin);
-    __syncthreads();
-    uint32_t first = found;
+    const long long origin = r.slot, last = r.last_slot;
+    uint32_t first = r.below_slot;
     for (long long begin = origin; begin < last;) {
         const uint32_t size = min(total - first, uint32_t(MERGE_WINDOW));
         for (uint32_t k = threadIdx.x; k < size; k += CHANGE_BLOCK) {
