@@ -11,6 +11,7 @@ import numpy as np
 SMALLEST, DEFAULT, LARGEST = 4, 8, 32  #: capacities that are chosen automatically; what is chosen without any hint
 
 
+BULK = 1 << 16  #: edges of a bulk load, at least
 HOST_BATCH = 1 << 8  #: edges of a host batch up to which the mirror is worth while, also where they are those of hubs
 SAVING = 250e-6  #: seconds that a small batch takes less on the host than on the device
 RATE = 8e9  #: bytes per second that the host takes over
@@ -66,6 +67,11 @@ def most_taken(unused: np.ndarray, num_edges: int) -> int:
         if first < vertices:
             return taken
     return taken + left // len(unused)
+
+
+def is_bulk(num_edges: int, stored: int) -> bool:
+    """Return whether a batch is a bulk load: large, and not small for the graph. It may wait for what it needs."""
+    return num_edges >= BULK and 4 * num_edges >= stored
 
 
 def take_bound(num_edges: int, num_vertices: int, shift: int) -> int:

@@ -306,17 +306,22 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self.pool.ensure(blocks)
 
     def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
-        """See :meth:`BatchStore.reserve_insertion`; by the host's bound or, if memory is short, by what is needed."""
+        """See :meth:`BatchStore.reserve_insertion`: by the host's bound on CUDA or, by a wait, by what is needed.
+
+        That is for bulk loads, where the bound would be far too much, and where memory is short.
+        """
         if not batch.most:
             return None
         self._choose_capacity(batch.most)
         plan = self.kernels.plan_insertion(self.pool.graph, batch, self._edge_bound())
-        if self.device.is_cuda:
+        bulk = self.device.is_cuda and ledger.is_bulk(batch.most, self._edge_bound())
+        if self.device.is_cuda and (not bulk or self._bound(batch.most) <= self.pool.blocks):
             with suppress(CapacityError):
                 self.pool.ensure(self._bound(batch.most))
                 return plan
         known = self.known()
-        self.pool.ensure(int(known[USED] - known[FREE]) + plan.need())
+        needed = int(known[USED] - known[FREE]) + plan.need()
+        self.pool.ensure(needed, spare=needed // 8 if bulk else 0)
         return plan
 
     def _bound(self, num_edges: int) -> int:

@@ -155,6 +155,17 @@ def test_other_capacities_are_refused(value) -> None:
         BlockedStore(10, block_edges=value)
 
 
+def test_a_bulk_load_takes_little_more_than_it_needs(device: Device) -> None:
+    """Its bound, a block per vertex and one per so many edges, would be twice that."""
+    rng, store = np.random.default_rng(3), BlockedStore(20_000, device=device, block_edges=8)
+    ids = [device.xp.asarray(rng.integers(0, 20_000, ledger.BULK).astype(np.uint32)) for _ in range(2)]
+    store.insert(*ids)
+    store.check()
+    assert counter(store, USED) <= store.pool.blocks <= 9 * counter(store, USED) // 8
+    assert not ledger.is_bulk(ledger.BULK - 1, 0)
+    assert not ledger.is_bulk(ledger.BULK, 4 * ledger.BULK + 1)
+
+
 def test_the_most_blocks_that_insertions_take() -> None:
     """Checked against every way to spread the insertions over three vertices."""
     capacity, degrees = 4, np.array([0, 3, 6])
