@@ -145,20 +145,48 @@ __device__ __forceinline__ void report_entry(const Changing& c, long long i, uin
     c.status[item] = status;
 }
 
-// Block: report all of its entries.
+// Block: report all of its entries. Here and below a thread reads AT_ONCE entries before it writes.
 __device__ __forceinline__ void report_entries(const Changing& c, const Entries& entries) {
-    for (long long i = entries.first + threadIdx.x; i < entries.last; i += CHANGE_BLOCK)
-        report_entry(c, i, c.kind[i], c.order[i]);
+    for (long long base = entries.first + threadIdx.x; base < entries.last; base += AT_ONCE * CHANGE_BLOCK) {
+        uint8_t kind[AT_ONCE];
+        uint32_t item[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            const long long i = base + k * CHANGE_BLOCK;
+            if (i >= entries.last) continue;
+            kind[k] = c.kind[i];
+            item[k] = c.order[i];
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k)
+            if (base + k * CHANGE_BLOCK < entries.last) report_entry(c, base + k * CHANGE_BLOCK, kind[k], item[k]);
+    }
 }
 
 // Block: list the slots of the changes among its entries by rank, and call list(rank, slot, key, item) for each.
 template <class F>
 __device__ __forceinline__ void list_changes(const Changing& c, const Entries& entries, uint32_t before, F&& list) {
-    for (long long i = entries.first + threadIdx.x; i < entries.last; i += CHANGE_BLOCK) {
-        if (c.kind[i] != (c.deleting ? PRESENT : ABSENT)) continue;
-        const long long slot = c.slot[i];
-        const uint32_t rank = before + c.rank[i] - 1;
-        c.changed_slot[rank] = slot;
-        list(rank, slot, c.keys[i], c.order[i]);
+    const uint8_t wanted = c.deleting ? PRESENT : ABSENT;
+    for (long long base = entries.first + threadIdx.x; base < entries.last; base += AT_ONCE * CHANGE_BLOCK) {
+        bool changes[AT_ONCE];
+        long long slot[AT_ONCE];
+        uint64_t key[AT_ONCE];
+        uint32_t rank[AT_ONCE], item[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            const long long i = base + k * CHANGE_BLOCK;
+            changes[k] = i < entries.last && c.kind[i] == wanted;
+            if (i >= entries.last) continue;
+            slot[k] = c.slot[i];
+            key[k] = c.keys[i];
+            rank[k] = before + c.rank[i] - 1;
+            item[k] = c.order[i];
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            if (!changes[k]) continue;
+            c.changed_slot[rank[k]] = slot[k];
+            list(rank[k], slot[k], key[k], item[k]);
+        }
     }
 }

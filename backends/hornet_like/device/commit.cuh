@@ -19,22 +19,39 @@ __device__ __forceinline__ void commit_vertex(const Graph& g, const Update& c, c
     g.klass[u] = now;
 }
 
-// Block, thread per change, behind the moves: write a new edge; heads commit their vertices.
+// Block: write the new edges among its changes. A thread reads AT_ONCE changes before it writes.
+__device__ __forceinline__ void write_changes(const Graph& g, const Update& c, const Share& mine) {
+    for (long long base = mine.first + threadIdx.x; base < mine.last; base += AT_ONCE * CHANGE_BLOCK) {
+        long long to[AT_ONCE];
+        uint32_t dst[AT_ONCE], item[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            const long long r = base + k * CHANGE_BLOCK;
+            if (r >= mine.last) continue;
+            const uint32_t head = c.head[r];
+            to[k] = c.changed_slot[r] + c.delta[head] + (r - head);
+            dst[k] = uint32_t(c.changed_key[r]);
+            item[k] = c.changed_item[r];
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            if (base + k * CHANGE_BLOCK >= mine.last) continue;
+            g.dst[to[k]] = dst[k];
+#if WEIGHT_BITS
+            g.weight[to[k]] = c.batch_weight[item[k]];
+#endif
+        }
+    }
+}
+
+// Block, behind the moves: write new edges; heads commit their vertices.
 __device__ __forceinline__ void commit_changes(const Graph& g, const Update& c, const Share& mine,
                                                const Handout& blocks, const Tickets& tickets) {
     __shared__ Pressure sums;
     clear_pressure(sums);
-    for (uint32_t r = mine.first + threadIdx.x; r < mine.last; r += CHANGE_BLOCK) {
-        const uint32_t head = c.head[r];
-        if (!c.deleting) {
-            const long long to = c.changed_slot[r] + c.delta[head] + (r - head);
-            g.dst[to] = uint32_t(c.changed_key[r]);
-#if WEIGHT_BITS
-            g.weight[to] = c.batch_weight[c.changed_item[r]];
-#endif
-        }
-        if (head == r) commit_vertex(g, c, blocks, tickets, sums, r);
-    }
+    if (!c.deleting) write_changes(g, c, mine);
+    for (uint32_t r = mine.first + threadIdx.x; r < mine.last; r += CHANGE_BLOCK)
+        if (c.head[r] == r) commit_vertex(g, c, blocks, tickets, sums, r);
     flush_pressure(sums, g.counters);
 }
 
