@@ -1,176 +1,195 @@
-"""``gpma`` on CUDA: launches of the kernels in ``gpma.cu``, ``update.cu`` and ``rebuild.cu``; see ``kernels.py``."""
+"""``gpma`` on CUDA: launches of the kernels in ``device``; see ``kernels.py``."""
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from suricate.backends.gpma.layout import CHANGE_BYTES, CHANGES, CONSTANTS, GRAPH, TOUCHED, WORK, Graph
-from suricate.cuda.program import Program
-from suricate.cuda.structs import constants
-from suricate.devices import Array
+from suricate.backends.gpma.layout import CHANGES, GRAPH, TOUCHED, Graph
+from suricate.backends.gpma.programs import TAKING_ARGUMENTS, UPDATE_ARGUMENTS, program, programs
+from suricate.cuda.barrier import GridBarrier
+from suricate.cuda.batch_memory import LazyChange, batch_offsets, memory_of_batch, offsets_of
+from suricate.cuda.ingest import UnvalidatedBatch
+from suricate.cuda.launch import StructKernel
+from suricate.devices import Array, Device
 from suricate.primitives import cuda as shared
-from suricate.primitives.cuda import BLOCK, bits_of, launch, packed, packed_batch, weight_bits
-from suricate.primitives.located import LOOKUP, PRELUDE, LocatedBatch, Report
-from suricate.store import Store
+from suricate.primitives.changing import address
+from suricate.primitives.cuda import BLOCK, launch, packed, packed_batch, weight_bits
+from suricate.primitives.located import LOOKUP, LocatedBatch, Report
 
-HERE = Path(__file__).parent
+__all__ = ["GpmaCuda", "programs"]
+
 WARP = 32
 WARPS = BLOCK // WARP
 WALKERS = 132 * 8 * BLOCK  #: threads of kernels that walk all leaves, or a list whose length only the device knows
-LEAST_BLOCKS = 132  #: of an update: what the whole grid does is rare, but then it should be the whole device
+MOST_FINDING = 1 << 16  #: blocks of a loop over queries
+BARRIERS = 2  #: of the grid in an update that are counted on the host
+CLEAR_BARRIERS = 1
 
 
-@cache
-def _program(source: str, bits: int) -> Program:
-    structs = "\n".join(['#include "bits.cuh"', *(struct.declaration for struct in (WORK, GRAPH, CHANGES))])
-    prelude = f"{constants(CONSTANTS)}\n{PRELUDE}\n{structs}"
-    defines = (("WEIGHT_BITS", bits),)
-    return Program(
-        HERE / "device" / source, prelude, defines=defines, include=(shared.HERE,), cooperative=source == "update.cu"
-    )  # fmt: skip
+class GpmaCuda:
+    """The functions of :class:`GpmaKernels` for one store."""
 
+    def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
+        self._device, self._bits, self._weight_dtype = device, weight_bits(weight_dtype), weight_dtype
+        self._barrier = GridBarrier(device)
+        self._kernels: dict[Any, StructKernel] = {}
+        self._resident: dict[StructKernel, int] = {}
+        self._multiprocessors: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
+        self._graph: Graph | None = None  # that of the last launch,
+        self._words: tuple[int, ...] = ()  # and the values of its struct
 
-def programs(store: Store) -> list[Program]:
-    """Return all programs that ``store`` launches."""
-    bits = weight_bits(store.weight_dtype)
-    own = [_program(source, bits) for source in ("gpma.cu", "update.cu", "rebuild.cu")]
-    return [*own, *shared.programs(store.weight_dtype)]
+    def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
+        """See :meth:`GpmaKernels.locate`; an update in place does so itself."""
+        self._launch("gpma.cu", "locate", len(batch), self._packed(graph), packed_batch(batch))
+        if kind != LOOKUP:
+            shared.rank(batch, kind)
 
+    def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
+        """See :meth:`GpmaKernels.find`."""
+        m = len(src)
+        self._launch("gpma.cu", "find_edges", m, self._packed(graph), np.uint32(m), src, dst, found, weight)
 
-class CudaPlan(NamedTuple):
-    """Memory for an update: what the changes need, the counts of the blocks, and how many blocks."""
+    def plan_insertion(self, graph: Graph, batch: LocatedBatch, *, in_place: bool) -> None:
+        """See :meth:`GpmaKernels.plan_insertion`; which segments are rebalanced is found out by the update itself."""
 
-    memory: Array  # keeps the two below
-    changes: Any
-    sums: np.uint64
-    blocks: int
+    def plan_deletion(self, graph: Graph, batch: LocatedBatch) -> None:
+        """See :meth:`GpmaKernels.plan_deletion`."""
 
+    def insert(
+        self, graph: Graph, new: Graph | None, plan: None, batch: LocatedBatch, weight: Array | int, report: Report
+    ) -> None:
+        """See :meth:`GpmaKernels.insert`; into new arrays the batch must be located."""
+        if new is None:
+            self._update(graph, batch, weight, report, deleting=False)
+            return
+        m, empty = len(batch), self._device.xp.empty
+        places, items, located = empty(m, np.int64), empty(m, np.uint32), packed_batch(batch)
+        changes = packed(CHANGES, places, items)
+        given, status, old = (np.uint64(address(part)) for part in (weight, *report))
+        data, target = self._packed(graph), self._packed(new)
+        self._launch("rebuild.cu", "take_entries", m, data, located, changes, given, status, old)
+        assert batch.rank is not None
+        count, before = np.uint64(batch.rank.data.ptr + 4 * (m - 1)), _entries_up_to(graph)
+        self._launch("rebuild.cu", "spread_old", WALKERS, data, target, before, changes, count)
+        self._launch("rebuild.cu", "spread_new", min(WALKERS, m), data, target, before, located, changes, given)
+        self._launch("rebuild.cu", "describe_leaves", WALKERS, data, target, before, count)
 
-def _packed(graph: Graph) -> Any:
-    """Return the struct of a graph; arrays that it does not have are null pointers."""
-    *arrays, leaves = graph
-    return packed(GRAPH, *(part if len(part) else None for part in arrays), leaves, len(graph.degree))
+    def delete(self, graph: Graph, plan: None, batch: LocatedBatch, report: Report) -> None:
+        """See :meth:`GpmaKernels.delete`."""
+        self._update(graph, batch, 0, report, deleting=True)
 
+    def _update(
+        self, graph: Graph, batch: LocatedBatch, weight: Array | int, report: Report, *, deleting: bool
+    ) -> None:
+        kernel = self._kernels.get("update")
+        if kernel is None:
+            code = program("update.cu", self._bits, cooperative=True)
+            kernel = self._kernels["update"] = StructKernel(code, "update", UPDATE_ARGUMENTS.size)
+        size = len(batch)
+        # What the grid does together is rare, but then it should be the whole device.
+        blocks = min(self._most_blocks(kernel), max(self._multiprocessors, -(-size // WARPS)))
+        *places, total = offsets_of(8 * size, size, 8 * size, 4 * size, size, 4 * size, 16 * blocks)
+        scratch = self._device.xp.cuda.alloc(total)
+        start = scratch.ptr
+        UPDATE_ARGUMENTS.pack_into(
+            kernel.buffer, 0, *self._values(graph),
+            batch.keys.data.ptr, batch.order.data.ptr, address(batch.guard), size,
+            address(weight), address(report.status), address(report.before), *[start + place for place in places],
+            self._barrier.address, self._barrier.expected(blocks, BARRIERS), deleting,
+        )  # fmt: skip
+        kernel.launch(blocks, BLOCK)
 
-@cache
-def _most_blocks(device: int, bits: int) -> int:
-    """Return how many blocks of an update are resident at a time."""
-    import cupy
+    def clear_edges(self, graph: Graph, src: Array, dst: Array, guard: Array | int | None, report: Report) -> None:
+        """See :meth:`GpmaKernels.clear_edges`."""
+        m, data = len(src), self._packed(graph)
+        addresses = (np.uint64(address(part)) for part in (guard, *report))
+        self._launch("gpma.cu", "clear_edges", m, data, np.uint32(m), src, dst, *addresses)
 
-    with cupy.cuda.Device(device) as current:
-        number: int = current.attributes["MultiProcessorCount"]
-        return number * _program("update.cu", bits).kernel("update").resident(BLOCK)
+    def clear_unvalidated(self, graph: Graph, batch: UnvalidatedBatch, *, paired: bool) -> LazyChange:
+        """Check and copy a batch, and turn its edges into gaps; ``paired``: a second store will report as well."""
+        held = self._weight_dtype
+        change = memory_of_batch(
+            self._device, batch, held, batch_offsets(batch.size, batch.operation, held, paired=paired)
+        )
+        kernel = self._taking_kernel("clear_unvalidated", batch)
+        src, dst, weight, status, before, *_ = change.batch.addresses
+        blocks = min(self._most_blocks(kernel), -(-batch.size // BLOCK))
+        TAKING_ARGUMENTS.pack_into(
+            kernel.buffer, 0, src, dst, weight, *self._values(graph), status, before, 0, 0,
+            self._barrier.address, self._barrier.expected(blocks, CLEAR_BARRIERS), *batch.words,
+        )  # fmt: skip
+        kernel.launch(blocks, BLOCK)
+        return change
 
+    def find_unvalidated(self, graph: Graph, batch: UnvalidatedBatch, found: Array, weight: Array) -> None:
+        """Check a batch, and look it up."""
+        kernel = self._taking_kernel("find_unvalidated", batch)
+        answer = found.data.ptr, weight.data.ptr
+        TAKING_ARGUMENTS.pack_into(
+            kernel.buffer, 0, 0, 0, 0, *self._values(graph), 0, 0, *answer, 0, 0, *batch.words
+        )  # fmt: skip
+        kernel.launch(min(MOST_FINDING, -(-batch.size // BLOCK)), BLOCK)
 
-def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
-    """See :meth:`GpmaKernels.locate`."""
-    launch(_program("gpma.cu", bits_of(graph.weight)), "locate", len(batch), _packed(graph), packed_batch(batch))
-    if kind != LOOKUP:
-        shared.rank(batch, kind)
+    def _taking_kernel(self, name: str, batch: UnvalidatedBatch) -> StructKernel:
+        variant = batch.variant
+        kernel = self._kernels.get((name, variant))
+        if kernel is None:
+            code = program("unvalidated.cu", self._bits, variant, cooperative=name == "clear_unvalidated")
+            kernel = self._kernels[name, variant] = StructKernel(code, name, TAKING_ARGUMENTS.size)
+        return kernel
 
+    def rebuild(self, graph: Graph, new: Graph) -> None:
+        """See :meth:`GpmaKernels.rebuild`."""
+        data, target, before = self._packed(graph), self._packed(new), _entries_up_to(graph)
+        self._launch("rebuild.cu", "spread_old", WALKERS, data, target, before, packed(CHANGES, 0, 0), None)
+        self._launch("rebuild.cu", "describe_leaves", WALKERS, data, target, before, None)
 
-def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-    """See :meth:`GpmaKernels.find`."""
-    m = len(src)
-    code = _program("gpma.cu", bits_of(graph.weight))
-    launch(code, "find_edges", m, _packed(graph), np.uint32(m), src, dst, found, weight)
+    def append_guards(self, graph: Graph, first: int, begin: int) -> None:
+        """See :meth:`GpmaKernels.append_guards`."""
+        threads = WARP * (graph.leaves - begin)
+        self._launch("gpma.cu", "append_guards", threads, self._packed(graph), np.int64(first), np.int64(begin))
 
+    def drop_guards(self, graph: Graph, num_vertices: int) -> None:
+        """See :meth:`GpmaKernels.drop_guards`."""
+        threads = min(WALKERS, WARP * graph.leaves)
+        self._launch("gpma.cu", "drop_guards", threads, self._packed(graph), np.int64(num_vertices))
 
-def _plan(graph: Graph, batch: LocatedBatch) -> CudaPlan:
-    import cupy
+    def clear_rows(self, graph: Graph, vertices: Array) -> None:
+        """See :meth:`GpmaKernels.clear_rows`."""
+        count = len(vertices)
+        self._launch("gpma.cu", "clear_rows", WARP * count, self._packed(graph), np.uint32(count), vertices)
 
-    m = len(batch)
-    blocks = min(_most_blocks(graph.dst.device.id, bits_of(graph.weight)), max(LEAST_BLOCKS, -(-m // WARPS)))
-    memory = cupy.empty(CHANGE_BYTES * m + 16 * blocks, np.uint8)
-    sums = memory.data.ptr
-    places = sums + 16 * blocks
-    items, lists, level = places + 8 * m, places + 12 * m, places + 16 * m
-    changes = packed(CHANGES, *map(int, (places, items, lists, level)), m)
-    return CudaPlan(memory, changes, np.uint64(sums), blocks)
+    def list_touched(self, graph: Graph) -> None:
+        """See :meth:`GpmaKernels.list_touched`."""
+        graph.counters[TOUCHED] = 0
+        self._launch("gpma.cu", "list_touched", graph.leaves, self._packed(graph))
 
+    # -- inside --------------------------------------------------------------------------------------------------------
 
-def plan_insertion(graph: Graph, batch: LocatedBatch, *, in_place: bool) -> CudaPlan:
-    """See :meth:`GpmaKernels.plan_insertion`; which segments are rebalanced is found out by the update itself."""
-    return _plan(graph, batch)
+    def _launch(self, source: str, name: str, threads: int, *args: Any) -> None:
+        launch(program(source, self._bits), name, threads, *args)
 
+    def _most_blocks(self, kernel: StructKernel) -> int:
+        """Return how many blocks of a cooperative kernel are resident at a time."""
+        most = self._resident.get(kernel)
+        if most is None:
+            most = self._resident[kernel] = self._multiprocessors * kernel.resident(BLOCK)
+        return most
 
-def plan_deletion(graph: Graph, batch: LocatedBatch) -> CudaPlan:
-    """See :meth:`GpmaKernels.plan_deletion`."""
-    return _plan(graph, batch)
+    def _values(self, graph: Graph) -> tuple[int, ...]:
+        """Return the values of the struct ``Graph``; arrays that it does not have are null pointers."""
+        if graph is not self._graph:
+            *arrays, leaves = graph
+            self._words = *(part.data.ptr if len(part) else 0 for part in arrays), leaves, len(graph.degree)
+            self._graph = graph
+        return self._words
 
-
-def insert(graph: Graph, new: Graph | None, plan: CudaPlan, batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """See :meth:`GpmaKernels.insert`."""
-    if new is None:
-        _update(graph, plan, batch, True, weight, report)
-        return
-    code, data, target, m = _program("rebuild.cu", bits_of(weight)), _packed(graph), _packed(new), packed_batch(batch)
-    launch(code, "take_entries", len(batch), data, m, plan.changes, weight, *report)
-    assert batch.rank is not None
-    count = np.uint64(batch.rank.data.ptr + 4 * (len(batch) - 1))
-    before = _entries_up_to(graph)
-    launch(code, "spread_old", WALKERS, data, target, before, plan.changes, count)
-    launch(code, "spread_new", min(WALKERS, len(batch)), data, target, before, m, plan.changes, weight)
-    launch(code, "describe_leaves", WALKERS, data, target, before, count)
-
-
-def delete(graph: Graph, plan: CudaPlan, batch: LocatedBatch, report: Report) -> None:
-    """See :meth:`GpmaKernels.delete`."""
-    _update(graph, plan, batch, False, graph.weight[:0], report)
-
-
-def _update(graph: Graph, plan: CudaPlan, batch: LocatedBatch, inserts: bool, weight: Array, report: Report) -> None:
-    _program("update.cu", bits_of(graph.weight)).kernel("update")(
-        (plan.blocks,), (BLOCK,),
-        (_packed(graph), packed_batch(batch), plan.changes, plan.sums, np.uint32(inserts), weight, *report),
-    )  # fmt: skip
-
-
-def clear_edges(graph: Graph, src: Array, dst: Array, guard: Array | None, report: Report) -> None:
-    """See :meth:`GpmaKernels.clear_edges`."""
-    m = len(src)
-    code = _program("gpma.cu", bits_of(graph.weight))
-    launch(code, "clear_edges", m, _packed(graph), np.uint32(m), src, dst, guard, *report)
-
-
-def rebuild(graph: Graph, new: Graph) -> None:
-    """See :meth:`GpmaKernels.rebuild`."""
-    code, data, target = _program("rebuild.cu", bits_of(graph.weight)), _packed(graph), _packed(new)
-    before, nothing = _entries_up_to(graph), packed(CHANGES, 0, 0, 0, 0, 0)
-    launch(code, "spread_old", WALKERS, data, target, before, nothing, None)
-    launch(code, "describe_leaves", WALKERS, data, target, before, None)
+    def _packed(self, graph: Graph) -> Any:
+        return packed(GRAPH, *self._values(graph))
 
 
 def _entries_up_to(graph: Graph) -> Array:
     """Return the number of entries up to the end of each leaf."""
     return graph.count[: graph.leaves].cumsum(dtype=np.int64)
-
-
-def append_guards(graph: Graph, first: int, begin: int) -> None:
-    """See :meth:`GpmaKernels.append_guards`."""
-    threads = WARP * (graph.leaves - begin)
-    code = _program("gpma.cu", bits_of(graph.weight))
-    launch(code, "append_guards", threads, _packed(graph), np.int64(first), np.int64(begin))
-
-
-def drop_guards(graph: Graph, num_vertices: int) -> None:
-    """See :meth:`GpmaKernels.drop_guards`."""
-    code = _program("gpma.cu", bits_of(graph.weight))
-    launch(code, "drop_guards", min(WALKERS, WARP * graph.leaves), _packed(graph), np.int64(num_vertices))
-
-
-def clear_rows(graph: Graph, vertices: Array) -> None:
-    """See :meth:`GpmaKernels.clear_rows`."""
-    count = len(vertices)
-    code = _program("gpma.cu", bits_of(graph.weight))
-    launch(code, "clear_rows", WARP * count, _packed(graph), np.uint32(count), vertices)
-
-
-def list_touched(graph: Graph) -> None:
-    """See :meth:`GpmaKernels.list_touched`."""
-    graph.counters[TOUCHED] = 0
-    launch(_program("gpma.cu", bits_of(graph.weight)), "list_touched", graph.leaves, _packed(graph))

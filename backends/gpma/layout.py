@@ -44,12 +44,17 @@ LAYOUT: Layout = {
     "vertices": {"degree": np.uint32},
     "counters": {"counters": np.int64},
     "fresh": {"fresh": np.uint32, "touched": np.uint32},
-    "plan": {"planned": np.uint32},
+    "pages": {"planned": np.uint32},
     "work": {"work": np.uint32},
 }
 
-# Segments of at most so high a level are rebalanced by a warp or by a block, in shared memory, higher ones by the grid.
-BY_WARP, BY_BLOCK = 2, 6
+# On CUDA a warp plans and rebalances the segments of a *page*, a segment of PAGE_LEVEL, in shared memory. What needs a larger one
+# waits for the rest of the batch. Segments up to BY_BLOCK are then left to blocks if there are more than FEW of them.
+PAGE_LEVEL = 5
+PAGE = 1 << PAGE_LEVEL  #: leaves of a page
+BY_BLOCK, FEW = 10, 8
+MOST_WALKED = 4096  #: entries of a batch in one page, duplicates included, that a warp goes through alone
+WAITS, UNWALKED = 1 << 31, 1 << 30  #: of ``planned``: the page waits; its warp has not gone through its entries
 
 
 class Graph(NamedTuple):
@@ -68,8 +73,8 @@ class Graph(NamedTuple):
         counters: see above.
         fresh: per leaf, a bit for each edge that was inserted since the mark; length 0 without a mark.
         touched: the leaves that have such edges, as last listed; length 0 without a mark.
-        planned: per leaf, a bit for the level of each segment that begins there and is about to be rebalanced; all are
-            zero between batches. CUDA only, as the next.
+        planned: per page, a bit for the level of each larger segment that begins there and is about to be rebalanced,
+            and ``WAITS``; all are zero between batches. CUDA only, as the next.
         work: what the blocks of an update share: the struct ``Work``.
         leaves: number of leaves in use; the arrays may be longer.
     """
@@ -90,8 +95,8 @@ class Graph(NamedTuple):
     leaves: int
 
 
-#: what the blocks of an update share; all but the round of the barrier is zero between batches
-WORK = Struct("Work", dict.fromkeys(("round", "arrived", "top", "by_block", "by_grid"), "uint32_t"))
+#: what the blocks of an update share; all but the first, a word for barriers, is zero between batches
+WORK = Struct("Work", dict.fromkeys(("laps", "waiting", "top", "by_block", "by_grid"), "uint32_t"))
 
 GRAPH = Struct("Graph", {
     "dst": "uint32_t*", "weight": "bits_t*", "owner": "uint32_t*", "guards": "uint32_t*", "head": "uint32_t*",
@@ -100,15 +105,31 @@ GRAPH = Struct("Graph", {
 })  # fmt: skip
 assert tuple(GRAPH.fields) == (*Graph._fields, "num_vertices")
 
-#: the entries of a batch that change the graph, in order: their slots or places, their numbers in the batch, the level
-#: of the segment that each rebalances, and lists of those that blocks and the grid do; each has space for ``size``
-CHANGES = Struct("Changes", {
-    "places": "long long*", "items": "uint32_t*", "lists": "uint32_t*", "level": "uint8_t*", "size": "long long",
+#: a sorted batch, and its changes: the entries that change the graph
+UPDATE = Struct("Update", {
+    "keys": "const uint64_t*", "order": "const uint32_t*", "guard": "const uint32_t*", "size": "long long",
+    "batch_weight": "const bits_t*", "status": "uint8_t*", "before": "bits_t*",  # in the caller's order
+    "slot": "long long*", "kind": "uint8_t*",  # [size], of every entry: where it is or would go
+    "places": "long long*", "items": "uint32_t*",  # [size], of changes, in order: their slots, their entries
+    "level": "uint8_t*", "lists": "uint32_t*",  # [size], of changes that wait: the segment, and who rebalances it
+    "sums": "long long*",  # [2 * blocks]: what the blocks tell each other
+    "arrived": "uint32_t*", "expected": "uint32_t",  # of the barrier; see grid_barrier.cuh
+    "deleting": "uint32_t",
 })  # fmt: skip
-CHANGE_BYTES = 17  #: of an entry
+
+#: the entries of an insertion into new arrays: their places, and their numbers in the batch
+CHANGES = Struct("Changes", {"places": "long long*", "items": "uint32_t*"})
+
+#: what a launch over an unvalidated batch writes besides its copies
+TAKING = Struct("Taking", {
+    "status": "uint8_t*", "before": "bits_t*",  # of a deletion
+    "found": "bool*", "result": "bits_t*",  # of queries
+    "arrived": "uint32_t*", "expected": "uint32_t",  # of the barrier; see grid_barrier.cuh
+})  # fmt: skip
 
 CONSTANTS = {
     "LEAF_BITS": LEAF_BITS, "LEAF": LEAF, "GUARD": GUARD, "GUARDS": GUARDS, "DENSE": DENSE, "LEAF_MOST": LEAF_MOST,
     "ROOT_MOST": ROOT_MOST, "ROOT_LEAST": ROOT_LEAST, "LEAF_LEAST": LEAF_LEAST, "EDGES": EDGES, "MOVED": MOVED,
-    "TOUCHED": TOUCHED, "BY_WARP": BY_WARP, "BY_BLOCK": BY_BLOCK,
+    "TOUCHED": TOUCHED, "PAGE_LEVEL": PAGE_LEVEL, "PAGE": PAGE, "BY_BLOCK": BY_BLOCK, "FEW": FEW,
+    "MOST_WALKED": MOST_WALKED, "WAITS": WAITS, "UNWALKED": UNWALKED,
 }  # fmt: skip

@@ -11,6 +11,11 @@ def holds(leaves: int, entries: int) -> bool:
     return entries * DENSE <= ROOT_MOST * LEAF * leaves
 
 
+def is_behind(leaves: int, entries: int, unseen: int) -> bool:
+    """Return whether a bound of the entries is loose: of ``unseen`` changes, more than a quarter of what is free."""
+    return 4 * unseen * DENSE > ROOT_MOST * LEAF * leaves - entries * DENSE
+
+
 def leaves_for(entries: int, growth: float = 1.0) -> int:
     """Return the fewest leaves that may hold ``growth`` times so many entries; at least 1."""
     return max(1, -(-int(growth * entries) * DENSE // (ROOT_MOST * LEAF)))

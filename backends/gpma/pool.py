@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import ceil
 from typing import Self
 
 import numpy as np
 
 from suricate.array_manager import GROWTH, ArrayManager
-from suricate.backends.gpma.layout import COUNTERS, LAYOUT, LEAF, WORK, Graph
+from suricate.backends.gpma.layout import COUNTERS, LAYOUT, LEAF, PAGE, WORK, Graph
 from suricate.devices import Array, Device
 from suricate.errors import CapacityError
 from suricate.types import EMPTY
 
-BY_LEAF = {"slots": LEAF, "leaves": 1, "fresh": 1, "plan": 1}  #: entries of a leaf in each group of arrays
+BY_LEAF = {"slots": LEAF, "leaves": 1, "fresh": 1, "pages": 1 / PAGE}  #: entries per leaf in each group of arrays
 
 
 class GpmaPool(ArrayManager):
@@ -27,14 +28,23 @@ class GpmaPool(ArrayManager):
     def __init__(self, backend: str, device: Device, weight_dtype: np.dtype | None, limit: int | None) -> None:
         super().__init__(backend, device, weight_dtype, limit, LAYOUT)
         self.leaves, self.marked = 0, False
+        self._present: Graph | None = None
         self.attach(self.new("counters", COUNTERS, 0))
         if device.is_cuda:
             self.attach(self.new("work", len(WORK.fields), 0))
 
     @property
     def graph(self) -> Graph:
-        """The arrays that kernels work on."""
-        return self._graph(self._arrays, self.leaves)
+        """The arrays that kernels work on; the same object while they are the same."""
+        present = self._present
+        if present is None or present.leaves != self.leaves:
+            present = self._present = self._graph(self._arrays, self.leaves)
+        return present
+
+    def attach(self, arrays: Mapping[str, Array]) -> None:
+        """See :meth:`ArrayManager.attach`."""
+        super().attach(arrays)
+        self._present = None
 
     def _graph(self, arrays: Mapping[str, Array], leaves: int) -> Graph:
         return Graph._make([*(arrays.get(name, self._arrays[name]) for name in Graph._fields[:-1]), leaves])
@@ -92,18 +102,18 @@ class GpmaPool(ArrayManager):
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
         """See :meth:`ArrayManager.copy_from`; what updates on CUDA need besides is new."""
         work = self["work"]
-        super().copy_from(other, {**lengths, "plan": 0, "work": 0})
-        self.leaves, self.marked = other.leaves, other.marked
+        super().copy_from(other, {**lengths, "pages": 0, "work": 0})
+        self.leaves, self.marked, self._present = other.leaves, other.marked, None
         if self.device.is_cuda:
-            self.attach({"work": work, **self.new("plan", self.capacity, 0)})
+            self.attach({"work": work, **self.new("pages", -(-self.capacity // PAGE), 0)})
 
     def _new_leaves(self, leaves: int) -> dict[str, Array]:
         """Return arrays for so many leaves, all slots being gaps; raises ``CapacityError``."""
-        left_out = {"fresh": not self.marked, "plan": not self.device.is_cuda}
-        lengths = {group: leaves * entries for group, entries in BY_LEAF.items() if not left_out.get(group)}
+        left_out = {"fresh": not self.marked, "pages": not self.device.is_cuda}
+        lengths = {group: ceil(leaves * entries) for group, entries in BY_LEAF.items() if not left_out.get(group)}
         self.admit(sum(length * self.entry_bytes(group) for group, length in lengths.items()))
         arrays: dict[str, Array] = {}
         for group, length in lengths.items():
-            arrays |= self.allocate(group, length, 0 if group in ("fresh", "plan") else None)
+            arrays |= self.allocate(group, length, 0 if group in ("fresh", "pages") else None)
         arrays["dst"][:] = np.uint32(EMPTY)
         return arrays

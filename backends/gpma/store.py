@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -22,16 +22,24 @@ from suricate.batch_store import BatchStore
 from suricate.devices import CPU, Array, Device
 from suricate.errors import CapacityError, ParameterError
 from suricate.primitives import out_of_memory
-from suricate.primitives.located import LocatedBatch, Report
+from suricate.primitives.located import ABSENT, LOOKUP, LocatedBatch, Report
 from suricate.types import EdgeList, Outcome, StoreView
+
+if TYPE_CHECKING:
+    from suricate.backends.gpma.cuda import GpmaCuda
+    from suricate.cuda.ingest import UnvalidatedBatch
 
 DELETION = ("lazy", "strict")
 
 
 class Change(NamedTuple):
-    """What is reserved for a batch: the graph in new arrays, or None where they stay, and the kernels' own plan."""
+    """What is reserved for a batch: the graph in new arrays (None where they stay), and the kernels' own plan.
+
+    ``batch`` is the batch, located if there are new arrays.
+    """
 
     new: Graph | None
+    batch: LocatedBatch
     plan: Any
 
 
@@ -53,6 +61,8 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
 
     name: ClassVar[str] = "gpma"
     num_counters: ClassVar[int] = COUNTERS
+    takes_unvalidated: ClassVar[bool] = True
+    takes_unvalidated_pairs: ClassVar[bool] = True
     knobs: ClassVar[dict[str, tuple]] = {"deletion": DELETION}
 
     pool: GpmaPool
@@ -92,9 +102,9 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
     def make_kernels(self) -> GpmaKernels:
         """See :meth:`BatchStore.make_kernels`."""
         if self.device.is_cuda:
-            from suricate.backends.gpma import cuda
+            from suricate.backends.gpma.cuda import GpmaCuda
 
-            return cuda
+            return GpmaCuda(self.device, self.weight_dtype)
         from suricate.backends.gpma import cpu
 
         return cpu
@@ -114,8 +124,27 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
         leaves = self.pool.leaves
         return {"slots": LEAF * leaves, "leaves": leaves, "fresh": leaves if self.pool.marked else 0}
 
-    def locate(self, keys: Array, order: Array, guard: Array | None, kind: int) -> LocatedBatch:
-        """See :meth:`BatchStore.locate`; the slot of an absent edge is the place behind the last one below it."""
+    def queued(self, inserted: int, deleted: int) -> None:
+        """See :meth:`BatchStore.queued`; the counters are asked for when the bound has become loose."""
+        if self.device.is_cuda:
+            self.counters.charge(inserted, deleted)
+            if ledger.is_behind(self.pool.leaves, self._most_entries(), sum(self.counters.unseen.tolist())):
+                self.counters.post(self.counters_array())
+
+    def reads_addresses(self) -> bool:
+        """See :meth:`BatchStore.reads_addresses`."""
+        return True
+
+    def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
+        """See :meth:`BatchStore.locate`; the slot of an absent edge is the place behind the last one below it.
+
+        On CUDA an update locates its batch itself.
+        """
+        if self.device.is_cuda and kind != LOOKUP:
+            return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
+        return self._located(keys, order, guard, kind)
+
+    def _located(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
         batch = self.new_batch(keys, order, guard)
         self.kernels.locate(self.pool.graph, batch, kind)
         return batch
@@ -135,11 +164,14 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
         graph = self.pool.graph
         if not self._holds(batch.most):
             self.known()
-            batch.most = batch.count()
+            if self.device.is_cuda and not self._holds(batch.most):
+                located = self._located(batch.keys, batch.order, batch.guard, ABSENT)
+                batch.most = located.most = located.count()
+                batch = located
             if not self._holds(batch.most):
                 new = self.pool.target(ledger.grown(self._most_entries() + batch.most))
-                return Change(new, self.kernels.plan_insertion(graph, batch, in_place=False))
-        return Change(None, self.kernels.plan_insertion(graph, batch, in_place=True))
+                return Change(new, batch, self.kernels.plan_insertion(graph, batch, in_place=False))
+        return Change(None, batch, self.kernels.plan_insertion(graph, batch, in_place=True))
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Change | None, weight: Array, report: Report) -> None:
         """See :meth:`BatchStore.apply_insertion`."""
@@ -147,9 +179,10 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
             self.report_insertion(batch, weight, report)
             return
         self._appended = None
-        self.kernels.insert(self.pool.graph, *reservation, batch, weight, report)
-        if reservation.new is not None:
-            self.pool.replace(reservation.new)
+        new, batch, plan = reservation
+        self.kernels.insert(self.pool.graph, new, plan, batch, weight, report)
+        if new is not None:
+            self.pool.replace(new)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Change | None:
         """See :meth:`BatchStore.reserve_deletion`, with strict deletion; the array shrinks where memory allows it."""
@@ -160,7 +193,7 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
         if ledger.too_empty(self.pool.leaves, entries):
             with suppress(CapacityError):
                 new = self.pool.target(ledger.grown(entries))
-        return Change(new, self.kernels.plan_deletion(self.pool.graph, batch))
+        return Change(new, batch, self.kernels.plan_deletion(self.pool.graph, batch))
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Change | None, report: Report) -> None:
         """See :meth:`BatchStore.apply_deletion`."""
@@ -182,6 +215,31 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
             self.kernels.clear_edges(self.pool.graph, src, dst, guard, self._report(outcome))
             self.queued(0, len(src))
         return outcome
+
+    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
+        """See :meth:`BatchStore.apply_unvalidated`; a lazy deletion is not sorted."""
+        if self._strict or batch.operation != "delete":
+            return super().apply_unvalidated(batch, into)
+        with out_of_memory(self.name):
+            change = self._fused.clear_unvalidated(self.pool.graph, batch, paired=into is not None)
+        self.queued(0, batch.size)
+        if into is not None:
+            src, dst = change.array(0, np.uint32), change.array(1, np.uint32)
+            report = Report(*change.batch.addresses[5:])
+            into.kernels.clear_edges(into.pool.graph, dst, src, batch.guard, report)
+            into.queued(0, batch.size)
+        return change
+
+    @property
+    def _fused(self) -> GpmaCuda:
+        """The kernels on CUDA."""
+        return cast("GpmaCuda", self.kernels)
+
+    def find_unvalidated(self, batch: UnvalidatedBatch) -> tuple[Array, Array | None]:
+        """See :meth:`BatchStore.find_unvalidated`; one launch, as rows have gaps."""
+        found, weight = self.new_answer(batch.size)
+        self._fused.find_unvalidated(self.pool.graph, batch, found, self.bits(weight))
+        return found, weight
 
     # -- the array -----------------------------------------------------------------------------------------------------
 
@@ -231,7 +289,7 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
     @property
     def num_edges(self) -> int:
         """Exact number of edges; on CUDA reading it waits for the device."""
-        return int(self.counters_array()[EDGES])
+        return int(self.known()[EDGES])
 
     def delete_vertices(self, vertices: Array) -> None:
         """See :meth:`suricate.store.Store.delete_vertices`; with strict deletion by deleting their edges."""
@@ -239,7 +297,7 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
             super().delete_vertices(vertices)
         elif len(vertices):
             self.kernels.clear_rows(self.pool.graph, vertices)
-            self.queued(0, 0)
+            self.counters.post(self.counters_array())
 
     def resize(self, num_vertices: int) -> None:
         """See :meth:`suricate.store.Store.resize`; guards are put behind all edges, or taken away."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.devices import Array
+from suricate.devices import Array, Device
 from suricate.types import Change, EdgeList, Outcome, PlacedArcs
+
+if TYPE_CHECKING:
+    from suricate.cuda.ingest import UnvalidatedBatch
 
 MOST_PLANS = 64  #: kinds and sizes of batches that are remembered
 ALIGNMENT = 256  #: bytes
@@ -73,3 +76,22 @@ class LazyChange:
         import cupy
 
         return cupy.ndarray((self.size,), dtype, self.batch.memory + self.batch.offsets[place])
+
+
+def batch_offsets(size: int, operation: str, held: np.dtype | None, *, paired: bool) -> tuple[int, ...]:
+    """Return where the copies and the outcome of a batch lie in one block of memory.
+
+    ``held`` is the dtype of the store's weights; ``paired``: a second store will report as well.
+    """
+    width = 0 if held is None else held.itemsize * size
+    copied = width if operation == "insert" else 0
+    return offsets_of(4 * size, 4 * size, copied, size, width, paired * size, paired * width)
+
+
+def memory_of_batch(
+    device: Device, batch: UnvalidatedBatch, held: np.dtype | None, offsets: tuple[int, ...]
+) -> LazyChange:
+    """Return memory for the copies and the outcome of a batch, divided at :func:`batch_offsets`."""
+    memory = batch_memory(offsets, device.xp.cuda.alloc(offsets[-1]))
+    weight = held if batch.operation == "insert" else None
+    return LazyChange(batch.size, batch.variant.mirrored, weight, held, memory)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate.cuda.barrier import GridBarrier
-from suricate.cuda.batch_memory import LazyChange, batch_memory, offsets_of
+from suricate.cuda.batch_memory import LazyChange, batch_offsets, memory_of_batch, offsets_of
 from suricate.cuda.ingest import COPIES, UNVALIDATED, UnvalidatedBatch, Variant, sample_variants
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.program import Program
@@ -156,11 +156,8 @@ class Sorter:
         taking = self._kept.get(key)
         if taking is None or taking.traits != traits:
             taking = self._taking_of(*key, traits)
-        memory = batch_memory(taking.offsets, self._device.xp.cuda.alloc(taking.offsets[-1]))
-        change = LazyChange(
-            batch.size, batch.variant.mirrored, held if batch.operation == "insert" else None, held, memory
-        )
-        sorting, copies = taking.sorting, memory.addresses[:3]
+        change = memory_of_batch(self._device, batch, held, taking.offsets)
+        sorting, copies = taking.sorting, change.batch.addresses[:3]
         if taking.kernel is None or sorting is None:
             return *self._take_huge(batch, copies, num_vertices), change
         self._launch(taking.kernel, ARGUMENTS, copies, sorting, batch.words)
@@ -169,9 +166,7 @@ class Sorter:
     def _taking_of(self, size: int, operation: str, traits: tuple[int, Variant, np.dtype | None, bool]) -> Taking:
         """Return what batches of a kind share, and keep that of small ones."""
         num_vertices, variant, held, paired = traits
-        width = 0 if held is None else held.itemsize * size
-        copied = width if operation == "insert" else 0
-        offsets = offsets_of(4 * size, 4 * size, copied, size, width, paired * size, paired * width)
+        offsets = batch_offsets(size, operation, held, paired=paired)
         if not self._is_sorted_here(size, num_vertices):
             return Taking(traits, offsets, None, None)
         kernel = self._kernel(f"take_{_way(size, num_vertices, 'sorted')}", variant)

@@ -28,30 +28,12 @@ extern "C" __global__ void find_edges(Graph g, uint32_t m, const uint32_t* src, 
 #endif
 }
 
-// Thread per edge, in any order: turn it into a gap and report it. Of duplicates one finds it: the exchange of its slot decides.
+// Thread per edge, in any order: turn it into a gap and report it; see clear_edge.
 extern "C" __global__ void clear_edges(Graph g, uint32_t m, const uint32_t* src, const uint32_t* dst,
                                        const uint32_t* guard, uint8_t* status, bits_t* before) {
     const uint32_t i = thread_id();
-    bool removed = false;
-    if (i < m) {
-        const long long slot = guard && *guard ? -1 : search(g, src[i], dst[i]).slot;
-        if (slot >= 0) {
-#if WEIGHT_BITS
-            const bits_t weight = g.weight[slot];
-#endif
-            removed = atomicExch(&g.dst[slot], EMPTY) == dst[i];
-#if WEIGHT_BITS
-            if (removed) before[i] = weight;
-#endif
-        }
-        if (removed) {
-            clear_slot(g, slot);
-            atomicSub(&g.degree[src[i]], 1u);
-        }
-        status[i] = removed ? REMOVED : UNCHANGED;
-    }
-    const int total = __syncthreads_count(removed);
-    if (threadIdx.x == 0 && total) atomicAdd((unsigned long long*)&g.counters[EDGES], 0ull - total);
+    const bool refused = guard && *guard;
+    count_removed(g, i < m && clear_edge(g, refused, src[i], dst[i], i, status, before));
 }
 
 // Warp per vertex of a list without repeats: turn all its edges into gaps.

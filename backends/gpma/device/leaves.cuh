@@ -1,5 +1,5 @@
-// What all kernels of gpma share: densities, searches in rows, and the changes of a batch. The structs Graph and Changes and all
-// constants come from layout.py; the loops in loops.py are the specification.
+// What all kernels of gpma share: densities, and searches in rows. The structs and all constants come from layout.py; the loops in
+// loops.py are the specification.
 #pragma once
 #include "batch.cuh"
 
@@ -12,11 +12,12 @@ __device__ __forceinline__ uint32_t lanes_below(uint32_t lane) { return (1u << l
 __device__ __forceinline__ int height_of(long long leaves) { return leaves > 2 ? 64 - __clzll(leaves - 1) : 1; }
 
 // The most entries that a segment of this size and level may hold after it was rebalanced, and the fewest that strict deletion leaves.
-__device__ __forceinline__ long long most_in(long long slots, int level, int height) {
-    return slots * (ROOT_MOST * height + (LEAF_MOST - ROOT_MOST) * (height - level)) / (DENSE * height);
+// Slots of a page fit 32 bits.
+template <class T> __device__ __forceinline__ T most_in(T slots, int level, int height) {
+    return slots * T(ROOT_MOST * height + (LEAF_MOST - ROOT_MOST) * (height - level)) / T(DENSE * height);
 }
-__device__ __forceinline__ long long least_in(long long slots, int level, int height) {
-    return slots * (ROOT_LEAST * height - (ROOT_LEAST - LEAF_LEAST) * (height - level)) / (DENSE * height);
+template <class T> __device__ __forceinline__ T least_in(T slots, int level, int height) {
+    return slots * T(ROOT_LEAST * height - (ROOT_LEAST - LEAF_LEAST) * (height - level)) / T(DENSE * height);
 }
 
 // Where an edge is (slot, else -1), and the slot behind the last edge of its row below it in its leaf.
@@ -24,7 +25,7 @@ struct Found {
     long long slot, place;
 };
 
-// By one thread: a search among the heads of the leaves that the row covers, then in one of them.
+// By one thread: a search among the heads of the leaves that the row covers; then one leaf is read as a whole.
 __device__ __forceinline__ Found search(const Graph& g, uint32_t u, uint32_t v) {
     const long long begin = g.guard[u] + 1, end = g.guard[(long long)u + 1];
     long long low = begin >> LEAF_BITS, high = end >> LEAF_BITS;
@@ -33,18 +34,23 @@ __device__ __forceinline__ Found search(const Graph& g, uint32_t u, uint32_t v) 
         if (g.head[middle] <= v) low = middle;
         else high = middle - 1;
     }
-    Found found = {-1, max(begin, low << LEAF_BITS)};
-    const long long stop = min(end, (low + 1) << LEAF_BITS);
-    for (long long slot = found.place; slot < stop; ++slot) {
-        const uint32_t w = g.dst[slot];
-        if (w < v) {
-            found.place = slot + 1;
-        } else if (w != EMPTY) {
-            if (w == v) found.slot = slot;
-            break;
-        }
+    const long long from = low << LEAF_BITS, first = max(begin, from), stop = min(end, from + LEAF);
+    const uint4* const words = reinterpret_cast<const uint4*>(g.dst + from);
+    uint32_t below = 0, equal = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < LEAF / 4; ++i) {
+        const uint4 four = words[i];
+        below |= (uint32_t(four.x < v) | uint32_t(four.y < v) << 1 | uint32_t(four.z < v) << 2 |
+                  uint32_t(four.w < v) << 3)
+                 << 4 * i;
+        equal |= (uint32_t(four.x == v) | uint32_t(four.y == v) << 1 | uint32_t(four.z == v) << 2 |
+                  uint32_t(four.w == v) << 3)
+                 << 4 * i;
     }
-    return found;
+    const uint32_t row = (stop - from < LEAF ? lanes_below(uint32_t(stop - from)) : ALL) & (ALL << (first - from));
+    below &= row;
+    equal &= row;
+    return {equal ? from + __ffs(equal) - 1 : -1, below ? from + LEAF - __clz(below) : first};
 }
 
 // Turn the slot of an edge into a gap; degrees and counters are the caller's.
@@ -55,45 +61,35 @@ __device__ __forceinline__ void clear_slot(const Graph& g, long long slot) {
     if (g.fresh) atomicAnd(&g.fresh[leaf], ~(1u << (slot & (LEAF - 1))));
 }
 
-// ---- the changes of a batch: entry k of ``Changes`` is the k-th of those that change the graph ---------------------------
-
-__device__ __forceinline__ uint32_t changes_of(const LocatedBatch& b) { return uint32_t(b.rank[b.size - 1]); }
-
-// Number of changes whose place is below a slot.
-__device__ __forceinline__ uint32_t first_from(const Changes& c, uint32_t count, long long slot) {
-    return lower_bound(c.places, 0u, count, slot);
+// Thread: turn edge i of a batch in any order into a gap, and report it. Of duplicates one finds it: the exchange of its slot decides.
+// Atomics: the slot, the leaf's count, the degree.
+__device__ __forceinline__ bool clear_edge(const Graph& g, bool refused, uint32_t u, uint32_t v, long long i,
+                                           uint8_t* status, bits_t* before) {
+    const long long slot = refused ? -1 : search(g, u, v).slot;
+    bool removed = false;
+    if (slot >= 0) {
+#if WEIGHT_BITS
+        const bits_t weight = g.weight[slot];
+#endif
+        removed = atomicExch(&g.dst[slot], EMPTY) == v;
+#if WEIGHT_BITS
+        if (removed) before[i] = weight;
+#endif
+    }
+    if (removed) {
+        clear_slot(g, slot);
+        atomicSub(&g.degree[u], 1u);
+    }
+    status[i] = removed ? REMOVED : UNCHANGED;
+    return removed;
 }
 
-// Thread per entry: report it, list it if it changes the graph, count degrees and edges. A deletion turns its slot into a gap.
-__device__ __forceinline__ void take_entry(const Graph& g, const LocatedBatch& b, const Changes& c, uint32_t i,
-                                           bool inserts, const bits_t* batch_weight, uint8_t* status, bits_t* before) {
-    const uint32_t item = b.order[i];
-    const bool changes = b.kind[i] == (inserts ? ABSENT : PRESENT);
-    uint8_t result = !changes ? UNCHANGED : inserts ? NEW : REMOVED;
-#if WEIGHT_BITS
-    if (b.kind[i] == PRESENT) {
-        const bits_t old = g.weight[b.slot[i]];
-        if (!inserts) before[item] = old;
-        else {
-            const bits_t now = batch_weight[item];
-            before[item] = old;
-            if (old != now) {
-                g.weight[b.slot[i]] = now;
-                result = REPLACED;
-            }
-        }
-    }
-#endif
-    status[item] = result;
-    if (changes) {
-        const uint32_t k = b.rank[i] - 1;
-        c.places[k] = b.slot[i];
-        c.items[k] = i;
-        if (!inserts) clear_slot(g, b.slot[i]);
-    }
-    if (!is_invalid(b) && is_head(b, i)) {
-        const int changed = b.rank[run_end(b, i) - 1] - rank_before(b, i);
-        if (changed) g.degree[source(b.keys[i])] += inserts ? changed : -changed;
-    }
-    if (i + 1 == b.size) g.counters[EDGES] += inserts ? b.rank[i] : -b.rank[i];
+// Block: count edges that its threads removed.
+__device__ __forceinline__ void count_removed(const Graph& g, uint32_t removed) {
+    __shared__ uint32_t total;
+    if (threadIdx.x == 0) total = 0;
+    __syncthreads();
+    if (removed) atomicAdd(&total, removed);
+    __syncthreads();
+    if (threadIdx.x == 0 && total) atomicAdd((unsigned long long*)&g.counters[EDGES], 0ull - total);
 }

@@ -22,11 +22,36 @@ __device__ __forceinline__ void mark_fresh(const Graph& to, long long slot) {
     atomicOr(&to.fresh[slot >> LEAF_BITS], 1u << (slot & (LEAF - 1)));
 }
 
-// Thread per entry of an insertion.
+__device__ __forceinline__ uint32_t changes_of(const LocatedBatch& b) { return uint32_t(b.rank[b.size - 1]); }
+
+// Thread per entry of an insertion: report it, list it if it is new, count degrees and edges.
 extern "C" __global__ void take_entries(Graph g, LocatedBatch b, Changes c, const bits_t* batch_weight, uint8_t* status,
                                         bits_t* before) {
     const uint32_t i = thread_id();
-    if (i < b.size) take_entry(g, b, c, i, true, batch_weight, status, before);
+    if (i >= b.size) return;
+    const uint32_t item = b.order[i];
+    uint8_t result = b.kind[i] == ABSENT ? NEW : UNCHANGED;
+#if WEIGHT_BITS
+    if (b.kind[i] == PRESENT) {
+        const bits_t old = g.weight[b.slot[i]];
+        before[item] = old;
+        if (old != batch_weight[item]) {
+            g.weight[b.slot[i]] = batch_weight[item];
+            result = REPLACED;
+        }
+    }
+#endif
+    status[item] = result;
+    if (b.kind[i] == ABSENT) {
+        const uint32_t k = b.rank[i] - 1;
+        c.places[k] = b.slot[i];
+        c.items[k] = i;
+    }
+    if (!is_invalid(b) && is_head(b, i)) {
+        const int come = b.rank[run_end(b, i) - 1] - rank_before(b, i);
+        if (come) g.degree[source(b.keys[i])] += come;
+    }
+    if (i + 1 == b.size) g.counters[EDGES] += b.rank[i];
 }
 
 // Warp per old leaf, in a grid-stride loop. Guards tell their vertices where they are. `count` may be null: nothing is new.

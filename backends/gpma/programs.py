@@ -1,0 +1,45 @@
+"""The CUDA programs of ``gpma``, and the arguments of those that take one struct; needs no CuPy."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from suricate.backends.gpma.layout import CHANGES, CONSTANTS, GRAPH, TAKING, UPDATE, WORK
+from suricate.cuda.ingest import COPIES, UNVALIDATED, Variant, sample_variants
+from suricate.cuda.program import Program
+from suricate.cuda.structs import constants, joined
+from suricate.primitives import cuda as shared
+from suricate.primitives import sorter
+from suricate.primitives.cuda import weight_bits
+from suricate.primitives.located import PRELUDE
+from suricate.store import Store
+
+HERE = Path(__file__).parent
+UPDATE_ARGUMENTS = joined(GRAPH.packer, UPDATE.packer)
+TAKING_ARGUMENTS = joined(COPIES.packer, GRAPH.packer, TAKING.packer, UNVALIDATED)
+
+
+@cache
+def program(source: str, bits: int, variant: Variant | None = None, *, cooperative: bool = False) -> Program:
+    """Return the kernels of a source for weights of this many bits, for unvalidated batches of a variant, if any."""
+    structs = (WORK, GRAPH, UPDATE, CHANGES, TAKING)
+    prelude = "\n".join(
+        [constants(CONSTANTS), PRELUDE, '#include "bits.cuh"', *(struct.declaration for struct in structs)]
+    )
+    defines = (("WEIGHT_BITS", bits), *(variant.defines() if variant else ()))
+    return Program(HERE / "device" / source, prelude, defines, include=(shared.HERE,), cooperative=cooperative)
+
+
+def programs(store: Store) -> list[Program]:
+    """Return all programs that ``store`` launches."""
+    dtype = store.weight_dtype
+    bits, plain = weight_bits(dtype), sample_variants(None)
+    own = [program("gpma.cu", bits), program("rebuild.cu", bits), program("update.cu", bits, cooperative=True)]
+    mirrored = sample_variants("float32")[1]
+    taking = [
+        program("unvalidated.cu", bits, variant, cooperative=together)
+        for variant in (*plain[:2], mirrored)
+        for together in (False, True)
+    ]
+    return [*own, *taking, *sorter.programs(dtype), *shared.programs(dtype)]
