@@ -52,7 +52,7 @@ LAYOUT: Layout = {
 # waits for the rest of the batch. Segments up to BY_BLOCK are then left to blocks if there are more than FEW of them.
 PAGE_LEVEL = 5
 PAGE = 1 << PAGE_LEVEL  #: leaves of a page
-BY_BLOCK, FEW = 10, 8
+BY_BLOCK, FEW = 8, 8
 MOST_WALKED = 4096  #: entries of a batch in one page, duplicates included, that a warp goes through alone
 WAITS, UNWALKED = 1 << 31, 1 << 30  #: of ``planned``: the page waits; its warp has not gone through its entries
 

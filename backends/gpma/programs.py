@@ -39,7 +39,7 @@ def programs(store: Store) -> list[Program]:
     mirrored = sample_variants("float32")[1]
     taking = [
         program("unvalidated.cu", bits, variant, cooperative=together)
-        for variant in (*plain[:2], mirrored)
+        for variant in (plain[0], mirrored)
         for together in (False, True)
     ]
     return [*own, *taking, *sorter.programs(dtype), *shared.programs(dtype)]

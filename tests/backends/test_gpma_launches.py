@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launches import FakeArray, array, check_launch, fake_cupy
+from launches import FakeArray, FakeStructKernel, array, check_launch, fake_cupy, fake_device
 
-from suricate.backends.gpma import cpu, cuda
+from suricate.backends.gpma import cpu, cuda, ledger
 from suricate.backends.gpma.kernels import GpmaKernels
-from suricate.backends.gpma.layout import CHANGES, COUNTERS, GRAPH, WORK, Graph
-from suricate.cuda.program import Program
+from suricate.backends.gpma.layout import CHANGES, COUNTERS, GRAPH, PAGE, UPDATE, WORK, Graph
+from suricate.backends.gpma.programs import TAKING_ARGUMENTS, UPDATE_ARGUMENTS
+from suricate.backends.gpma.store import GpmaStore
+from suricate.cuda.ingest import UnvalidatedBatch, the_variant
 from suricate.primitives import bits_dtype
 from suricate.primitives import cuda as shared
 from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, LocatedBatch, Report
@@ -41,26 +43,22 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         check_launch(code, name, args, STRUCTS)
         names.append(name)
 
-    def kernel(code: Program, name: str) -> Any:
-        assert code.cooperative
-        return lambda grid, block, args: launch(code, name, grid[0] * block[0], *args)
-
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
-    monkeypatch.setattr(Program, "kernel", kernel)
-    monkeypatch.setattr(cuda, "_most_blocks", lambda device, bits: 1000)
-    monkeypatch.setattr(FakeArray, "device", SimpleNamespace(id=0), raising=False)
+    monkeypatch.setattr(FakeStructKernel, "launched", names)
+    monkeypatch.setattr(FakeStructKernel, "blocks", [])
+    monkeypatch.setattr(cuda, "StructKernel", FakeStructKernel)
     for module in (shared, cuda):
         monkeypatch.setattr(module, "launch", launch)
     return names
 
 
 def graph_of(dtype: np.dtype | None, leaves: int = LEAVES, *, marked: bool = False) -> Graph:
-    per_leaf = {"owner": np.uint32, "guards": np.uint32, "head": np.uint32, "count": np.uint8, "planned": np.uint32}
+    per_leaf = {"owner": np.uint32, "guards": np.uint32, "head": np.uint32, "count": np.uint8}
     return Graph(
         dst=array(32 * leaves, np.uint32), weight=bits(32 * leaves, dtype), guard=array(VERTICES + 1, np.int64),
         degree=array(VERTICES, np.uint32), counters=array(COUNTERS, np.int64), work=array(len(WORK.fields), np.uint32),
         fresh=array(leaves * marked, np.uint32), touched=array(leaves * marked, np.uint32), leaves=leaves,
-        **{name: array(leaves, kind) for name, kind in per_leaf.items()},
+        planned=array(-(-leaves // PAGE), np.uint32), **{name: array(leaves, kind) for name, kind in per_leaf.items()},
     )  # fmt: skip
 
 
@@ -73,52 +71,89 @@ def batch_of(size: int) -> LocatedBatch:
     return LocatedBatch(keys, order, kind, slot, size, rank=array(size, np.int32))
 
 
+def unvalidated(operation: str, size: int) -> UnvalidatedBatch:
+    return UnvalidatedBatch(operation, the_variant("int64", "int32"), size, (0,) * 11, True)
+
+
 def test_updates(launched: list[str], weight_dtype: np.dtype | None, size: int) -> None:
+    """A sorted batch is one launch, whatever its size; more where the array grows."""
+    kernels = cuda.GpmaCuda(fake_device(), weight_dtype)
     graph, batch, weight = graph_of(weight_dtype), batch_of(size), bits(size, weight_dtype)
     report = Report(array(size, np.uint8), bits(size, weight_dtype))
+    kernels.insert(graph, None, None, batch, weight, report)
+    kernels.insert(graph, None, None, batch, weight.data.ptr, Report(*(part.data.ptr for part in report)))
+    kernels.delete(graph, None, batch, report)
+    assert launched == ["update"] * 3
+    assert FakeStructKernel.blocks == [min(8, max(4, -(-size // 8)))] * 3
+    assert kernels._barrier.arrived == 2 * sum(FakeStructKernel.blocks)
+    launched.clear()
+    kernels.locate(graph, batch, ABSENT)
     ranked = ["rank_in_block"] if size <= shared.RANK_IN_BLOCK else ["flag"]
-    cuda.locate(graph, batch, ABSENT)
-    cuda.insert(graph, None, cuda.plan_insertion(graph, batch, in_place=True), batch, weight, report)
-    assert launched == ["locate", *ranked, "update"]
-    launched.clear()
     grown = graph_of(weight_dtype, 2 * LEAVES, marked=True)
-    cuda.insert(graph, grown, cuda.plan_insertion(graph, batch, in_place=False), batch, weight, report)
-    assert launched == ["take_entries", "spread_old", "spread_new", "describe_leaves"]
-    launched.clear()
-    cuda.delete(graph, cuda.plan_deletion(graph, batch), batch, report)
-    assert launched == ["update"]
+    kernels.insert(graph, grown, None, batch, weight, report)
+    assert launched == ["locate", *ranked, "take_entries", "spread_old", "spread_new", "describe_leaves"]
     launched.clear()
     ids = array(size, np.uint32)
-    cuda.clear_edges(graph, ids, ids, array(1, np.uint32), report)
-    cuda.clear_edges(graph, ids, ids, None, report)
+    kernels.clear_edges(graph, ids, ids, array(1, np.uint32), report)
+    kernels.clear_edges(graph, ids, ids, None, report)
     assert launched == ["clear_edges", "clear_edges"]
 
 
+def test_batches_that_nobody_has_checked(launched: list[str], weight_dtype: np.dtype | None, size: int) -> None:
+    kernels, graph = cuda.GpmaCuda(fake_device(), weight_dtype), graph_of(weight_dtype)
+    change = kernels.clear_unvalidated(graph, unvalidated("delete", size), paired=True)
+    assert change.weight is None
+    assert (change.size, change.before) == (size, weight_dtype)
+    blocks = min(8, -(-size // 256))
+    assert FakeStructKernel.blocks == [blocks]
+    assert kernels._barrier.arrived == blocks
+    kernels.find_unvalidated(graph, unvalidated("find", size), array(size, bool), bits(size, weight_dtype))
+    assert launched == ["clear_unvalidated", "find_unvalidated"]
+
+
 def test_everything_else(launched: list[str], weight_dtype: np.dtype | None) -> None:
+    kernels = cuda.GpmaCuda(fake_device(), weight_dtype)
     graph, ids = graph_of(weight_dtype, marked=True), array(70, np.uint32)
-    cuda.locate(graph, batch_of(70), LOOKUP)
-    cuda.find(graph, ids, ids, array(70, bool), bits(70, weight_dtype))
-    cuda.rebuild(graph, graph_of(weight_dtype, 3 * LEAVES))
-    cuda.append_guards(graph, 40, 35)
-    cuda.drop_guards(graph, 30)
-    cuda.clear_rows(graph, ids)
-    cuda.list_touched(graph)
+    kernels.locate(graph, batch_of(70), LOOKUP)
+    kernels.find(graph, ids, ids, array(70, bool), bits(70, weight_dtype))
+    kernels.rebuild(graph, graph_of(weight_dtype, 3 * LEAVES))
+    kernels.append_guards(graph, 40, 35)
+    kernels.drop_guards(graph, 30)
+    kernels.clear_rows(graph, ids)
+    kernels.list_touched(graph)
     moved = ["spread_old", "describe_leaves"]
     assert launched == ["locate", "find_edges", *moved, "append_guards", "drop_guards", "clear_rows", "list_touched"]
 
 
-def test_memory_of_an_update(launched: list[str]) -> None:
-    """The lists of a batch and the counts of the blocks lie in one array, aligned, and do not overlap."""
-    graph, batch = graph_of(None), batch_of(333)
-    memory, changes, sums, blocks = cuda.plan_insertion(graph, batch, in_place=True)
-    begin = memory.data.ptr
-    ends = [int(sums), *(int(changes[name]) for name in ("places", "items", "lists", "level")), begin + len(memory)]
-    assert ends[0] == begin
-    assert np.diff(ends).tolist() == [16 * blocks, 8 * 333, 4 * 333, 4 * 333, 333]
-    assert int(changes["size"]) == 333
+def test_structs_lie_behind_one_another_in_the_arguments() -> None:
+    assert UPDATE_ARGUMENTS.size == GRAPH.size + UPDATE.size
+    assert TAKING_ARGUMENTS.size % 8 == 0
+
+
+def test_lazy_deletions_are_not_sorted(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a pair of stores the second one deletes the copies, in the other direction."""
+    posted: list[int] = []
+    stores = []
+    for _ in range(2):
+        store = object.__new__(GpmaStore)
+        store._strict, store.device, store.name = False, fake_device(), "gpma"
+        store.kernels = cuda.GpmaCuda(store.device, None)
+        store.pool = SimpleNamespace(graph=graph_of(None))
+        store.queued = lambda inserted, deleted: posted.append(deleted)
+        stores.append(store)
+    change = stores[0].apply_unvalidated(unvalidated("delete", 300), stores[1])
+    assert launched == ["clear_unvalidated", "clear_edges"]
+    assert (change.size, posted) == (300, [300, 300])
+
+
+def test_when_the_counters_are_asked_for() -> None:
+    leaves = ledger.leaves_for(100_000)
+    assert not ledger.is_behind(leaves, 50_000, 10_000)
+    assert ledger.is_behind(leaves, 50_000, 13_000)
+    assert ledger.is_behind(leaves, 99_990, 100)
 
 
 def test_a_module_for_each_device_has_the_functions_of_its_protocol() -> None:
-    modules: tuple[ModuleType, ...] = (cpu, cuda)
+    modules: tuple[ModuleType | type, ...] = (cpu, cuda.GpmaCuda)
     for name in (name for name in vars(GpmaKernels) if not name.startswith("_")):
         assert all(hasattr(module, name) for module in modules), name

@@ -40,9 +40,9 @@ __device__ __forceinline__ Found search(const Graph& g, uint32_t u, uint32_t v) 
 #pragma unroll
     for (uint32_t i = 0; i < LEAF / 4; ++i) {
         const uint4 four = words[i];
-        below |= (uint32_t(four.x < v) | uint32_t(four.y < v) << 1 | uint32_t(four.z < v) << 2 |
-                  uint32_t(four.w < v) << 3)
-                 << 4 * i;
+        below |=
+            (uint32_t(four.x < v) | uint32_t(four.y < v) << 1 | uint32_t(four.z < v) << 2 | uint32_t(four.w < v) << 3)
+            << 4 * i;
         equal |= (uint32_t(four.x == v) | uint32_t(four.y == v) << 1 | uint32_t(four.z == v) << 2 |
                   uint32_t(four.w == v) << 3)
                  << 4 * i;

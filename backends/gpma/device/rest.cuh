@@ -124,14 +124,12 @@ __device__ __forceinline__ void choose_teams(const Graph& g, const Update& c, ui
     }
 }
 
-// Thread per change, grid-stride: no page waits any more.
+// Thread per entry, and per change, grid-stride: no page waits any more, those that had no changes after all included.
 __device__ __forceinline__ void clear_plans(const Graph& g, const Update& c, uint32_t count) {
-    for (uint32_t k = thread_id(); k < count; k += thread_count()) {
-        if (!is_first_of_page(c, k)) continue;
-        const uint8_t level = c.level[k];
-        g.planned[c.places[k] >> PAGE_BITS] = 0;
-        if (level != LEFT) planned_at(g, c.places[k] >> LEAF_BITS, level & ~ABSORBED) = 0;
-    }
+    for (long long i = thread_id(); i < c.size; i += thread_count())
+        if (i == 0 || c.slot[i - 1] >> PAGE_BITS != c.slot[i] >> PAGE_BITS) g.planned[c.slot[i] >> PAGE_BITS] = 0;
+    for (uint32_t k = thread_id(); k < count; k += thread_count())
+        if (c.level[k] != LEFT) planned_at(g, c.places[k] >> LEAF_BITS, c.level[k] & ~ABSORBED) = 0;
 }
 
 // The segment of the change k, with those that go there. All warps of the team find out the same before one merges.

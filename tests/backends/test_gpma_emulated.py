@@ -1,0 +1,147 @@
+"""The CUDA kernels of ``gpma``, run on the CPU: the same batches leave the same graph as a dict, and every invariant."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from emulated import GXX, EmulatedDevice, EmulatedSorter, EmulatedStructKernel, launch
+
+from suricate.backends.gpma import cuda
+from suricate.backends.gpma.layout import EDGES, MOVED
+from suricate.backends.gpma.store import GpmaStore
+from suricate.cuda.ingest import FIRST_PART, STATUS, UnvalidatedBatch, the_variant
+from suricate.devices import CPU
+from suricate.primitives import cuda as shared
+from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED
+
+pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
+
+
+@pytest.fixture(autouse=True)
+def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (cuda, shared):
+        monkeypatch.setattr(module, "launch", launch)
+    monkeypatch.setattr(cuda, "StructKernel", EmulatedStructKernel)
+    monkeypatch.setattr(cuda, "WALKERS", 512)
+
+
+class Twin:
+    """An emulated store, and a dict that says what is in it."""
+
+    def __init__(self, num_vertices: int, weight_dtype: str | None, deletion: str) -> None:
+        dtype = None if weight_dtype is None else np.dtype(weight_dtype)
+        self.device = EmulatedDevice()
+        self.store = GpmaStore(num_vertices, device=self.device, weight_dtype=dtype, deletion=deletion)
+        self.store.sorter = EmulatedSorter(self.device)
+        self.dtype, self.model = dtype, {}
+
+    def insert(self, src, dst, rng) -> None:
+        weight = None if self.dtype is None else rng.integers(1, 4, len(src)).astype(self.dtype)
+        status, before = self.store.insert(*map(self.device.put, (src, dst, weight)))
+        expected, old = np.full(len(src), UNCHANGED), {}
+        for i in self.last(src, dst):
+            key = int(src[i]), int(dst[i])
+            now = None if weight is None else weight[i]
+            if key not in self.model:
+                expected[i] = NEW
+            else:
+                old[i] = self.model[key]
+                if old[i] != now:
+                    expected[i] = REPLACED
+            self.model[key] = now
+        assert np.array_equal(status, expected)
+        assert self.dtype is None or all(before[i] == weight for i, weight in old.items())
+        self.compare()
+
+    def delete(self, src, dst) -> None:
+        status, before = self.store.delete(*map(self.device.put, (src, dst)))
+        removed = np.asarray(status) == REMOVED
+        gone = {(int(u), int(v)) for u, v in zip(src, dst, strict=True)} & self.model.keys()
+        assert sorted(zip(src[removed].tolist(), dst[removed].tolist(), strict=True)) == sorted(gone)
+        for i in np.flatnonzero(removed):
+            weight = self.model.pop((int(src[i]), int(dst[i])))
+            assert self.dtype is None or before[i] == weight
+        self.compare()
+
+    @staticmethod
+    def last(src, dst) -> list[int]:
+        return sorted({(int(u), int(v)): i for i, (u, v) in enumerate(zip(src, dst, strict=True))}.values())
+
+    def compare(self) -> None:
+        copy = self.store.copy_to(CPU)
+        copy.check()
+        src, dst, weight = copy.edges()
+        assert list(zip(src.tolist(), dst.tolist(), strict=True)) == sorted(self.model)
+        if weight is not None:
+            assert weight.tolist() == [self.model[key] for key in sorted(self.model)]
+        assert int(self.store.pool["counters"][EDGES]) == len(self.model)
+        assert not np.asarray(self.store.pool["planned"]).any()
+        assert not np.asarray(self.store.pool["work"])[1:].any()
+
+
+def unchecked(operation: str, src, dst, num_vertices: int, *, mirrored: bool) -> tuple[UnvalidatedBatch, list]:
+    """Return a batch as the graph gives it to its store, and what it points to: the status and the answer first."""
+    kept = [np.zeros(3 * STATUS.size, np.uint8), np.zeros(2, np.uint64), src.astype(np.int64), dst.astype(np.int32)]
+    status, notes, *ids = (part.ctypes.data for part in kept)
+    words = (*ids, 0, status, notes, len(src), num_vertices, 0, 0, 1, FIRST_PART)
+    variant = the_variant("int64", "int32", None, None, mirrored, 0)
+    return UnvalidatedBatch(operation, variant, len(src) << mirrored, words, True), kept
+
+
+@pytest.mark.parametrize("valid", [True, False])
+def test_batches_that_nobody_has_checked(monkeypatch: pytest.MonkeyPatch, valid: bool) -> None:
+    """Queries, and lazy deletions of both arcs; an invalid batch deletes nothing, and says so."""
+    rng, n = np.random.default_rng(2), 300
+    twin = Twin(n, "float32", "lazy")
+    monkeypatch.setitem(sys.modules, "cupy", twin.device.xp)
+    src, dst = rng.integers(0, n, (2, 4000)).astype(np.uint32)
+    twin.insert(np.append(src, dst), np.append(dst, src), rng)
+    src, dst = src[::5].astype(np.int64), np.where(np.arange(800) % 2, dst[::5], 7)
+    src[:90] = src[90:180]
+    src[500] = src[500] if valid else n
+    batch, _ = unchecked("find", src, dst, n, mirrored=False)
+    found, weight = twin.store.find_unvalidated(batch)
+    pairs = list(zip(src.tolist(), dst.tolist(), strict=True))
+    assert found.tolist() == [pair in twin.model for pair in pairs]
+    assert all(weight[i] == twin.model[pair] for i, pair in enumerate(pairs) if found[i])
+    batch, kept = unchecked("delete", src, dst, n, mirrored=True)
+    change = twin.store.apply_unvalidated(batch)
+    assert int(kept[1][1]) == (1 << 1 | (not valid))
+    removed = change.array(3, np.uint8) == REMOVED
+    both = [*map(sorted, pairs)]
+    arcs = [(u, v) for u, v in both] + [(v, u) for u, v in both]
+    gone = set(arcs) & twin.model.keys() if valid else set()
+    assert sorted(arcs[i] for i in np.flatnonzero(removed)) == sorted(gone)
+    assert all(change.array(4, np.float32)[i] == twin.model[arcs[i]] for i in np.flatnonzero(removed))
+    for arc in gone:
+        del twin.model[arc]
+    twin.compare()
+
+
+@pytest.mark.parametrize(
+    ("weight_dtype", "deletion", "marked"),
+    [(None, "strict", True), ("float32", "lazy", False), ("float64", "strict", True)],
+)
+def test_random_batches(weight_dtype: str | None, deletion: str, marked: bool) -> None:
+    rng, n = np.random.default_rng(1), 900
+    twin = Twin(n, weight_dtype, deletion)
+    if marked:
+        twin.store.mark()
+    for step in range(24):
+        size = int(rng.choice([1, 40, 700, 3000])) if step else 12_000
+        src, dst = rng.integers(0, n, (2, size)).astype(np.uint32)
+        if step % 3 == 1:
+            src[:] = 5 + step  # much in one place: segments larger than a page
+        if step % 5 == 4:
+            src, dst = src % 40, dst % 3  # mostly duplicates
+        if step % 4 == 3:
+            known = np.array(sorted(twin.model), np.uint32)
+            begin = int(rng.integers(len(known)))
+            known = known[begin : begin + int(rng.choice([30, 3000]))]
+            src, dst = np.append(src, known[:, 0]), np.append(dst, known[:, 1])
+            twin.delete(src, dst)
+        else:
+            twin.insert(src, dst, rng)
+    assert int(twin.store.pool["counters"][MOVED]) > 0

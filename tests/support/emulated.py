@@ -1,0 +1,154 @@
+"""CUDA kernels on the CPU: programs compiled by g++ over ``emulated.hpp``, and a device whose launches run them.
+
+For what launch arguments and NVRTC cannot show: what kernels compute, and how their threads wait for each other. Each
+launch takes its turns in another random order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from suricate.cuda.kernel import _bytes_of
+from suricate.cuda.program import Program
+from suricate.primitives import sort_batch
+from suricate.devices import CPU
+
+GXX = shutil.which("g++")
+HEADER = Path(__file__).with_name("emulated.hpp")
+KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([\w, ]+\)\s+)?(\w+)\(([^)]*)\)')
+MULTIPROCESSORS, RESIDENT = 2, 2  #: blocks of a cooperative launch: all of them at a time
+SEEDS: Iterator[int] = count(1)
+
+
+@cache
+def folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="suricate-emulated-"))
+
+
+@cache
+def library(program: Program) -> ctypes.CDLL:
+    """Compile a program; ``run_NAME(grid, block, together, seed, parameters)`` runs its kernel NAME."""
+    text = re.sub(r'asm\("cvt[^"]*"[^;]*;', "y = x;", program.text)
+    text = re.sub(r'asm volatile\("prefetch[^"]*"[^;]*;', "", text)
+    runs = []
+    for name, given in KERNEL.findall(text):
+        kinds = [re.sub(r"const __grid_constant__ ", "", part).rsplit(" ", 1)[0] for part in given.split(",")]
+        values = ", ".join(f"*reinterpret_cast<{kind.strip()}*>(p[{i}])" for i, kind in enumerate(kinds))
+        runs.append(
+            f'extern "C" void run_{name}(unsigned grid, unsigned block, bool together, unsigned seed, void** p) '
+            f"{{ emulated::launch(grid, block, together, seed, [=] {{ {name}({values}); }}); }}"
+        )
+    source = "\n".join([f'#include "{HEADER}"', text, '#line 1 "runs"', *runs])
+    path = folder() / hashlib.sha256(source.encode()).hexdigest()[:16]
+    path.with_suffix(".cpp").write_text(source)
+    assert GXX
+    command = [GXX, "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-shared", "-fPIC", "-pthread"]
+    subprocess.run([*command, "-o", str(path.with_suffix(".so")), str(path.with_suffix(".cpp"))], check=True)
+    return ctypes.CDLL(str(path.with_suffix(".so")))
+
+
+def run(program: Program, name: str, grid: int, block: int, *parameters: Any) -> None:
+    """Run a kernel over ctypes buffers."""
+    places = (ctypes.c_void_p * len(parameters))(*map(ctypes.addressof, parameters))
+    library(program)[f"run_{name}"](grid, block, program.cooperative, next(SEEDS), places)
+
+
+def launch(code: Program, name: str, threads: int, *args: Any, block: int = 256) -> None:
+    """Stands for ``suricate.primitives.cuda.launch``."""
+    if threads:
+        parameters = (ctypes.create_string_buffer(value, len(value) + 16) for value in map(_bytes_of, args))
+        run(code, name, -(-threads // block), block, *parameters)
+
+
+class EmulatedStructKernel:
+    """Stands for ``suricate.cuda.launch.StructKernel``."""
+
+    def __init__(self, program: Program, name: str, size: int) -> None:
+        self.buffer, self._program, self._name = ctypes.create_string_buffer(size), program, name
+
+    def resident(self, threads: int) -> int:
+        return RESIDENT
+
+    def launch(self, blocks: int, threads: int) -> None:
+        run(self._program, self._name, blocks, threads, self.buffer)
+
+
+class EmulatedArray(np.ndarray):
+    """An array of the emulated device."""
+
+    @property
+    def data(self) -> Any:
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+    def get(self, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:
+        if out is None:
+            return np.array(np.asarray(self))
+        out[...] = self
+        return out
+
+
+class EmulatedMemory:
+    """Memory of the emulated device."""
+
+    def __init__(self, size: int) -> None:
+        self.bytes = np.full(size, 0xA5, np.uint8)  # nobody may read what nobody wrote
+        self.ptr = self.bytes.ctypes.data
+
+    def __add__(self, offset: int) -> np.ndarray:
+        return self.bytes[offset:]
+
+
+def _made(make: Any) -> Any:
+    return lambda *args, **kwargs: make(*args, **kwargs).view(EmulatedArray)
+
+
+class EmulatedDevice:
+    """A CUDA device whose kernels run on the CPU."""
+
+    kind, index, is_cuda = "cuda", 0, True
+
+    def __init__(self) -> None:
+        names = ("empty", "zeros", "full", "arange", "asarray", "array")
+        self.xp: Any = SimpleNamespace(**{name: _made(getattr(np, name)) for name in names})
+        self.xp.ndarray = lambda shape, dtype, memory: (
+            memory[: shape[0] * np.dtype(dtype).itemsize].view(dtype).view(EmulatedArray)
+        )
+        self.xp.cuda = SimpleNamespace(
+            Device=lambda index: SimpleNamespace(
+                attributes={"MultiProcessorCount": MULTIPROCESSORS}, synchronize=lambda: None
+            ),
+            alloc=EmulatedMemory,
+            alloc_pinned_memory=bytearray,
+            Event=lambda **options: SimpleNamespace(record=lambda: None, done=True),
+        )
+
+    def to_numpy(self, array: Any) -> np.ndarray:
+        return array.get()
+
+    def put(self, array: np.ndarray | None) -> Any:
+        """Return an array as this device has it."""
+        return None if array is None else np.array(array).view(EmulatedArray)
+
+
+class EmulatedSorter:
+    """Sorts the batches of a store."""
+
+    def __init__(self, device: EmulatedDevice) -> None:
+        self._device = device
+
+    def sort(self, src: Any, dst: Any, num_vertices: int) -> tuple[Any, Any]:
+        keys, order = sort_batch(CPU, np.asarray(src), np.asarray(dst), num_vertices)
+        return self._device.put(keys), self._device.put(order)
