@@ -48,8 +48,8 @@ LAYOUT: Layout = {
     "work": {"work": np.uint32},
 }
 
-# On CUDA a warp plans and rebalances the segments of a *page*, a segment of PAGE_LEVEL, in shared memory. What needs a larger one
-# waits for the rest of the batch. Segments up to BY_BLOCK are then left to blocks if there are more than FEW of them.
+# On CUDA a warp plans and rebalances the segments of a *page*, a segment of PAGE_LEVEL, in shared memory. What needs a
+# larger one waits for the rest of the batch. Segments up to BY_BLOCK are then left to blocks if there are many (FEW).
 PAGE_LEVEL = 5
 PAGE = 1 << PAGE_LEVEL  #: leaves of a page
 BY_BLOCK, FEW = 8, 8

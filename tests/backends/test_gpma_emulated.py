@@ -1,4 +1,4 @@
-"""The CUDA kernels of ``gpma``, run on the CPU: the same batches leave the same graph as a dict, and every invariant."""
+"""The CUDA kernels of ``gpma``, run on the CPU: after every batch the graph is that of a dict, and invariants hold."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def test_random_batches(weight_dtype: str | None, deletion: str, marked: bool) -
     twin = Twin(n, weight_dtype, deletion)
     if marked:
         twin.store.mark()
-    for step in range(24):
-        size = int(rng.choice([1, 40, 700, 3000])) if step else 12_000
+    for step in range(14):
+        size = int(rng.choice([1, 40, 700, 2000])) if step else 9000
         src, dst = rng.integers(0, n, (2, size)).astype(np.uint32)
         if step % 3 == 1:
             src[:] = 5 + step  # much in one place: segments larger than a page

@@ -23,8 +23,8 @@ import numpy as np
 
 from suricate.cuda.kernel import _bytes_of
 from suricate.cuda.program import Program
-from suricate.primitives import sort_batch
 from suricate.devices import CPU
+from suricate.primitives import sort_batch
 
 GXX = shutil.which("g++")
 HEADER = Path(__file__).with_name("emulated.hpp")

@@ -54,14 +54,14 @@ __device__ __forceinline__ int plan_page(const Graph& g, bool deleting, uint32_t
     for (int level = 0; level <= int(PAGE_LEVEL); ++level) {
         if (level) sum += __shfl_xor_sync(ALL, sum, 1 << (level - 1));
         const uint32_t begin = lane >> level << level;
-        bool settles = climbs;
+        bool may_stay = climbs;
         if (climbs && level < height) {
             const uint32_t slots = (min(begin + (1u << level), leaves) - begin) << LEAF_BITS;
-            settles = deleting ? sum >= least_in(slots, level, height) : sum <= most_in(slots, level, height);
+            may_stay = deleting ? sum >= least_in(slots, level, height) : sum <= most_in(slots, level, height);
         }
         const uint32_t group = (level < 5 ? lanes_below(1u << level) : ALL) << begin;
-        if (__ballot_sync(ALL, settles) & group) result = level;
-        climbs = climbs && !settles;
+        if (__ballot_sync(ALL, may_stay) & group) result = level;
+        climbs = climbs && !may_stay;
     }
     if (__ballot_sync(ALL, climbs)) return TOO_LARGE;
     return deleting && result == 0 ? NOTHING : result;
