@@ -92,16 +92,30 @@ extern "C" __global__ void reduce_buckets(VIEWS, const uint32_t* vertices, long 
 
 #if SCAN_LANES > 0 && !WORD_VALUES && !IS_MODE
 // Schemes "scan" and "updated": reduce all edges of the segments into sums (out_t[num_vertices]), which hold the identity, with one
-// atomic per run of segments into their owner's value, or per edge if segments have many owners. `other` is 1 for the second of two
-// views, of which self-loops are left out.
+// atomic per run of segments into their owner's value, or per run of a thread's edges if segments have many owners. `other` is 1 for the
+// second of two views, of which self-loops are left out.
 template <class Segments>
 __device__ __forceinline__ void reduce_all(const View& g, uint32_t num_vertices, out_t* sums, int other FORMALS) {
 #if OWNER_PER_SLOT
-    for_segment_edges<Segments>(g, num_vertices, [&](uint32_t x, uint32_t y, long long slot) {
-        if (OVER == OVER_BOTH && other && x == y) return;
-        const out_t value = EDGE(x, y, WEIGHT(g, slot));
-        if (wins(identity(), value)) atomic_combine(sums + x, value);
-    });
+    const long long all = Segments::count(g), tiles = thread_count() / SCAN_LANES;
+    for (long long i = thread_id() / SCAN_LANES; i < all; i += tiles) {
+        uint32_t owner = EMPTY;
+        out_t total = identity();
+        const auto add_run = [&] {
+            if (owner < num_vertices && wins(identity(), total)) atomic_combine(sums + owner, total);
+        };
+        Segments::visit(g, Segments::at(g, i), [&](uint32_t y, long long slot) {
+            const uint32_t x = slot_owner(g, slot);
+            if (x != owner) {
+                add_run();
+                owner = x;
+                total = identity();
+            }
+            if (x >= num_vertices || (OVER == OVER_BOTH && other && x == y)) return;
+            total = combine(total, EDGE(x, y, WEIGHT(g, slot)));
+        });
+        add_run();
+    }
 #else
     scan_segments<Segments>(g, {}, num_vertices, other, [&](uint32_t x, const Reduced& total) {
         if (wins(identity(), total.value)) atomic_combine(sums + x, total.value);

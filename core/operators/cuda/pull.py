@@ -102,7 +102,7 @@ def value_macros(call: Call, over: str) -> dict[str, Any]:
 
 def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
     """Return the scheme that serves a call; words are reduced vertex by vertex."""
-    found = schemes.of_pull(scheme, pull.view, everything=everything)
+    found = schemes.of_pull(scheme, pull.graph, pull.view, everything=everything)
     return found if pull.dtype is not None or found == "vertex" else "auto"
 
 
