@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from emulated import GXX, EmulatedDevice, EmulatedSorter, EmulatedStructKernel, launch
 
-from suricate.backends.gpma import cuda, programs
+from suricate.backends.gpma import cuda, ledger, programs
 from suricate.backends.gpma.layout import EDGES, MOVED
 from suricate.backends.gpma.store import GpmaStore
 from suricate.cuda.ingest import FIRST_PART, STATUS, UnvalidatedBatch, the_variant
@@ -152,3 +152,16 @@ def test_random_batches(weight_dtype: str | None, deletion: str, marked: bool) -
         else:
             twin.insert(src, dst, rng)
     assert int(twin.store.pool["counters"][MOVED]) > 0
+
+
+def test_leaves_without_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So few entries are left that most leaves get none; searches still find their way."""
+    monkeypatch.setattr(ledger, "too_empty", lambda leaves, entries: False)  # else the array would shrink
+    rng, n = np.random.default_rng(3), 40
+    twin = Twin(n, None, "strict")
+    src, dst = (part.ravel().astype(np.uint32) for part in np.indices((n, n)))
+    twin.insert(src, dst, rng)
+    for kept in (3, 0):
+        twin.delete(*np.array(sorted(twin.model), np.uint32)[kept:].T.copy())
+        assert not np.asarray(twin.store.pool["count"])[: twin.store.pool.leaves].all()
+    twin.insert(src[::3], dst[::3], rng)
