@@ -1,7 +1,7 @@
 // Cursor of gpma: the CUDA twin of cursor.py. Segments are leaves of 32 slots, and each slot has an owner of its own.
 // SCAN_LANES lanes read a leaf with four slots each. Nothing here synchronises lanes.
 #pragma once
-#include "suricate.cuh"
+#include "rows.cuh"
 
 #define SCAN_LANES 8
 #define ROW_BUCKET 128  // slots per bucket, which few lanes share; splits hubs into parts of equal work
@@ -43,20 +43,8 @@ __device__ __forceinline__ void for_neighbors(const View& g, uint32_t u, int lan
     for_range<LANES>(g, g.guard[u] + 1, g.guard[u + 1], lane, f);
 }
 
-// Slot of edge (u, v), or -1; by one thread: a search among the heads of the row's leaves, then in one leaf.
-__device__ __forceinline__ long long find(const View& g, uint32_t u, uint32_t v) {
-    const long long begin = g.guard[u] + 1, end = g.guard[u + 1];
-    long long low = begin >> 5, high = end >> 5;
-    while (low < high) {
-        const long long middle = (low + high + 1) >> 1;
-        if (g.head[middle] <= v) low = middle;
-        else high = middle - 1;
-    }
-    const long long stop = min(end, (low + 1) << 5);
-    for (long long i = max(begin, low << 5); i < stop; ++i)
-        if (g.dst[i] == v) return i;
-    return -1;
-}
+// Slot of edge (u, v), or -1; by one thread.
+__device__ __forceinline__ long long find(const View& g, uint32_t u, uint32_t v) { return search(g, u, v).slot; }
 
 __device__ __forceinline__ long long segments(const View& g) { return g.leaves; }
 

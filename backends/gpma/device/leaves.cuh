@@ -2,6 +2,9 @@
 // loops.py are the specification.
 #pragma once
 #include "batch.cuh"
+#include "rows.cuh"
+
+static_assert(LEAF == 32 && LEAF_BITS == 5, "rows.cuh says so");
 
 constexpr uint32_t ALL = 0xFFFFFFFFu;
 
@@ -18,39 +21,6 @@ template <class T> __device__ __forceinline__ T most_in(T slots, int level, int 
 }
 template <class T> __device__ __forceinline__ T least_in(T slots, int level, int height) {
     return slots * T(ROOT_LEAST * height - (ROOT_LEAST - LEAF_LEAST) * (height - level)) / T(DENSE * height);
-}
-
-// Where an edge is (slot, else -1), and the slot behind the last edge of its row below it in its leaf.
-struct Found {
-    long long slot, place;
-};
-
-// By one thread: a search among the heads of the leaves that the row covers; then one leaf is read as a whole.
-__device__ __forceinline__ Found search(const Graph& g, uint32_t u, uint32_t v) {
-    const long long begin = g.guard[u] + 1, end = g.guard[(long long)u + 1];
-    long long low = begin >> LEAF_BITS, high = end >> LEAF_BITS;
-    while (low < high) {
-        const long long middle = (low + high + 1) >> 1;
-        if (g.head[middle] <= v) low = middle;
-        else high = middle - 1;
-    }
-    const long long from = low << LEAF_BITS, first = max(begin, from), stop = min(end, from + LEAF);
-    const uint4* const words = reinterpret_cast<const uint4*>(g.dst + from);
-    uint32_t below = 0, equal = 0;
-#pragma unroll
-    for (uint32_t i = 0; i < LEAF / 4; ++i) {
-        const uint4 four = words[i];
-        below |=
-            (uint32_t(four.x < v) | uint32_t(four.y < v) << 1 | uint32_t(four.z < v) << 2 | uint32_t(four.w < v) << 3)
-            << 4 * i;
-        equal |= (uint32_t(four.x == v) | uint32_t(four.y == v) << 1 | uint32_t(four.z == v) << 2 |
-                  uint32_t(four.w == v) << 3)
-                 << 4 * i;
-    }
-    const uint32_t row = (stop - from < LEAF ? lanes_below(uint32_t(stop - from)) : ALL) & (ALL << (first - from));
-    below &= row;
-    equal &= row;
-    return {equal ? from + __ffs(equal) - 1 : -1, below ? from + LEAF - __clz(below) : first};
 }
 
 // Turn the slot of an edge into a gap; degrees and counters are the caller's.
