@@ -25,7 +25,12 @@ def program(source: str, bits: int, variant: Variant | None = None, *, cooperati
     """Return the kernels of a source for weights of this many bits, for unvalidated batches of a variant, if any."""
     structs = (WORK, GRAPH, UPDATE, CHANGES, TAKING)
     prelude = "\n".join(
-        [constants(CONSTANTS), PRELUDE, '#include "bits.cuh"', *(struct.declaration for struct in structs)]
+        [
+            constants({**CONSTANTS, "THREADS": shared.BLOCK}),
+            PRELUDE,
+            '#include "bits.cuh"',
+            *(struct.declaration for struct in structs),
+        ]
     )
     defines = (("WEIGHT_BITS", bits), *(variant.defines() if variant else ()))
     return Program(HERE / "device" / source, prelude, defines, include=(shared.HERE,), cooperative=cooperative)

@@ -4,7 +4,6 @@
 #include "grid_barrier.cuh"
 #include "leaves.cuh"
 
-constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;
 
 // A number per warp, added up: of the warps before the calling one, and of all.

@@ -28,7 +28,7 @@ extern "C" __global__ void find_unvalidated(const __grid_constant__ Arguments a)
 
 // Thread per edge, grid-stride, in a cooperative launch: check and copy the batch; behind a barrier of the grid turn its edges into gaps,
 // unless it is invalid, and report them. Atomics: as in clear_edge.
-extern "C" __global__ void __launch_bounds__(256) clear_unvalidated(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(THREADS) clear_unvalidated(const __grid_constant__ Arguments a) {
     const Unvalidated& r = a.batch;
     uint32_t expected = a.t.expected;
     if (thread_id() == 0) begin_call(r);
