@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,14 @@ BARRIERS = 2  #: of the grid in an update that are counted on the host
 CLEAR_BARRIERS = 1
 
 
+class CudaPlan(NamedTuple):
+    """Memory for an update: where the arrays of the struct ``Update`` lie that only it needs, and how many blocks."""
+
+    memory: Any  # keeps the addresses
+    addresses: tuple[int, ...]
+    blocks: int
+
+
 class GpmaCuda:
     """The functions of :class:`GpmaKernels` for one store."""
 
@@ -51,21 +59,35 @@ class GpmaCuda:
         m = len(src)
         self._launch("gpma.cu", "find_edges", m, self._packed(graph), np.uint32(m), src, dst, found, weight)
 
-    def plan_insertion(self, graph: Graph, batch: LocatedBatch, *, in_place: bool) -> None:
+    def plan_insertion(self, graph: Graph, batch: LocatedBatch, *, in_place: bool) -> CudaPlan:
         """See :meth:`GpmaKernels.plan_insertion`; which segments are rebalanced is found out by the update itself."""
+        return self._plan(len(batch))
 
-    def plan_deletion(self, graph: Graph, batch: LocatedBatch) -> None:
+    def plan_deletion(self, graph: Graph, batch: LocatedBatch) -> CudaPlan:
         """See :meth:`GpmaKernels.plan_deletion`."""
+        return self._plan(len(batch))
+
+    def _plan(self, size: int) -> CudaPlan:
+        kernel = self._kernels.get("update")
+        if kernel is None:
+            code = program("update.cu", self._bits, cooperative=True)
+            kernel = self._kernels["update"] = StructKernel(code, "update", UPDATE_ARGUMENTS.size)
+        # What the grid does together is rare, but then it should be the whole device.
+        blocks = min(self._most_blocks(kernel), max(self._multiprocessors, -(-size // WARPS)))
+        *places, total = offsets_of(8 * size, size, 8 * size, 4 * size, size, 4 * size, 16 * blocks)
+        memory = self._device.xp.cuda.alloc(total)
+        start = memory.ptr
+        return CudaPlan(memory, tuple([start + place for place in places]), blocks)
 
     def insert(
-        self, graph: Graph, new: Graph | None, plan: None, batch: LocatedBatch, weight: Array | int, report: Report
+        self, graph: Graph, new: Graph | None, plan: CudaPlan, batch: LocatedBatch, weight: Array | int, report: Report
     ) -> None:
         """See :meth:`GpmaKernels.insert`; into new arrays the batch must be located."""
         if new is None:
-            self._update(graph, batch, weight, report, deleting=False)
+            self._update(graph, plan, batch, weight, report, deleting=False)
             return
-        m, empty = len(batch), self._device.xp.empty
-        places, items, located = empty(m, np.int64), empty(m, np.uint32), packed_batch(batch)
+        m, located = len(batch), packed_batch(batch)
+        _, _, places, items, *_ = plan.addresses
         changes = packed(CHANGES, places, items)
         given, status, old = (np.uint64(address(part)) for part in (weight, *report))
         data, target = self._packed(graph), self._packed(new)
@@ -76,27 +98,18 @@ class GpmaCuda:
         self._launch("rebuild.cu", "spread_new", min(WALKERS, m), data, target, before, located, changes, given)
         self._launch("rebuild.cu", "describe_leaves", WALKERS, data, target, before, count)
 
-    def delete(self, graph: Graph, plan: None, batch: LocatedBatch, report: Report) -> None:
+    def delete(self, graph: Graph, plan: CudaPlan, batch: LocatedBatch, report: Report) -> None:
         """See :meth:`GpmaKernels.delete`."""
-        self._update(graph, batch, 0, report, deleting=True)
+        self._update(graph, plan, batch, 0, report, deleting=True)
 
     def _update(
-        self, graph: Graph, batch: LocatedBatch, weight: Array | int, report: Report, *, deleting: bool
+        self, graph: Graph, plan: CudaPlan, batch: LocatedBatch, weight: Array | int, report: Report, *, deleting: bool
     ) -> None:
-        kernel = self._kernels.get("update")
-        if kernel is None:
-            code = program("update.cu", self._bits, cooperative=True)
-            kernel = self._kernels["update"] = StructKernel(code, "update", UPDATE_ARGUMENTS.size)
-        size = len(batch)
-        # What the grid does together is rare, but then it should be the whole device.
-        blocks = min(self._most_blocks(kernel), max(self._multiprocessors, -(-size // WARPS)))
-        *places, total = offsets_of(8 * size, size, 8 * size, 4 * size, size, 4 * size, 16 * blocks)
-        scratch = self._device.xp.cuda.alloc(total)
-        start = scratch.ptr
+        kernel, (_, addresses, blocks) = self._kernels["update"], plan
         UPDATE_ARGUMENTS.pack_into(
             kernel.buffer, 0, *self._values(graph),
-            batch.keys.data.ptr, batch.order.data.ptr, address(batch.guard), size,
-            address(weight), address(report.status), address(report.before), *[start + place for place in places],
+            batch.keys.data.ptr, batch.order.data.ptr, address(batch.guard), len(batch),
+            address(weight), address(report.status), address(report.before), *addresses,
             self._barrier.address, self._barrier.expected(blocks, BARRIERS), deleting,
         )  # fmt: skip
         kernel.launch(blocks, BLOCK)

@@ -42,8 +42,8 @@ HEAVY_DEGREE = 4096
 #: sums in memory for a second phase, which costs more than it gains where vertices have few neighbours.
 SCAN_DEGREE = 12
 
-#: neighbor_reduce: graphs with at most so many arcs per vertex go by "scan" also where each slot has an owner of its own:
-#: it reads a vertex in as few bytes as it can, and adds to it in a few atomics.
+#: neighbor_reduce: graphs with at most so many arcs per vertex go by "scan" also where each slot has an owner of its own.
+#: It reads nothing of a vertex but its edges, and adds to it in a few atomics.
 SLOT_SCAN_DEGREE = 6
 
 #: neighbor_reduce: at most this many vertices (of small graphs one in 16) are split; if there are more, they keep the
@@ -53,9 +53,9 @@ MAX_SPLIT = 4096
 
 def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> str:
     """Return the scheme by which ``neighbor_reduce`` serves a call on CUDA; ``everything``: all vertices."""
-    if scheme == "auto" and everything and view.can_scan:
-        if scans_by_owner(view) or graph.most_arcs <= SLOT_SCAN_DEGREE * view.num_vertices:
-            return "scan"
+    scans = scans_by_owner(view) or (view.can_scan and graph.most_arcs <= SLOT_SCAN_DEGREE * view.num_vertices)
+    if scheme == "auto" and everything and scans:
+        return "scan"
     return _allowed(scheme, view)
 
 

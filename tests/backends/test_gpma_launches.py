@@ -80,9 +80,10 @@ def test_updates(launched: list[str], weight_dtype: np.dtype | None, size: int) 
     kernels = cuda.GpmaCuda(fake_device(), weight_dtype)
     graph, batch, weight = graph_of(weight_dtype), batch_of(size), bits(size, weight_dtype)
     report = Report(array(size, np.uint8), bits(size, weight_dtype))
-    kernels.insert(graph, None, None, batch, weight, report)
-    kernels.insert(graph, None, None, batch, weight.data.ptr, Report(*(part.data.ptr for part in report)))
-    kernels.delete(graph, None, batch, report)
+    plan = kernels.plan_insertion(graph, batch, in_place=True)
+    kernels.insert(graph, None, plan, batch, weight, report)
+    kernels.insert(graph, None, plan, batch, weight.data.ptr, Report(*(part.data.ptr for part in report)))
+    kernels.delete(graph, kernels.plan_deletion(graph, batch), batch, report)
     assert launched == ["update"] * 3
     assert FakeStructKernel.blocks == [min(8, max(4, -(-size // 8)))] * 3
     assert kernels._barrier.arrived == 2 * sum(FakeStructKernel.blocks)
@@ -90,7 +91,7 @@ def test_updates(launched: list[str], weight_dtype: np.dtype | None, size: int) 
     kernels.locate(graph, batch, ABSENT)
     ranked = ["rank_in_block"] if size <= shared.RANK_IN_BLOCK else ["flag"]
     grown = graph_of(weight_dtype, 2 * LEAVES, marked=True)
-    kernels.insert(graph, grown, None, batch, weight, report)
+    kernels.insert(graph, grown, plan, batch, weight, report)
     assert launched == ["locate", *ranked, "take_entries", "spread_old", "spread_new", "describe_leaves"]
     launched.clear()
     ids = array(size, np.uint32)
@@ -123,6 +124,16 @@ def test_everything_else(launched: list[str], weight_dtype: np.dtype | None) -> 
     kernels.list_touched(graph)
     moved = ["spread_old", "describe_leaves"]
     assert launched == ["locate", "find_edges", *moved, "append_guards", "drop_guards", "clear_rows", "list_touched"]
+
+
+def test_memory_of_an_update(launched: list[str]) -> None:
+    """The arrays of a batch, and what the blocks tell each other, lie in one block of memory and do not overlap."""
+    memory, addresses, blocks = cuda.GpmaCuda(fake_device(), None).plan_deletion(graph_of(None), batch_of(333))
+    sizes = [8 * 333, 333, 8 * 333, 4 * 333, 333, 4 * 333, 16 * blocks]
+    ends = [begin + size for begin, size in zip(addresses, sizes, strict=True)]
+    assert addresses[0] == memory.ptr
+    assert all(end <= begin for end, begin in zip(ends, addresses[1:], strict=False))
+    assert ends[-1] <= memory.ptr + memory.size
 
 
 def test_structs_lie_behind_one_another_in_the_arguments() -> None:

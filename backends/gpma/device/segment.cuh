@@ -108,6 +108,7 @@ __device__ __forceinline__ void merge_segment(const Graph& g, const Update& c, c
             if (g.fresh) atomicOr(&shared.fresh[rank / 32], 1u << rank % 32);
         });
     uint32_t owner = g.owner[s.begin];
+    __syncwarp();
     for (uint32_t j = 0; j < s.leaves; ++j) {
         const Share share = share_of(s, j);
         const long long leaf = s.begin + j, slot = (leaf << LEAF_BITS) + lane;
