@@ -42,8 +42,8 @@ HEAVY_DEGREE = 4096
 #: sums in memory for a second phase, which costs more than it gains where vertices have few neighbours.
 SCAN_DEGREE = 12
 
-#: neighbor_reduce: graphs with at most so many arcs per vertex go by "scan" also where each slot has an owner of its own.
-#: It reads nothing of a vertex but its edges, and adds to it in a few atomics.
+#: neighbor_reduce: graphs with at most so many arcs per vertex go by "scan" also where slots have owners of their own:
+#: it reads nothing of a vertex but its edges, and adds to it in a few atomics.
 SLOT_SCAN_DEGREE = 6
 
 #: neighbor_reduce: at most this many vertices (of small graphs one in 16) are split; if there are more, they keep the
