@@ -380,7 +380,10 @@ class CudaKernels:
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
 
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
-        """Nothing: on CUDA storage stays with its vertices until the store is compacted."""
+        """Free what deletions have left behind; two launches, behind the deletion."""
+        view, part = self._packed(slabs)[0], (np.int64(begin), np.int64(end))
+        self._launch("trim_vertices", end - begin, view, np.float64(self._per_bucket), np.uint32(quota), *part)
+        self._launch("trim_chains", end - begin, view, *part)
 
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 
@@ -394,10 +397,9 @@ class CudaKernels:
 
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
         """Plan buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32); waits for the device."""
-        n = len(expected)
-        codes, heads = cupy.empty(n, np.uint16), cupy.empty(n, np.int64)
+        codes, heads = cupy.empty(n := len(expected), np.uint16), cupy.empty(n, np.int64)
         self._launch("plan_buckets", n, expected, np.int64(n), np.float64(self._per_bucket / growth),
-            np.int32(self._options.hashing), codes, heads,
+            np.uint32(self._shape.keys / growth), np.int32(self._options.hashing), codes, heads,
         )  # fmt: skip
         ends = cupy.cumsum(heads)
         return BucketPlan(codes, heads, ends, int(ends[-1]) if n else 0)

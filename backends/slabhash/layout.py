@@ -103,15 +103,15 @@ def macros(shape: Geometry) -> dict[str, int]:
     }
 
 
-def fitting_slab(mean_degree: float, weight_dtype: np.dtype | None, filled: float) -> int:
+def fitting_slab(mean_degree: float, weight_dtype: np.dtype | None) -> int:
     """Return the slab width for an expected degree (0: unknown).
 
-    One slab of 32 or 64 bytes if that holds the edges in this share of its slots; else 64 bytes without weights (128
-    for heavy vertices only), and 128 with weights, so that there are 10 to 15 keys to a slab either way.
+    One slab of 32 or 64 bytes if that holds the edges; else 64 bytes without weights (128 for heavy vertices only), and
+    128 with weights, so that there are 10 to 15 keys to a slab either way.
     """
-    if 0 < mean_degree <= filled * geometry(32, weight_dtype).keys:
+    if 0 < mean_degree <= geometry(32, weight_dtype).keys:
         return 32
-    narrow = geometry(64, weight_dtype).keys * filled * (8 if weight_dtype is None else 1)
+    narrow = geometry(64, weight_dtype).keys * (8 if weight_dtype is None else 1)
     return 64 if mean_degree <= narrow and (mean_degree > 0 or weight_dtype is None) else 128
 
 

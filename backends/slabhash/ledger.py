@@ -26,6 +26,7 @@ EDGES_AHEAD = 1 << 24  # but for no more than this many edges, or half as many a
 POLL_AFTER = 16  # batches without polling the counters, which also say what rehashing lacks
 HOLES = 4  # the CPU repacks a pool that has to grow and has one free slab in between for so many in use
 DELETIONS_PER_SLAB = 4  # deleted edges that pay for a slab to be trimmed ...
+TRIM_SHARE = 16  # of the free slabs that trimming on CUDA may take at a time
 TRIMMED_AT_ONCE = 1 << 10  # ... when so many are paid for
 LARGE_VERTEX = 1 << 12  # slabs that the rehashing of a heavy vertex may take, in a small batch too
 
@@ -344,10 +345,18 @@ class Ledger:
         """Whether so many slabs are free in between that they should be listed before others are taken."""
         return self.freed * 8 > self.capacity - self.space
 
-    @property
-    def unpromised(self) -> int:
-        """Free slabs that no reservation needs."""
-        return max(0, self.free - (self.worst_case(self.promised) if self.promised else 0))
+    def spend(self, most: int) -> int:
+        """Set slabs aside that trimming may take; return how many.
+
+        Those are free that no reservation needs; on CUDA ``most`` and a small share of them: what is left over is not
+        known before the counters of a later batch.
+        """
+        free = max(0, self.free - (self.worst_case(self.promised) if self.promised else 0))
+        if not self.warps:
+            return free
+        slabs = min(most, free // TRIM_SHARE)
+        self._issued, self.free = self._issued + slabs & LOWER_HALF, self.free - slabs
+        return slabs
 
     # -- getting slabs: generators of steps ----------------------------------------------------------------------------
 

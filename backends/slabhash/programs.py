@@ -29,6 +29,7 @@ COUNTERS = (
 LAYOUT = (
     "BARRIER_FLAG", "SEVERAL", "LISTED_BIT", "MANTISSA_BITS", "EXPONENT_BITS", "QUEUED_FLAG", "HASH_FACTOR",
     "HASH_SHIFT", "MIX_FACTOR", "MIX_SHIFT", "REHASH_CHAIN", "LONG_CHAIN", "REHASH_AT", "REHASH_GROWTH",
+    "SHRINK_AT",
 )  # fmt: skip
 CURSOR_COUNTERS = ("BUMP", "TOUCHED")
 CURSOR_LAYOUT = (
@@ -118,6 +119,7 @@ KERNELS = {
         "maintain.cu": (
             "move_edges", "forget_touched", "count_sections", "free_sections", "forget_vertices", "list_free",
         ),
+        "trim.cu": ("trim_vertices", "trim_chains"),
         "gather.cu": ("gather", "gather_all", "gather_touched"),
     }.items()
     for name in names

@@ -107,7 +107,7 @@ class SlabHashStore(Store):
         width: int | str = REFERENCE_BYTES if options.reference else options.slab_bytes
         self._width_is_open = width == "auto" and hints is None
         if width == "auto":
-            width = self._fitting_slab(_mean_degree(hints))
+            width = fitting_slab(_mean_degree(hints), dtype)
         self._start(int(width), num_vertices)
         if hints is not None:
             with suppress(CapacityError):
@@ -133,17 +133,12 @@ class SlabHashStore(Store):
         self.ledger = Ledger(shape.keys, self.num_vertices, hashing=options.hashing, warps=kernels.warps)
         self.supply = Supply(pool, self.ledger, budget, kernels)
 
-    def _fitting_slab(self, mean_degree: float) -> int:
-        """Return the slab width for an expected degree; the CPU has edges fill one slab before it takes two."""
-        filled = self._options.load_factor if self.device.is_cuda else 1.0
-        return fitting_slab(mean_degree, self.weight_dtype, filled)
-
     def _choose_width(self, edges: int) -> None:
         """Before the first batch of an empty store: choose the slab width if the batch is a bulk load."""
         self._width_is_open = False
         if edges < BULK_LOAD * self.num_vertices or self.slabs.capacity or self.slabs.marked:
             return
-        width = self._fitting_slab(edges / self.num_vertices)
+        width = fitting_slab(edges / self.num_vertices, self.weight_dtype)
         if width != self.slab_bytes:
             with suppress(CapacityError):
                 self._start(width, self.pool.vertices)
@@ -266,7 +261,11 @@ class SlabHashStore(Store):
                 second = into._fused.second_deletion(into.pool.slabs, batch.size)
                 into.ledger.has_deleted = True
             self.ledger.has_deleted = True
-            return self._fused.delete_unvalidated(self.pool.slabs, batch, second)
+            change = self._fused.delete_unvalidated(self.pool.slabs, batch, second)
+            for store in (self, into):
+                if store is not None:
+                    store.supply.trim(batch.size)
+            return change
         found, weight = self._answer(batch.size)
         self._fused.find_unvalidated(self.pool.slabs, batch, found, weight)
         return found, weight
@@ -324,8 +323,7 @@ class SlabHashStore(Store):
         if len(src) and not self._held_back(guard):
             self.ledger.has_deleted = True
             self.kernels.delete(self.slabs, Batch(src, dst, None, guard), outcome)
-            if not self.device.is_cuda:
-                self.supply.trim(len(src))
+            self.supply.trim(len(src))
         return outcome
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:

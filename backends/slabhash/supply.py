@@ -76,13 +76,19 @@ class Supply:
         self.read()
 
     def trim(self, edges: int) -> None:
-        """Free slabs after the deletion of ``edges`` edges, on the CPU: as many as that pays for are looked at."""
-        begin, end = self._ledger.trimming(edges)
-        if begin < end:
-            self._kernels.trim(self._pool.slabs, self._ledger.unpromised, begin, end)
+        """Free slabs after the deletion of ``edges`` edges: as many as that pays for are looked at.
+
+        On CUDA nothing waits, so what is free by now becomes known later.
+        """
+        ledger = self._ledger
+        begin, end = ledger.trimming(edges)
+        if begin >= end:
+            return
+        self._kernels.trim(self._pool.slabs, ledger.spend(end - begin), begin, end)
+        if not ledger.warps:
             self.read()
-            if self._ledger.is_scattered:
-                self._sweep(self._ledger.freed + self._ledger.listed)
+            if ledger.is_scattered:
+                self._sweep(ledger.freed + ledger.listed)
 
     def rebuild(self, sizing: Sizing) -> int:
         """Move all edges to a new pool; return the slabs that the batch of ``sizing`` may need."""

@@ -37,10 +37,11 @@ extern "C" __global__ void count_sources(const uint32_t* src, long long n, const
 }
 
 // Bucket counts for expected degrees (uint32[n]): codes uint16[n], heads int64[n] (0 for no edges). A thread per vertex.
-extern "C" __global__ void plan_buckets(const uint32_t* expected, long long n, double per_bucket, int hashing,
-                                        unsigned short* codes, long long* heads) {
+extern "C" __global__ void plan_buckets(const uint32_t* expected, long long n, double per_bucket, uint32_t fits,
+                                        int hashing, unsigned short* codes, long long* heads) {
     for (long long v = thread_index(); v < n; v += grid_size()) {
-        uint32_t count = hashing ? max(1u, uint32_t(ceil(expected[v] / per_bucket))) : 1u;
+        const bool several = hashing && expected[v] > fits;
+        uint32_t count = several ? max(1u, uint32_t(ceil(expected[v] / per_bucket))) : 1u;
         uint32_t code = expected[v] ? bucket_code(count) : 1u;
         codes[v] = (unsigned short)code;
         heads[v] = expected[v] ? bucket_count(code) : 0u;

@@ -150,6 +150,7 @@ def test_maintenance(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     k.move_edges(slabs, slabs)
     k.free_vertices(slabs, array(4, np.uint32))
     k.list_free(slabs, 3, array(3, np.uint32))
+    k.trim(slabs, 9, 0, 3)
     k.gather(slabs, array(4, np.uint32), array(5, np.int64), batch.dst, weight)
     k.gather_all(slabs, VERTICES, batch.src, batch.dst, weight)
     k.gather_touched(slabs, 3, batch.src, batch.dst, weight)

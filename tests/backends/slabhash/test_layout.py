@@ -85,13 +85,13 @@ def test_heads_are_contiguous_and_sized_by_hints(device: Device) -> None:
     assert store.memory()["slabs"] == (12 * 32, 12 * 32)
 
 
-def test_edges_that_fit_one_slab_take_one_bucket() -> None:
+def test_edges_that_fit_one_slab_take_one_bucket(device: Device) -> None:
     """Also where the load factor says otherwise; whatever buckets are sized for besides counts as well."""
     hints = np.array([7, 8, 3, 4])
-    store = SlabHashStore(4, degree_hints=hints, slab_bytes=32, load_factor=0.35)
+    store = SlabHashStore(4, device=device, degree_hints=hints, slab_bytes=32, load_factor=0.35)
     assert bucket_counts(store).tolist() == [1, 4, 1, 1]
-    assert store.kernels.plan_buckets(hints.astype(np.uint32), 2.0).codes.tolist() == [6, 7, 1, 4]
-    assert SlabHashStore(4, degree_hints=hints, slab_bytes=32, load_factor=2.0).ledger.used == 4
+    assert store.kernels.plan_buckets(device.xp.array(hints, np.uint32), 2.0).codes.tolist() == [6, 7, 1, 4]
+    assert SlabHashStore(4, device=device, degree_hints=hints, slab_bytes=32, load_factor=2.0).ledger.used == 4
 
 
 def test_vertices_without_edges_take_no_slab(device: Device) -> None:

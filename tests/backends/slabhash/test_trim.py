@@ -7,7 +7,7 @@ import pytest
 from slabhash_cases import F64, bucket_counts, head_words, ids, star_batch
 
 from suricate.backends.slabhash import ledger as ledger_module
-from suricate.backends.slabhash.ledger import DELETIONS_PER_SLAB, TRIMMED_AT_ONCE, Ledger
+from suricate.backends.slabhash.ledger import DELETIONS_PER_SLAB, TRIMMED_AT_ONCE, Arrived, Ledger
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.types import EMPTY
 
@@ -139,6 +139,17 @@ def test_what_deletions_pay_for() -> None:
 def test_slabs_that_are_promised_are_not_taken() -> None:
     ledger = Ledger(10, 100, hashing=True)
     ledger.record([3000] + [0] * 63, 4000)
-    assert ledger.unpromised == 1000
+    assert ledger.spend(1) == 1000
     ledger.promise(400)
-    assert ledger.unpromised == 600
+    assert ledger.spend(1) == 600
+    assert ledger.free == 1000
+
+
+def test_slabs_for_trimming_on_cuda_are_unknown_until_a_later_batch() -> None:
+    ledger = Ledger(10, 100, hashing=True, warps=100)
+    ledger.record([3000] + [0] * 63, 4600)
+    assert (ledger.spend(20), ledger.spend(1000)) == (20, 98)
+    assert (ledger.free, ledger.pending) == (1482, 118)
+    ticket = ledger.reserve(ledger.demand(50)).ticket
+    ledger.take_over(Arrived(ticket, 1550, 3000, 0))
+    assert (ledger.free, ledger.pending) == (1550, 0)
