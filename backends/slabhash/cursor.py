@@ -68,7 +68,7 @@ def bucket_of(v, count):
 def match_words(g, base, v):
     """Return a mask whose low ``g.keys`` bits are the key slots that hold ``v``, of the slab with first word ``base``.
 
-    Slabs of 8 and 16 words are compared more than once instead of by way of a branch: between ``g.pool`` and its use
+    Slabs of 4, 8 and 16 words are compared more than once instead of by way of a branch: between ``g.pool`` and its use
     in the same basic block Numba does not count references.
     """
     second = (g.words >> 1 | g.words >> 2) & 8

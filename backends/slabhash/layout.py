@@ -1,8 +1,8 @@
 """The layout of ``slabhash``, shared by both devices: the geometry of a slab, and the arrays of a store.
 
-A slab is 8, 16 or 32 words of 4 bytes: keys (destinations) first, the index of the next slab of the bucket behind the
-last key, then the weights, aligned to their size. Without weights a slab is the concurrent set of the SlabHash paper,
-with weights its map.
+A slab is 4, 8, 16 or 32 words of 4 bytes: keys (destinations) first, the index of the next slab of the bucket behind
+the last key, then the weights, aligned to their size. Without weights a slab is the concurrent set of the SlabHash
+paper, with weights its map.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from suricate.devices import Array
 
-SLAB_BYTES = (32, 64, 128)
+SLAB_BYTES = (16, 32, 64, 128)
 
 # Places in the array of counters, uint32[NUM_COUNTERS].
 BUMP = 0  #: slabs below this index are or were in use
@@ -77,7 +77,7 @@ class Geometry:
 
 
 def geometry(slab_bytes: int, weight_dtype: np.dtype | None, *, warp: bool = False) -> Geometry:
-    """Return the geometry of slabs of 32, 64 or 128 bytes for weights of ``weight_dtype`` (None: no weights).
+    """Return the geometry of slabs of 16, 32, 64 or 128 bytes for weights of ``weight_dtype`` (None: no weights).
 
     ``warp`` has a slab served by all 32 lanes of a warp with 4 bytes each, as in the papers, instead of as few as can
     be with 16 bytes each.
@@ -106,9 +106,11 @@ def macros(shape: Geometry) -> dict[str, int]:
 def fitting_slab(mean_degree: float, weight_dtype: np.dtype | None) -> int:
     """Return the slab width for an expected degree (0: unknown).
 
-    One slab of 32 or 64 bytes if that holds the edges; else 64 bytes without weights (128 for heavy vertices only), and
-    128 with weights, so that there are 10 to 15 keys to a slab either way.
+    One slab of 16 (without weights), 32 or 64 bytes if that holds the edges; else 64 bytes without weights (128 for
+    heavy vertices only), and 128 with weights, so that there are 10 to 15 keys to a slab either way.
     """
+    if weight_dtype is None and 0 < mean_degree <= geometry(16, None).keys:
+        return 16
     if 0 < mean_degree <= geometry(32, weight_dtype).keys:
         return 32
     narrow = geometry(64, weight_dtype).keys * (8 if weight_dtype is None else 1)

@@ -47,7 +47,7 @@ class SlabHashStore(Store):
     """One hash table of slabs per vertex. See :class:`suricate.store.Store` for the common arguments.
 
     Args:
-        slab_bytes: 32, 64, 128, or ``"auto"``: by the mean of the degree hints; without hints by that of the first
+        slab_bytes: 16, 32, 64, 128, or ``"auto"``: by the mean of the degree hints; without hints by that of the first
             batch, if this is a bulk load (twice as many edges as vertices or more).
         load_factor: edges per key slot for which buckets are sized.
         hashing: False gives every vertex one bucket: denser slabs for traversal, linear search for queries; vertices
@@ -138,7 +138,7 @@ class SlabHashStore(Store):
         self._width_is_open = False
         if edges < BULK_LOAD * self.num_vertices or self.slabs.capacity or self.slabs.marked:
             return
-        width = fitting_slab(edges / self.num_vertices, self.weight_dtype)
+        width = max(32, fitting_slab(edges / self.num_vertices, self.weight_dtype))  # more may come than this batch
         if width != self.slab_bytes:
             with suppress(CapacityError):
                 self._start(width, self.pool.vertices)

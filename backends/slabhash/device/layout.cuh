@@ -1,6 +1,6 @@
 // Geometry of slabs, bucket codes and hashing: shared by the kernels of the backend and by the cursor.
 //
-// Macros: SLAB_WORDS (8, 16, 32), SLAB_KEYS, SLAB_LANES (lanes that load keys and link, LANE_WORDS words each),
+// Macros: SLAB_WORDS (4, 8, 16, 32), SLAB_KEYS, SLAB_LANES (lanes that load keys and link, LANE_WORDS words each),
 // WEIGHT_WORDS (0, 1, 2), WEIGHT_OFFSET (word of the first weight).
 // The enum of counters and the constants of the layout are generated from layout.py: see programs.py.
 #pragma once

@@ -13,7 +13,7 @@ def number(u, v, w):
     return u * 7 + v
 
 
-@pytest.mark.parametrize("slab_bytes", [32, 64, 128])
+@pytest.mark.parametrize("slab_bytes", [16, 32, 64, 128])
 @pytest.mark.parametrize("hashing", [True, False])
 def test_sums_over_rows_of_all_lengths(slab_bytes: int, hashing: bool) -> None:
     n, rng = 6_000, np.random.default_rng(1)

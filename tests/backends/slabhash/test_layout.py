@@ -68,7 +68,10 @@ def test_width_by_the_first_bulk_load(device: Device) -> None:
 def test_width_by_expected_degree() -> None:
     n = 1000
     assert SlabHashStore(n).slab_bytes == 64
+    assert SlabHashStore(n, degree_hints=np.full(n, 3)).slab_bytes == 16
+    assert SlabHashStore(n, degree_hints=np.full(n, 4)).slab_bytes == 32
     assert SlabHashStore(n, degree_hints=np.full(n, 7)).slab_bytes == 32
+    assert SlabHashStore(n, degree_hints=np.full(n, 1), weight_dtype=F64).slab_bytes == 32
     assert SlabHashStore(n, degree_hints=np.full(n, 8)).slab_bytes == 64
     assert SlabHashStore(n, degree_hints=np.full(n, 2000)).slab_bytes == 128
     assert SlabHashStore(n, degree_hints=np.full(n, 5), weight_dtype=F64).slab_bytes == 64

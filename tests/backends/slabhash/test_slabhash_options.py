@@ -14,7 +14,7 @@ from suricate.errors import ParameterError, SuricateError
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("slab_bytes", value) for value in (16, "wide", "64", 64.0, True, None, np.array([64, 32]))),
+        *(("slab_bytes", value) for value in (8, "wide", "64", 64.0, True, None, np.array([64, 32]))),
         *(("load_factor", value) for value in (0, 99, 1e-9, -1, float("nan"), float("inf"), "0.7", True, None)),
         *(("hashing", value) for value in ("no", 1, 0, None)),
         *(("in_flight", value) for value in (True, 3, "2", 1.0, None)),
