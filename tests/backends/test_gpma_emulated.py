@@ -7,15 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from emulated import GXX, EmulatedDevice, EmulatedSorter, EmulatedStructKernel, launch
+from emulated import GXX, EmulatedStructKernel, launch
+from emulated_store import Twin, unchecked
 
 from suricate.backends.gpma import cuda, ledger, programs
 from suricate.backends.gpma.layout import EDGES, MOVED
 from suricate.backends.gpma.store import GpmaStore
-from suricate.cuda.ingest import FIRST_PART, STATUS, UnvalidatedBatch, the_variant
-from suricate.devices import CPU
 from suricate.primitives import cuda as shared
-from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED
+from suricate.types import REMOVED
 
 pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
 
@@ -34,74 +33,24 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     programs.program.cache_clear()
 
 
-class Twin:
-    """An emulated store, and a dict that says what is in it."""
+class GpmaTwin(Twin):
+    """Also verifies what updates leave behind."""
 
     def __init__(self, num_vertices: int, weight_dtype: str | None, deletion: str) -> None:
-        dtype = None if weight_dtype is None else np.dtype(weight_dtype)
-        self.device = EmulatedDevice()
-        self.store = GpmaStore(num_vertices, device=self.device, weight_dtype=dtype, deletion=deletion)
-        self.store.sorter = EmulatedSorter(self.device)
-        self.dtype, self.model = dtype, {}
-
-    def insert(self, src, dst, rng) -> None:
-        weight = None if self.dtype is None else rng.integers(1, 4, len(src)).astype(self.dtype)
-        status, before = self.store.insert(*map(self.device.put, (src, dst, weight)))
-        expected, old = np.full(len(src), UNCHANGED), {}
-        for i in self.last(src, dst):
-            key = int(src[i]), int(dst[i])
-            now = None if weight is None else weight[i]
-            if key not in self.model:
-                expected[i] = NEW
-            else:
-                old[i] = self.model[key]
-                if old[i] != now:
-                    expected[i] = REPLACED
-            self.model[key] = now
-        assert np.array_equal(status, expected)
-        assert self.dtype is None or all(before[i] == weight for i, weight in old.items())
-        self.compare()
-
-    def delete(self, src, dst) -> None:
-        status, before = self.store.delete(*map(self.device.put, (src, dst)))
-        removed = np.asarray(status) == REMOVED
-        gone = {(int(u), int(v)) for u, v in zip(src, dst, strict=True)} & self.model.keys()
-        assert sorted(zip(src[removed].tolist(), dst[removed].tolist(), strict=True)) == sorted(gone)
-        for i in np.flatnonzero(removed):
-            weight = self.model.pop((int(src[i]), int(dst[i])))
-            assert self.dtype is None or before[i] == weight
-        self.compare()
-
-    @staticmethod
-    def last(src, dst) -> list[int]:
-        return sorted({(int(u), int(v)): i for i, (u, v) in enumerate(zip(src, dst, strict=True))}.values())
+        super().__init__(GpmaStore, num_vertices, weight_dtype, deletion=deletion)
 
     def compare(self) -> None:
-        copy = self.store.copy_to(CPU)
-        copy.check()
-        src, dst, weight = copy.edges()
-        assert list(zip(src.tolist(), dst.tolist(), strict=True)) == sorted(self.model)
-        if weight is not None:
-            assert weight.tolist() == [self.model[key] for key in sorted(self.model)]
+        super().compare()
         assert int(self.store.pool["counters"][EDGES]) == len(self.model)
         assert not np.asarray(self.store.pool["planned"]).any()
         assert not np.asarray(self.store.pool["work"])[1:].any()
-
-
-def unchecked(operation: str, src, dst, num_vertices: int, *, mirrored: bool) -> tuple[UnvalidatedBatch, list]:
-    """Return a batch as the graph gives it to its store, and what it points to: the status and the answer first."""
-    kept = [np.zeros(3 * STATUS.size, np.uint8), np.zeros(2, np.uint64), src.astype(np.int64), dst.astype(np.int32)]
-    status, notes, *ids = (part.ctypes.data for part in kept)
-    words = (*ids, 0, status, notes, len(src), num_vertices, 0, 0, 1, FIRST_PART)
-    variant = the_variant("int64", "int32", None, None, mirrored, 0)
-    return UnvalidatedBatch(operation, variant, len(src) << mirrored, words, True), kept
 
 
 @pytest.mark.parametrize("valid", [True, False])
 def test_batches_that_nobody_has_checked(monkeypatch: pytest.MonkeyPatch, valid: bool) -> None:
     """Queries, and lazy deletions of both arcs; an invalid batch deletes nothing, and says so."""
     rng, n = np.random.default_rng(2), 300
-    twin = Twin(n, "float64", "lazy")
+    twin = GpmaTwin(n, "float64", "lazy")
     monkeypatch.setitem(sys.modules, "cupy", twin.device.xp)
     src, dst = rng.integers(0, n, (2, 4000)).astype(np.uint32)
     twin.insert(np.append(src, dst), np.append(dst, src), rng)
@@ -133,7 +82,7 @@ def test_batches_that_nobody_has_checked(monkeypatch: pytest.MonkeyPatch, valid:
 )
 def test_random_batches(weight_dtype: str | None, deletion: str, marked: bool) -> None:
     rng, n = np.random.default_rng(1), 900
-    twin = Twin(n, weight_dtype, deletion)
+    twin = GpmaTwin(n, weight_dtype, deletion)
     if marked:
         twin.store.mark()
     for step in range(14):
@@ -158,7 +107,7 @@ def test_leaves_without_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few entries are left that most leaves get none; searches still find their way."""
     monkeypatch.setattr(ledger, "too_empty", lambda leaves, entries: False)  # else the array would shrink
     rng, n = np.random.default_rng(3), 40
-    twin = Twin(n, None, "strict")
+    twin = GpmaTwin(n, None, "strict")
     src, dst = (part.ravel().astype(np.uint32) for part in np.indices((n, n)))
     twin.insert(src, dst, rng)
     for kept in (3, 0):

@@ -22,12 +22,16 @@ struct Dim {
     u32 x = 0, y = 0, z = 0;
 };
 
-// A meeting of the fibers of a warp or a block; each brings a value, and all see those of all.
+// A meeting of the fibers of a block, a warp or a part of it; each brings a value, and all see those of all.
 template <int SIZE> struct Meeting {
-    int alive = 0, arrived = 0;
-    u32 round = 0;
+    u32 arrived = 0, round = 0, mask = 0;
     u64 values[2][SIZE];
     bool present[2][SIZE] = {};
+};
+
+struct Warp {
+    u32 alive = 0;
+    Meeting<32> by_lane[32];  // those of a mask, at its lowest lane
 };
 
 struct Fiber {
@@ -39,8 +43,9 @@ struct Fiber {
 
 struct Block {
     std::vector<Fiber> fibers;
-    std::vector<Meeting<32>> warps;
+    std::vector<Warp> warps;
     Meeting<1024> all;
+    u32 alive;
     ucontext_t scheduler;
     Fiber* now = nullptr;
     Dim index;
@@ -52,13 +57,15 @@ inline Dim grid_size, block_size;
 
 inline void yield() { swapcontext(&block->now->context, &block->scheduler); }
 
-template <int SIZE> inline const u64* meet(Meeting<SIZE>& m, u32 place, u64 value, const bool*& present) {
+// Wait until as many are there as expected() says; those that have ended are expected no more.
+template <int SIZE, class Expected>
+inline const u64* meet(Meeting<SIZE>& m, u32 place, u64 value, const bool*& present, Expected&& expected) {
     const u32 round = m.round;
     m.values[round & 1][place] = value;
     m.present[round & 1][place] = true;
     ++m.arrived;
     while (m.round == round) {
-        if (m.arrived == m.alive) {
+        if (m.arrived == expected()) {
             m.arrived = 0;
             ++m.round;
             std::fill_n(m.present[m.round & 1], SIZE, false);
@@ -71,12 +78,21 @@ template <int SIZE> inline const u64* meet(Meeting<SIZE>& m, u32 place, u64 valu
 }
 
 inline u32 thread_in_block() { return block->now->thread.x; }
+inline void fail(const char* what) {
+    std::fprintf(stderr, "emulated: %s\n", what);
+    std::abort();
+}
+inline const u64* meet_block(u64 value, const bool*& present) {
+    return meet(block->all, thread_in_block(), value, present, [] { return block->alive; });
+}
 inline const u64* meet_warp(u32 mask, u64 value, const bool*& present) {
-    if (mask != 0xFFFFFFFFu) {
-        std::fprintf(stderr, "emulated: only whole warps synchronise\n");
-        std::abort();
-    }
-    return meet(block->warps[thread_in_block() / 32], thread_in_block() % 32, value, present);
+    const u32 lane = thread_in_block() % 32;
+    Warp& warp = block->warps[thread_in_block() / 32];
+    if (!(mask >> lane & 1)) fail("a lane synchronises others");
+    Meeting<32>& m = warp.by_lane[__builtin_ctz(mask)];
+    if (m.arrived > 0 && m.mask != mask) fail("lanes synchronise by different masks");
+    m.mask = mask;
+    return meet(m, lane, value, present, [&] { return u32(__builtin_popcount(mask & warp.alive)); });
 }
 
 inline void run_fiber() {
@@ -84,8 +100,8 @@ inline void run_fiber() {
     (*mine->kernel)();
     Fiber* const me = mine->now;
     me->ended = true;
-    --mine->warps[me->thread.x / 32].alive;
-    --mine->all.alive;
+    mine->warps[me->thread.x / 32].alive &= ~(1u << me->thread.x % 32);
+    --mine->alive;
     swapcontext(&me->context, &mine->scheduler);
 }
 
@@ -95,7 +111,7 @@ inline void run_block(Block& mine, u32 index, const std::function<void()>& kerne
     mine.fibers.resize(threads);
     mine.warps.assign((threads + 31) / 32, {});
     mine.all = {};
-    mine.all.alive = int(threads);
+    mine.alive = threads;
     mine.index.x = index;
     mine.kernel = &kernel;
     std::vector<u32> order(threads);
@@ -103,7 +119,7 @@ inline void run_block(Block& mine, u32 index, const std::function<void()>& kerne
         Fiber& fiber = mine.fibers[t];
         fiber.thread.x = order[t] = t;
         fiber.ended = false;
-        ++mine.warps[t / 32].alive;
+        mine.warps[t / 32].alive |= 1u << t % 32;
         getcontext(&fiber.context);
         fiber.context.uc_stack.ss_sp = fiber.stack.get();
         fiber.context.uc_stack.ss_size = STACK;
@@ -180,7 +196,7 @@ inline long long __double_as_longlong(double x) {
 
 inline void __syncthreads() {
     const bool* present;
-    emulated::meet(emulated::block->all, emulated::thread_in_block(), 0, present);
+    emulated::meet_block(0, present);
 }
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __syncwarp(unsigned int mask = 0xFFFFFFFFu) {
@@ -194,42 +210,71 @@ inline unsigned int __ballot_sync(unsigned int mask, int flag) {
     for (int lane = 0; lane < 32; ++lane) result |= (unsigned int)(present[lane] && values[lane]) << lane;
     return result;
 }
-template <class T> inline T __shfl_sync(unsigned int mask, T value, int lane) {
+template <class T> inline T emulated_shuffle(unsigned int mask, T value, unsigned int source) {
     const bool* present;
     emulated::u64 bits = 0;
     static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
     std::memcpy(&bits, &value, sizeof(T));
     const auto* values = emulated::meet_warp(mask, bits, present);
     T result;
-    std::memcpy(&result, &values[lane & 31], sizeof(T));
+    std::memcpy(&result, &values[source], sizeof(T));
     return result;
 }
-template <class T> inline T __shfl_up_sync(unsigned int mask, T value, unsigned int step) {
-    const int lane = emulated::thread_in_block() % 32;
-    return __shfl_sync(mask, value, lane >= int(step) ? lane - int(step) : lane);
+template <class T> inline T __shfl_sync(unsigned int mask, T value, int lane, int width = 32) {
+    const unsigned int first = emulated::thread_in_block() % 32 & -width;
+    return emulated_shuffle(mask, value, first + (lane & (width - 1)));
+}
+template <class T> inline T __shfl_up_sync(unsigned int mask, T value, unsigned int step, int width = 32) {
+    const unsigned int lane = emulated::thread_in_block() % 32;
+    return emulated_shuffle(mask, value, lane % width >= step ? lane - step : lane);
+}
+template <class T> inline T __shfl_down_sync(unsigned int mask, T value, unsigned int step, int width = 32) {
+    const unsigned int lane = emulated::thread_in_block() % 32;
+    return emulated_shuffle(mask, value, lane % width + step < width ? lane + step : lane);
 }
 template <class T> inline T __shfl_xor_sync(unsigned int mask, T value, int step) {
-    return __shfl_sync(mask, value, (emulated::thread_in_block() % 32) ^ step);
+    return emulated_shuffle(mask, value, emulated::thread_in_block() % 32 ^ step);
 }
 
-template <class T> inline T atomicAdd(T* p, T x) { return __atomic_fetch_add(p, x, __ATOMIC_SEQ_CST); }
-template <class T> inline T atomicSub(T* p, T x) { return __atomic_fetch_sub(p, x, __ATOMIC_SEQ_CST); }
-template <class T> inline T atomicOr(T* p, T x) { return __atomic_fetch_or(p, x, __ATOMIC_SEQ_CST); }
-template <class T> inline T atomicAnd(T* p, T x) { return __atomic_fetch_and(p, x, __ATOMIC_SEQ_CST); }
-template <class T> inline T atomicExch(T* p, T x) { return __atomic_exchange_n(p, x, __ATOMIC_SEQ_CST); }
-template <class T> inline T atomicMax(T* p, T x) {
+template <class T> using As = std::enable_if_t<true, T>;  // numbers of other types become those of the word
+template <class T> inline T atomicAdd(T* p, As<T> x) { return __atomic_fetch_add(p, x, __ATOMIC_SEQ_CST); }
+template <class T> inline T atomicSub(T* p, As<T> x) { return __atomic_fetch_sub(p, x, __ATOMIC_SEQ_CST); }
+template <class T> inline T atomicOr(T* p, As<T> x) { return __atomic_fetch_or(p, x, __ATOMIC_SEQ_CST); }
+template <class T> inline T atomicAnd(T* p, As<T> x) { return __atomic_fetch_and(p, x, __ATOMIC_SEQ_CST); }
+template <class T> inline T atomicExch(T* p, As<T> x) { return __atomic_exchange_n(p, x, __ATOMIC_SEQ_CST); }
+template <class T> inline T atomicMax(T* p, As<T> x) {
     T old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
     while (old < x && !__atomic_compare_exchange_n(p, &old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
     return old;
 }
+template <class T> inline T atomicMin(T* p, As<T> x) {
+    T old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
+    while (x < old && !__atomic_compare_exchange_n(p, &old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
+    return old;
+}
 
 #define INCLUDED_grid_barrier_cuh
-inline void grid_barrier(unsigned int* arrived, unsigned int& expected) {
+template <class T> inline void add_release(T* word, As<T> more) { atomicAdd(word, more); }
+template <class T> inline T load_acquire(const T* word) {  // others may have to run before it changes
+    emulated::yield();
+    std::this_thread::yield();
+    return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+}
+inline void fence() { __threadfence(); }
+inline void grid_arrive(unsigned int* arrived, unsigned int& expected) {
     __syncthreads();
     if (threadIdx.x == 0) {
         expected += gridDim.x;
-        __atomic_fetch_add(arrived, 1u, __ATOMIC_SEQ_CST);
-        while (int(__atomic_load_n(arrived, __ATOMIC_SEQ_CST) - expected) < 0) std::this_thread::yield();
+        add_release(arrived, 1u);
     }
+}
+inline void grid_wait(const unsigned int* arrived, unsigned int expected) {
+    if (threadIdx.x == 0)
+        while (int(__atomic_load_n(arrived, __ATOMIC_SEQ_CST) - expected) < 0) std::this_thread::yield();
     __syncthreads();
 }
+inline void grid_barrier(unsigned int* arrived, unsigned int& expected) {
+    grid_arrive(arrived, expected);
+    grid_wait(arrived, expected);
+}
+template <class T> inline T counted(const T& shared_word) { return shared_word; }

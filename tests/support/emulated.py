@@ -87,7 +87,11 @@ class EmulatedStructKernel:
 
 
 class EmulatedArray(np.ndarray):
-    """An array of the emulated device."""
+    """An array of the emulated device, in memory of it."""
+
+    def __new__(cls, shape: tuple[int], dtype: Any, memory: np.ndarray | EmulatedMemory) -> EmulatedArray:
+        size = shape[0] * np.dtype(dtype).itemsize
+        return (memory + 0 if isinstance(memory, EmulatedMemory) else memory)[:size].view(dtype).view(cls)
 
     @property
     def data(self) -> Any:
@@ -121,11 +125,9 @@ class EmulatedDevice:
     kind, index, is_cuda = "cuda", 0, True
 
     def __init__(self) -> None:
-        names = ("empty", "zeros", "full", "arange", "asarray", "array")
+        names = ("empty", "zeros", "full", "arange", "asarray", "array", "concatenate")
         self.xp: Any = SimpleNamespace(**{name: _made(getattr(np, name)) for name in names})
-        self.xp.ndarray = lambda shape, dtype, memory: (
-            memory[: shape[0] * np.dtype(dtype).itemsize].view(dtype).view(EmulatedArray)
-        )
+        self.xp.ndarray = EmulatedArray
         self.xp.cuda = SimpleNamespace(
             Device=lambda index: SimpleNamespace(
                 attributes={"MultiProcessorCount": MULTIPROCESSORS}, synchronize=lambda: None

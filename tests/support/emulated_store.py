@@ -1,0 +1,102 @@
+"""Stores whose CUDA kernels run on the CPU, each with a dict that says what is in it; and batches for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from emulated import EmulatedDevice, EmulatedSorter
+
+from suricate.batch_store import BatchStore
+from suricate.cuda.ingest import FIRST_PART, STATUS, UnvalidatedBatch, the_variant
+from suricate.devices import CPU
+from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList
+
+
+def unchecked(
+    operation: str, src: np.ndarray, dst: np.ndarray, num_vertices: int, *, mirrored: bool
+) -> tuple[UnvalidatedBatch, list[np.ndarray]]:
+    """Return a batch as the graph gives it to its store, and what it points to: the status and the answer first."""
+    kept = [np.zeros(3 * STATUS.size, np.uint8), np.zeros(2, np.uint64), src.astype(np.int64), dst.astype(np.int32)]
+    status, notes, *ids = (part.ctypes.data for part in kept)
+    words = (*ids, 0, status, notes, len(src), num_vertices, 0, 0, 1, FIRST_PART)
+    variant = the_variant("int64", "int32", None, None, mirrored, 0)
+    return UnvalidatedBatch(operation, variant, len(src) << mirrored, words, True), kept
+
+
+class Twin:
+    """Changes both, and compares what the store reports and holds."""
+
+    def __init__(self, kind: type[BatchStore], num_vertices: int, weight_dtype: str | None, **options: Any) -> None:
+        self.dtype = None if weight_dtype is None else np.dtype(weight_dtype)
+        self.device: Any = EmulatedDevice()
+        self.store: Any = kind(num_vertices, device=self.device, weight_dtype=self.dtype, **options)
+        self.store.sorter = EmulatedSorter(self.device)
+        self.model: dict[tuple[int, int], Any] = {}
+
+    def weights(self, size: int, rng: np.random.Generator) -> np.ndarray | None:
+        """Return weights, of which many are equal."""
+        return None if self.dtype is None else rng.integers(1, 4, size).astype(self.dtype)
+
+    def insert(self, src: np.ndarray, dst: np.ndarray, rng: np.random.Generator) -> None:
+        """Insert edges of random weights."""
+        weight = self.weights(len(src), rng)
+        outcome = self.store.insert(*map(self.device.put, (src, dst, weight)))
+        self._expect_inserted(EdgeList(src, dst, weight), outcome)
+        self.compare()
+
+    def delete(self, src: np.ndarray, dst: np.ndarray) -> None:
+        """Delete edges."""
+        self._expect_removed(EdgeList(src, dst), self.store.delete(*map(self.device.put, (src, dst))))
+        self.compare()
+
+    def refuse(self, src: np.ndarray, dst: np.ndarray) -> None:
+        """Delete and insert edges as batches that were found invalid."""
+        src, dst, guard = map(self.device.put, (src, dst, np.ones(1, np.uint32)))
+        weight = None if self.dtype is None else self.device.put(np.zeros(len(src), self.dtype))
+        for outcome in (self.store.delete(src, dst, guard=guard), self.store.insert(src, dst, weight, guard=guard)):
+            assert not np.asarray(outcome.status).any()
+        self.compare()
+
+    def change(self, removed: EdgeList, added: EdgeList) -> None:
+        """Delete edges and insert others at once."""
+        halves = (EdgeList(*map(self.device.put, edges)) for edges in (removed, added))
+        gone, new = self.store.change(*halves)
+        self._expect_removed(removed, gone)
+        self._expect_inserted(added, new)
+        self.compare()
+
+    def _expect_inserted(self, edges: EdgeList, outcome: Any) -> None:
+        src, dst, weight = edges
+        expected, old = np.full(len(src), UNCHANGED), {}
+        for (u, v), i in {edge: i for i, edge in enumerate(zip(src.tolist(), dst.tolist(), strict=True))}.items():
+            now = None if weight is None else weight[i]
+            if (u, v) not in self.model:
+                expected[i] = NEW
+            else:
+                old[i] = self.model[u, v]
+                if old[i] != now:
+                    expected[i] = REPLACED
+            self.model[u, v] = now
+        status, before = outcome
+        assert np.array_equal(status, expected)
+        replaced = np.flatnonzero(expected == REPLACED)
+        assert self.dtype is None or before[replaced].tolist() == [old[i] for i in replaced]
+
+    def _expect_removed(self, edges: EdgeList, outcome: Any) -> None:
+        status, before = outcome
+        pairs = list(zip(edges.src.tolist(), edges.dst.tolist(), strict=True))
+        removed = np.flatnonzero(np.asarray(status) == REMOVED)
+        assert sorted(pairs[i] for i in removed) == sorted(set(pairs) & self.model.keys())
+        for i in removed:
+            weight = self.model.pop(pairs[i])
+            assert self.dtype is None or before[i] == weight
+
+    def compare(self) -> None:
+        """Compare the edges, and verify the invariants of the layout."""
+        copy = self.store.copy_to(CPU)
+        copy.check()
+        src, dst, weight = copy.edges()
+        held = {} if weight is None else dict(zip(zip(src.tolist(), dst.tolist(), strict=True), weight, strict=True))
+        assert sorted(zip(src.tolist(), dst.tolist(), strict=True)) == sorted(self.model)
+        assert weight is None or held == self.model
