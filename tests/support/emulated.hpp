@@ -184,6 +184,7 @@ template <class A, class B> inline std::common_type_t<A, B> max(A a, B b) {
 
 inline int __popc(unsigned int x) { return __builtin_popcount(x); }
 inline int __ffs(unsigned int x) { return __builtin_ffs(int(x)); }
+inline unsigned int __umulhi(unsigned int a, unsigned int b) { return (emulated::u64(a) * b) >> 32; }
 inline int __clz(unsigned int x) { return x ? __builtin_clz(x) : 32; }
 inline int __clzll(unsigned long long x) { return x ? __builtin_clzll(x) : 64; }
 template <class T> inline T __ldcs(const T* p) { return *p; }
@@ -208,6 +209,15 @@ inline unsigned int __ballot_sync(unsigned int mask, int flag) {
     const auto* values = emulated::meet_warp(mask, flag != 0, present);
     unsigned int result = 0;
     for (int lane = 0; lane < 32; ++lane) result |= (unsigned int)(present[lane] && values[lane]) << lane;
+    return result;
+}
+inline bool __any_sync(unsigned int mask, int flag) { return __ballot_sync(mask, flag) != 0; }
+template <class T> inline unsigned int __match_any_sync(unsigned int mask, T value) {
+    const bool* present;
+    const auto* values = emulated::meet_warp(mask, emulated::u64(value), present);
+    unsigned int result = 0;
+    for (int lane = 0; lane < 32; ++lane)
+        result |= (unsigned int)(present[lane] && values[lane] == emulated::u64(value)) << lane;
     return result;
 }
 template <class T> inline T emulated_shuffle(unsigned int mask, T value, unsigned int source) {
@@ -252,6 +262,18 @@ template <class T> inline T atomicMin(T* p, As<T> x) {
     while (x < old && !__atomic_compare_exchange_n(p, &old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
     return old;
 }
+template <class T> inline T atomicCAS(T* p, As<T> expected, As<T> x) {
+    __atomic_compare_exchange_n(p, &expected, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return expected;
+}
+
+template <class P, class First, class... Others>
+inline void emulated_load(const P* from, First& first, Others&... others) {  // words that lie side by side
+    const volatile First* p = reinterpret_cast<const First*>(from);
+    first = *p;
+    ((others = *++p), ...);
+}
+template <class T> inline void emulated_store(T* p, As<T> x) { __atomic_store_n(p, x, __ATOMIC_RELAXED); }
 
 #define INCLUDED_grid_barrier_cuh
 template <class T> inline void add_release(T* word, As<T> more) { atomicAdd(word, more); }

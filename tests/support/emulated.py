@@ -29,6 +29,8 @@ from suricate.primitives import sort_batch
 GXX = shutil.which("g++")
 HEADER = Path(__file__).with_name("emulated.hpp")
 KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([\w, ]+\)\s+)?(\w+)\(([^)]*)\)')
+ASM = re.compile(r'asm(?: volatile)?\("([a-z]+)[^"]*"\s*:(.*?)\);', re.DOTALL)
+OPERAND = re.compile(r'"=?[a-z]"\(((?:[^()]|\([^()]*\))*)\)')
 MULTIPROCESSORS, RESIDENT = 2, 2  #: blocks of a cooperative launch: all of them at a time
 SEEDS: Iterator[int] = count(1)
 
@@ -38,12 +40,20 @@ def folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="suricate-emulated-"))
 
 
+def _in_words(match: re.Match[str]) -> str:
+    """Return C++ for a statement in PTX: the same loads and stores, whatever is said of caches and orders of memory."""
+    operands = OPERAND.findall(match[2])
+    statements = {
+        "atom": "{0} = atomicAdd({1}, {2});", "cvt": "{0} = {1};", "ld": "emulated_load({last}, {others});",
+        "st": "emulated_store({0}, {1});",
+    }  # fmt: skip
+    return statements.get(match[1], ";").format(*operands, last=operands[-1], others=", ".join(operands[:-1]))
+
+
 @cache
 def library(program: Program) -> ctypes.CDLL:
     """Compile a program; ``run_NAME(grid, block, together, seed, parameters)`` runs its kernel NAME."""
-    text = re.sub(r'asm\("cvt[^"]*"[^;]*;', "y = x;", program.text)
-    text = re.sub(r'asm volatile\("prefetch[^"]*"[^;]*;', "", text)
-    runs = []
+    text, runs = ASM.sub(_in_words, program.text), []
     for name, given in KERNEL.findall(text):
         kinds = [re.sub(r"const __grid_constant__ ", "", part).rsplit(" ", 1)[0] for part in given.split(",")]
         values = ", ".join(f"*reinterpret_cast<{kind.strip()}*>(p[{i}])" for i, kind in enumerate(kinds))
