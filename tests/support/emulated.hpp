@@ -156,7 +156,7 @@ inline void launch(u32 grid, u32 threads, bool together, u32 seed, const std::fu
 }  // namespace emulated
 
 #define __device__
-#define __global__
+#define __global__ EMULATED_KERNEL
 #define __forceinline__ inline
 #define __noinline__
 #define __launch_bounds__(...)
@@ -189,12 +189,21 @@ inline int __clz(unsigned int x) { return x ? __builtin_clz(x) : 32; }
 inline int __clzll(unsigned long long x) { return x ? __builtin_clzll(x) : 64; }
 template <class T> inline T __ldcs(const T* p) { return *p; }
 template <class T> inline T __ldg(const T* p) { return *p; }
-inline long long __double_as_longlong(double x) {
-    long long y;
-    std::memcpy(&y, &x, 8);
+template <class To, class From> inline To emulated_bits(From x) {
+    static_assert(sizeof(To) == sizeof(From));
+    To y;
+    std::memcpy(&y, &x, sizeof y);
     return y;
 }
+inline int __float_as_int(float x) { return emulated_bits<int>(x); }
+inline unsigned int __float_as_uint(float x) { return emulated_bits<unsigned int>(x); }
+inline float __int_as_float(int x) { return emulated_bits<float>(x); }
+inline float __uint_as_float(unsigned int x) { return emulated_bits<float>(x); }
+inline long long __double_as_longlong(double x) { return emulated_bits<long long>(x); }
+inline double __longlong_as_double(long long x) { return emulated_bits<double>(x); }
 
+// Fibers run one at a time.
+inline unsigned int __activemask() { return 1u << emulated::thread_in_block() % 32; }
 inline void __syncthreads() {
     const bool* present;
     emulated::meet_block(0, present);
@@ -242,12 +251,18 @@ template <class T> inline T __shfl_down_sync(unsigned int mask, T value, unsigne
     const unsigned int lane = emulated::thread_in_block() % 32;
     return emulated_shuffle(mask, value, lane % width + step < width ? lane + step : lane);
 }
-template <class T> inline T __shfl_xor_sync(unsigned int mask, T value, int step) {
+template <class T> inline T __shfl_xor_sync(unsigned int mask, T value, int step, int width = 32) {
     return emulated_shuffle(mask, value, emulated::thread_in_block() % 32 ^ step);
 }
 
 template <class T> using As = std::enable_if_t<true, T>;  // numbers of other types become those of the word
-template <class T> inline T atomicAdd(T* p, As<T> x) { return __atomic_fetch_add(p, x, __ATOMIC_SEQ_CST); }
+template <class T> inline T atomicAdd(T* p, As<T> x) {
+    T old, sum;
+    __atomic_load(p, &old, __ATOMIC_SEQ_CST);
+    do sum = old + x;
+    while (!__atomic_compare_exchange(p, &old, &sum, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    return old;
+}
 template <class T> inline T atomicSub(T* p, As<T> x) { return __atomic_fetch_sub(p, x, __ATOMIC_SEQ_CST); }
 template <class T> inline T atomicOr(T* p, As<T> x) { return __atomic_fetch_or(p, x, __ATOMIC_SEQ_CST); }
 template <class T> inline T atomicAnd(T* p, As<T> x) { return __atomic_fetch_and(p, x, __ATOMIC_SEQ_CST); }
@@ -267,13 +282,18 @@ template <class T> inline T atomicCAS(T* p, As<T> expected, As<T> x) {
     return expected;
 }
 
+// Words that lie side by side.
 template <class P, class First, class... Others>
-inline void emulated_load(const P* from, First& first, Others&... others) {  // words that lie side by side
-    const volatile First* p = reinterpret_cast<const First*>(from);
+inline void emulated_load(const P* from, First& first, Others&... others) {
+    const volatile First* p = reinterpret_cast<const volatile First*>(from);
     first = *p;
     ((others = *++p), ...);
 }
-template <class T> inline void emulated_store(T* p, As<T> x) { __atomic_store_n(p, x, __ATOMIC_RELAXED); }
+template <class T, class First, class... Others> inline void emulated_store(T* to, First first, Others... others) {
+    volatile First* p = reinterpret_cast<First*>(to);
+    *p = first;
+    ((*++p = others), ...);
+}
 
 #define INCLUDED_grid_barrier_cuh
 template <class T> inline void add_release(T* word, As<T> more) { atomicAdd(word, more); }

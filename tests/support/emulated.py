@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -28,7 +28,8 @@ from suricate.primitives import sort_batch
 
 GXX = shutil.which("g++")
 HEADER = Path(__file__).with_name("emulated.hpp")
-KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([\w, ]+\)\s+)?(\w+)\(([^)]*)\)')
+KERNEL = re.compile(r'extern "C" EMULATED_KERNEL void\s+(\w+)\(([^)]*)\)')
+COMPILER = ("g++", "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-shared", "-fPIC", "-pthread")
 ASM = re.compile(r'asm(?: volatile)?\("([a-z]+)[^"]*"\s*:(.*?)\);', re.DOTALL)
 OPERAND = re.compile(r'"=?[a-z]"\(((?:[^()]|\([^()]*\))*)\)')
 MULTIPROCESSORS, RESIDENT = 2, 2  #: blocks of a cooperative launch: all of them at a time
@@ -45,28 +46,30 @@ def _in_words(match: re.Match[str]) -> str:
     operands = OPERAND.findall(match[2])
     statements = {
         "atom": "{0} = atomicAdd({1}, {2});", "cvt": "{0} = {1};", "ld": "emulated_load({last}, {others});",
-        "st": "emulated_store({0}, {1});",
+        "st": "emulated_store({others}, {last});",
     }  # fmt: skip
-    return statements.get(match[1], ";").format(*operands, last=operands[-1], others=", ".join(operands[:-1]))
+    others, last = ", ".join(operands[:-1]), "".join(operands[-1:])
+    return statements.get(match[1], ";").format(*operands, last=last, others=others)
 
 
 @cache
 def library(program: Program) -> ctypes.CDLL:
     """Compile a program; ``run_NAME(grid, block, together, seed, parameters)`` runs its kernel NAME."""
-    text, runs = ASM.sub(_in_words, program.text), []
+    source = f'#include "{HEADER}"\n{ASM.sub(_in_words, program.text)}'
+    path = folder() / hashlib.sha256(source.encode()).hexdigest()[:16]
+    path.with_suffix(".cpp").write_text(source)
+    command = [*COMPILER, "-E", str(path.with_suffix(".cpp"))]
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout  # without kernels left out
+    runs = []
     for name, given in KERNEL.findall(text):
-        kinds = [re.sub(r"const __grid_constant__ ", "", part).rsplit(" ", 1)[0] for part in given.split(",")]
-        values = ", ".join(f"*reinterpret_cast<{kind.strip()}*>(p[{i}])" for i, kind in enumerate(kinds))
+        kinds = [part.rsplit(maxsplit=1)[0] for part in re.sub(r"(?m)^#.*$", "", given).split(",")]
+        values = ", ".join(f"*reinterpret_cast<{kind}*>(p[{i}])" for i, kind in enumerate(kinds))
         runs.append(
             f'extern "C" void run_{name}(unsigned grid, unsigned block, bool together, unsigned seed, void** p) '
             f"{{ emulated::launch(grid, block, together, seed, [=] {{ {name}({values}); }}); }}"
         )
-    source = "\n".join([f'#include "{HEADER}"', text, '#line 1 "runs"', *runs])
-    path = folder() / hashlib.sha256(source.encode()).hexdigest()[:16]
-    path.with_suffix(".cpp").write_text(source)
-    assert GXX
-    command = [GXX, "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-shared", "-fPIC", "-pthread"]
-    subprocess.run([*command, "-o", str(path.with_suffix(".so")), str(path.with_suffix(".cpp"))], check=True)
+    path.with_suffix(".ii").write_text("\n".join([text.replace("EMULATED_KERNEL", ""), '# 1 "runs"', *runs]))
+    subprocess.run([*COMPILER, "-o", str(path.with_suffix(".so")), str(path.with_suffix(".ii"))], check=True)
     return ctypes.CDLL(str(path.with_suffix(".so")))
 
 
@@ -76,11 +79,20 @@ def run(program: Program, name: str, grid: int, block: int, *parameters: Any) ->
     library(program)[f"run_{name}"](grid, block, program.cooperative, next(SEEDS), places)
 
 
+def kernel(program: Program, name: str) -> Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...]], None]:
+    """Stands for ``Program.kernel``."""
+
+    def launch_it(grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
+        parameters = (ctypes.create_string_buffer(value, len(value) + 16) for value in map(_bytes_of, arguments))
+        run(program, name, grid[0], block[0], *parameters)
+
+    return launch_it
+
+
 def launch(code: Program, name: str, threads: int, *args: Any, block: int = 256) -> None:
     """Stands for ``suricate.primitives.cuda.launch``."""
     if threads:
-        parameters = (ctypes.create_string_buffer(value, len(value) + 16) for value in map(_bytes_of, args))
-        run(code, name, -(-threads // block), block, *parameters)
+        kernel(code, name)((-(-threads // block),), (block,), args)
 
 
 class EmulatedStructKernel:

@@ -1,0 +1,65 @@
+"""Passes of ``neighbor_reduce`` over the storage of a backend: the CUDA kernels, run on the CPU."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from emulated import GXX, kernel
+from launches import array, fake_cupy
+from operator_launches import FakeGraph, call_of
+
+import suricate as su
+from suricate.cuda.program import Program
+from suricate.operators import binding
+from suricate.operators.cuda import driver, launches
+
+pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
+
+
+def read(u, v, w, x):
+    return x[u] * w
+
+
+@pytest.fixture(autouse=True)
+def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
+    monkeypatch.setattr(Program, "kernel", kernel)
+    monkeypatch.setattr(launches, "full_grid", lambda device: 3)
+    monkeypatch.setattr("suricate.operators.cuda.pull.full_grid", lambda device: 3)
+
+
+@pytest.mark.parametrize(
+    ("backend", "options", "over"),
+    [
+        ("slabhash", {}, "out"),
+        ("slabhash", {"slab_bytes": 32}, "both"),
+        ("slabhash", {"slab_bytes": 16}, "in"),
+        ("slabhash", {"slab_bytes": 64}, "out"),
+        ("blocked", {"block_edges": 4}, "in"),
+        ("gpma", {}, "both"),
+    ],
+)
+def test_scans(backend: str, options: dict[str, Any], over: str) -> None:
+    """A heavy vertex, free storage, deleted edges, and loops, which count once over both."""
+    rng, n = np.random.default_rng(3), 700
+    graph = su.Graph(n, backend=backend, device="cpu", in_edges=True, weight_dtype="float32", **options)
+    src, dst = rng.integers(0, n, (2, 4000))
+    src[:900], dst[3000:3100] = 5, src[3000:3100]
+    graph.insert_edges(src, dst, rng.integers(1, 5, 4000).astype(np.float32))
+    graph.delete_edges(src[::3], dst[::3])
+    fake, x, out = FakeGraph(graph), rng.integers(0, 9, n).astype(np.float64), array(n, np.float64)
+    call = call_of(fake, binding.bind_pull(graph, read, (x,), "sum", None, None, None))
+    driver.neighbor_reduce(fake, call, None, out, over, "scan")
+    edges = graph.edges()
+    u, v, w = (np.asarray(part) for part in edges[:3])
+    expected = np.zeros(n)
+    if over == "out":
+        np.add.at(expected, u, x[u] * w)
+    else:
+        np.add.at(expected, v, x[u] * w)
+    if over == "both":
+        np.add.at(expected, u[u != v], (x[v] * w)[u != v])
+    assert out.tolist() == expected.tolist()
