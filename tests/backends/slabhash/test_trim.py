@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from emulated import GXX, EmulatedArray, launch
 from slabhash_cases import F64, bucket_counts, head_words, ids, star_batch
 
 from suricate.backends.slabhash import ledger as ledger_module
+from suricate.backends.slabhash.cpu import CpuKernels
+from suricate.backends.slabhash.layout import Slabs, geometry
 from suricate.backends.slabhash.ledger import DELETIONS_PER_SLAB, TRIMMED_AT_ONCE, Arrived, Ledger
+from suricate.backends.slabhash.programs import BLOCK, VIEW, backend_programs
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.types import EMPTY
+
+EMULATED = pytest.param("cuda", marks=pytest.mark.skipif(GXX is None, reason="g++ is not installed"))
+
+
+@pytest.fixture(params=["cpu", EMULATED])
+def trimmed_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The code that trims: that of the CPU, or the CUDA kernels, run on the CPU over the same arrays."""
+    if request.param == "cuda":
+        monkeypatch.setattr(CpuKernels, "trim", trim_by_kernels)
+    return request.param
+
+
+def trim_by_kernels(kernels: CpuKernels, slabs: Slabs, quota: int, begin: int, end: int) -> None:
+    """Stands for ``CpuKernels.trim``; see ``CudaKernels.trim``."""
+    arrays = Slabs(*(part.view(EmulatedArray) if isinstance(part, np.ndarray) else part for part in slabs))
+    shape = geometry(4 * slabs.words, np.dtype(f"V{4 * slabs.weight_words}") if slabs.weight_words else None)
+    code, view, part = backend_programs(shape)["trim.cu"], VIEW.pack(arrays), (np.int64(begin), np.int64(end))
+    numbers = np.float64(kernels._per_bucket), np.uint32(quota)
+    launch(code, "trim_vertices", end - begin, view, *numbers, *part, block=BLOCK)
+    launch(code, "trim_chains", end - begin, view, *part, block=BLOCK)
 
 
 def trim(store: SlabHashStore, quota: int = 1 << 20) -> None:
@@ -19,7 +43,7 @@ def trim(store: SlabHashStore, quota: int = 1 << 20) -> None:
     store.check()
 
 
-def test_a_vertex_without_edges_gives_up_its_storage() -> None:
+def test_a_vertex_without_edges_gives_up_its_storage(trimmed_by: str) -> None:
     store = SlabHashStore(1000, slab_bytes=32)
     batches = [star_batch(store, v, 0, size) for v, size in ((3, 5), (4, 300))]
     for batch in batches:
@@ -36,7 +60,7 @@ def test_a_vertex_without_edges_gives_up_its_storage() -> None:
     assert store.num_edges == 301
 
 
-def test_a_chain_is_closed_up() -> None:
+def test_a_chain_is_closed_up(trimmed_by: str) -> None:
     """One bucket of 70 keys in 10 slabs: 15 that are left take three."""
     store = SlabHashStore(100, slab_bytes=32, hashing=False)
     src, dst = star_batch(store, 3, 0, 70)
@@ -48,7 +72,7 @@ def test_a_chain_is_closed_up() -> None:
 
 
 @pytest.mark.parametrize("quota", [0, 1000])
-def test_a_vertex_with_few_edges_for_its_buckets_gets_fewer(quota: int) -> None:
+def test_a_vertex_with_few_edges_for_its_buckets_gets_fewer(trimmed_by: str, quota: int) -> None:
     """If there are slabs for what may be in the way; chains are closed up in any case."""
     store = SlabHashStore(10_000, slab_bytes=32)
     src, dst = star_batch(store, 1, 0, 4000)
@@ -67,7 +91,7 @@ def test_a_vertex_with_few_edges_for_its_buckets_gets_fewer(quota: int) -> None:
 
 @pytest.mark.parametrize("dtype", [None, F64], ids=str)
 @pytest.mark.parametrize("slab_bytes", [32, 64])
-def test_edges_weights_and_marks_stay(slab_bytes: int, dtype: np.dtype | None) -> None:
+def test_edges_weights_and_marks_stay(trimmed_by: str, slab_bytes: int, dtype: np.dtype | None) -> None:
     """Against a dictionary: random updates with a heavy vertex, a mark now and then, and a trimmed range after each."""
     store = SlabHashStore(60, slab_bytes=slab_bytes, weight_dtype=dtype)
     rng = np.random.default_rng(6)
