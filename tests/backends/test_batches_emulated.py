@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -80,3 +81,18 @@ def test_both_halves_of_a_batch() -> None:
         removed, added = (batch(rng, twin, size, n, 0.6) for _ in range(2))
         again = [np.append(mine, its[: size // 2]) for mine, its in zip(added, removed, strict=True)]
         twin.change(EdgeList(*removed), EdgeList(*again, twin.weights(len(again[0]), rng)))
+
+
+@pytest.mark.parametrize("scanned", [1, 1 << 20])
+def test_queries_of_chains(monkeypatch: pytest.MonkeyPatch, scanned: int) -> None:
+    """Along the chains of their vertices, or in one pass over the pool."""
+    rng, n = np.random.default_rng(3), 500
+    twin = Twin(BlockedStore, n, "float64", block_edges=4)
+    twin.insert(*batch(rng, twin, 3000, n, 0), rng)
+    monkeypatch.setattr(blocked, "SCANNED", scanned)
+    monkeypatch.setitem(sys.modules, "cupy", twin.device.xp)
+    src, dst = batch(rng, twin, 900, n, 0.5)
+    found, weight = twin.store.find(twin.device.put(src), twin.device.put(dst))
+    pairs = list(zip(src.tolist(), dst.tolist(), strict=True))
+    assert found.tolist() == [pair in twin.model for pair in pairs]
+    assert all(weight[i] == twin.model[pair] for i, pair in enumerate(pairs) if found[i])
