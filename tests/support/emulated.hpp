@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <thread>
@@ -24,14 +25,14 @@ struct Dim {
 
 // A meeting of the fibers of a block, a warp or a part of it; each brings a value, and all see those of all.
 template <int SIZE> struct Meeting {
-    u32 arrived = 0, round = 0, mask = 0;
+    u32 arrived = 0, round = 0;
     u64 values[2][SIZE];
     bool present[2][SIZE] = {};
 };
 
 struct Warp {
     u32 alive = 0;
-    Meeting<32> by_lane[32];  // those of a mask, at its lowest lane
+    std::map<u32, Meeting<32>> by_mask;
 };
 
 struct Fiber {
@@ -78,21 +79,17 @@ inline const u64* meet(Meeting<SIZE>& m, u32 place, u64 value, const bool*& pres
 }
 
 inline u32 thread_in_block() { return block->now->thread.x; }
-inline void fail(const char* what) {
-    std::fprintf(stderr, "emulated: %s\n", what);
-    std::abort();
-}
 inline const u64* meet_block(u64 value, const bool*& present) {
     return meet(block->all, thread_in_block(), value, present, [] { return block->alive; });
 }
 inline const u64* meet_warp(u32 mask, u64 value, const bool*& present) {
     const u32 lane = thread_in_block() % 32;
     Warp& warp = block->warps[thread_in_block() / 32];
-    if (!(mask >> lane & 1)) fail("a lane synchronises others");
-    Meeting<32>& m = warp.by_lane[__builtin_ctz(mask)];
-    if (m.arrived > 0 && m.mask != mask) fail("lanes synchronise by different masks");
-    m.mask = mask;
-    return meet(m, lane, value, present, [&] { return u32(__builtin_popcount(mask & warp.alive)); });
+    if (!(mask >> lane & 1)) {
+        std::fprintf(stderr, "emulated: a lane synchronises others\n");
+        std::abort();
+    }
+    return meet(warp.by_mask[mask], lane, value, present, [&] { return u32(__builtin_popcount(mask & warp.alive)); });
 }
 
 inline void run_fiber() {
@@ -207,6 +204,13 @@ inline unsigned int __activemask() { return 1u << emulated::thread_in_block() % 
 inline void __syncthreads() {
     const bool* present;
     emulated::meet_block(0, present);
+}
+inline int __syncthreads_or(int flag) {
+    const bool* present;
+    const auto* values = emulated::meet_block(flag != 0, present);
+    for (unsigned int thread = 0; thread < emulated::block_size.x; ++thread)
+        if (present[thread] && values[thread]) return 1;
+    return 0;
 }
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __syncwarp(unsigned int mask = 0xFFFFFFFFu) {

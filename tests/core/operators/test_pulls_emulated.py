@@ -1,4 +1,4 @@
-"""Passes of ``neighbor_reduce`` over the storage of a backend: the CUDA kernels, run on the CPU."""
+"""Passes of ``neighbor_reduce`` and ``converge`` over the storage of a backend: the CUDA kernels, run on the CPU."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from emulated import GXX, kernel
-from launches import array, fake_cupy
+from launches import FakeArray, array, fake_cupy
 from operator_launches import FakeGraph, call_of
 
 import suricate as su
 from suricate.cuda.program import Program
-from suricate.operators import binding
-from suricate.operators.cuda import driver, launches
+from suricate.operators import binding, schemes
+from suricate.operators.call import Start
+from suricate.operators.cuda import converge, driver, launches, loops
+from suricate.structures.frontier import Frontier
 
 pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
 
@@ -23,11 +25,23 @@ def read(u, v, w, x):
     return x[u] * w
 
 
+def label(u, v, w, x):
+    return x[u]
+
+
+def lower(v, value, x):
+    if value < x[v]:
+        x[v] = value
+        return 2
+    return 0
+
+
 @pytest.fixture(autouse=True)
 def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
     monkeypatch.setattr(Program, "kernel", kernel)
-    monkeypatch.setattr(launches, "full_grid", lambda device: 3)
+    for module in (launches, converge, loops):
+        monkeypatch.setattr(module, "multiprocessors", lambda index: 1)
     monkeypatch.setattr("suricate.operators.cuda.pull.full_grid", lambda device: 3)
 
 
@@ -63,3 +77,29 @@ def test_scans(backend: str, options: dict[str, Any], over: str) -> None:
     if over == "both":
         np.add.at(expected, u[u != v], (x[v] * w)[u != v])
     assert out.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_rounds(monkeypatch: pytest.MonkeyPatch, directed: bool) -> None:
+    """The least label that reaches a vertex: all lower theirs at first, and few at last."""
+    monkeypatch.setattr(schemes, "passes_scan", lambda graph, view: True)
+    rng, n = np.random.default_rng(3), 900
+    graph = su.Graph(n, backend="slabhash", device="cpu", directed=directed, in_edges=directed, slab_bytes=32)
+    src, dst = rng.integers(0, n, (2, 1000))
+    src[:80] = 5
+    graph.insert_edges(src, dst)
+    graph.delete_edges(src[::4], dst[::4])
+    labels = rng.permutation(n)
+    fake, x = FakeGraph(graph), labels.copy()
+    call = call_of(fake, binding.bind_pull(graph, label, (x,), "min", None, None, lower))
+    ids = np.arange(n, dtype=np.uint32).view(FakeArray)
+    everybody = Frontier(fake.device, ids, None, num_vertices=n, distinct=True)
+    driver.converge(fake, call, Start((everybody,)), "in", "out", n, None)
+    u, v = (np.asarray(part) for part in graph.edges()[:2])
+    if not directed:
+        u, v = np.append(u, v), np.append(v, u)
+    expected, before = labels.copy(), None
+    while before is None or not np.array_equal(expected, before):
+        before = expected.copy()
+        np.minimum.at(expected, v, before[u])
+    assert x.tolist() == expected.tolist()
