@@ -27,7 +27,8 @@ POLL_AFTER = 16  # batches without polling the counters, which also say what reh
 HOLES = 4  # the CPU repacks a pool that has to grow and has one free slab in between for so many in use
 DELETIONS_PER_SLAB = 4  # deleted edges that pay for a slab to be trimmed ...
 TRIM_SHARE = 16  # of the free slabs that trimming on CUDA may take at a time
-TRIMMED_AT_ONCE = 1 << 10  # ... when so many are paid for
+TRIMMED_AT_ONCE = 1 << 10  # ... when so many are paid for; on CUDA, where that takes two launches, also this share
+TRIM_PART = 32  # of the slabs
 LARGE_VERTEX = 1 << 12  # slabs that the rehashing of a heavy vertex may take, in a small batch too
 
 # Slabs that lanes and warps of a CUDA insertion take before they know that they need them.
@@ -332,7 +333,7 @@ class Ledger:
         """
         self.credit += edges
         bump, slabs = self.capacity - self.space, self.credit // DELETIONS_PER_SLAB
-        if slabs < TRIMMED_AT_ONCE:
+        if slabs < max(TRIMMED_AT_ONCE, bump // TRIM_PART if self.warps else 0):
             return 0, 0
         begin = self.hand if self.hand < bump else 0
         end = min(begin + slabs, bump)
