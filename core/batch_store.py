@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 Insertion = TypeVar("Insertion")  #: what a backend reserves for an insertion
 Deletion = TypeVar("Deletion")  #: what it reserves for a deletion
 
+SMALL_BATCH = 1 << 14  #: edges of a batch for which memory is reserved several times over on CUDA,
+BATCHES_AHEAD = 4  #: so many times
+
 
 class BatchStore(Store, Generic[Insertion, Deletion]):
     """Base of backends that work on sorted batches; see :class:`suricate.store.Store` for the arguments.
@@ -211,6 +214,15 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
             batch = self.locate(*self._sorted(src, dst), None, LOOKUP)
             self._shared.answer(batch, self.pool["weight"], found, self.bits(weight))
         return found, weight
+
+    def amounts_to_reserve(self, num_edges: int) -> tuple[int, ...]:
+        """Return for how many edges :meth:`reserve_edges` should try to reserve memory, the most first.
+
+        On CUDA that waits for exact counters. So small batches have it reserve for later ones too, which the host's
+        bounds then cover, although the counters of the last batch are still under way.
+        """
+        ahead = self.device.is_cuda and num_edges <= SMALL_BATCH
+        return (BATCHES_AHEAD * num_edges, num_edges) if ahead else (num_edges,)
 
     def report_insertion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
         """Report an insertion and replace weights, for layouts whose kernels do not do so themselves."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Self
 
 import numpy as np
@@ -72,8 +73,15 @@ class HornetPool(ArrayManager):
         """See :meth:`ArrayManager.kept_back`."""
         return len(self["dst"])
 
-    def ensure(self, demand: Demand) -> None:
-        """Grow the pool and the stacks to what is demanded; raises ``CapacityError``."""
+    def ensure(self, *demands: Demand) -> None:
+        """Grow the pool and the stacks to the first demand for which there is memory; else raises ``CapacityError``."""
+        for demand in demands[:-1]:
+            with suppress(CapacityError):
+                self._ensure(demand)
+                return
+        self._ensure(demands[-1])
+
+    def _ensure(self, demand: Demand) -> None:
         held = len(self["dst"])
         if demand.slots > held:
             try:

@@ -126,7 +126,10 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             self.poll()
             if self.pool.holds(ledger.worst_demand(known, self.counters.unseen, num_edges, 0, self.num_vertices)):
                 return
-        self.pool.ensure(ledger.reserve_demand(self.known(), num_edges, self.num_vertices))
+        known = self.known()
+        self.pool.ensure(
+            *(ledger.reserve_demand(known, n, self.num_vertices) for n in self.amounts_to_reserve(num_edges))
+        )
 
     def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
         """See :meth:`BatchStore.reserve_insertion`; returns the plan of the migrations."""
