@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -90,6 +91,8 @@ def run_tasks(
     a fixture and its graphs. ``tasks`` is empty afterwards.
     """
     rows = []
+    gc.collect()
+    gc.freeze()  # what is there by now stays: the collections between tasks need not look at it
     while tasks:
         graph, task = tasks.pop(0)
         starting(task)

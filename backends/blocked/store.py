@@ -298,7 +298,12 @@ class BlockedStore(BatchStore[Plan | None, None]):
             if self._bound(num_edges) <= self.pool.blocks:
                 return
         self._on_device()
-        known, degrees = self.known(), self.device.to_numpy(self.pool["degree"])
+        known = self.known()
+        for more in () if by_host else self.amounts_to_reserve(num_edges)[:-1]:
+            with suppress(CapacityError):
+                self.pool.ensure(self._bound(more))
+                return
+        degrees = self.device.to_numpy(self.pool["degree"])
         taken = ledger.most_taken(ledger.slack(degrees, self.pool.shift), num_edges)
         blocks = int(known[USED] - known[FREE]) + taken
         if by_host:

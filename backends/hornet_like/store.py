@@ -127,9 +127,9 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             if self.pool.holds(ledger.worst_demand(known, self.counters.unseen, num_edges, 0, self.num_vertices)):
                 return
         known = self.known()
-        self.pool.ensure(
-            *(ledger.reserve_demand(known, n, self.num_vertices) for n in self.amounts_to_reserve(num_edges))
-        )
+        *ahead, needed = self.amounts_to_reserve(num_edges)
+        demands = [ledger.worst_demand(known, np.array([more, more]), more, more, self.num_vertices) for more in ahead]
+        self.pool.ensure(*demands, ledger.reserve_demand(known, needed, self.num_vertices))
 
     def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
         """See :meth:`BatchStore.reserve_insertion`; returns the plan of the migrations."""

@@ -42,6 +42,10 @@ HEAVY_DEGREE = 4096
 #: sums in memory for a second phase, which costs more than it gains where vertices have few neighbours.
 SCAN_DEGREE = 12
 
+#: passes over the whole graph: graphs of more vertices go by "vertex" also where segments have owners. Segments lie in
+#: the order in which they came, so a scan adds to sums at random; the cache holds the sums of about so many vertices.
+SCAN_VERTICES = 1 << 23
+
 #: neighbor_reduce: graphs with at most so many arcs per vertex go by "scan" also where slots have owners of their own:
 #: it reads nothing of a vertex but its edges, and adds to it in a few atomics.
 SLOT_SCAN_DEGREE = 6
@@ -53,7 +57,10 @@ MAX_SPLIT = 4096
 
 def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> str:
     """Return the scheme by which ``neighbor_reduce`` serves a call on CUDA; ``everything``: all vertices."""
-    scans = scans_by_owner(view) or (view.can_scan and graph.most_arcs <= SLOT_SCAN_DEGREE * view.num_vertices)
+    if scans_by_owner(view):
+        scans = view.num_vertices <= SCAN_VERTICES
+    else:
+        scans = view.can_scan and graph.most_arcs <= SLOT_SCAN_DEGREE * view.num_vertices
     if scheme == "auto" and everything and scans:
         return "scan"
     return _allowed(scheme, view)
@@ -66,7 +73,8 @@ def scans_by_owner(view: StoreView) -> bool:
 
 def passes_scan(graph: Graph, view: StoreView) -> bool:
     """Return whether passes with an epilogue over all vertices of ``view``, one of ``graph``, go by "scan" on CUDA."""
-    return scans_by_owner(view) and graph.most_arcs >= SCAN_DEGREE * view.num_vertices
+    n = view.num_vertices
+    return scans_by_owner(view) and n <= SCAN_VERTICES and graph.most_arcs >= SCAN_DEGREE * n
 
 
 def of_push(scheme: str, view: StoreView, frontier: Frontier) -> str:

@@ -67,6 +67,7 @@ class TrackedGraph:
         self.weighted = self.graph.weight_dtype is not None
         weight = rng.integers(1, 64, len(edges.src)).astype(np.float32)
         self.graph.insert_edges(*self.on_device(edges.src, edges.dst, weight))
+        self.graph.reserve(64 * BATCH)  # a store that grows waits, whichever batch it is that makes it grow
         params = params_of(case)
         if name in ("bfs", "sssp"):
             params = {**params, "source": int(np.bincount(edges.src).argmax())}

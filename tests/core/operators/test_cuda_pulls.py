@@ -103,6 +103,17 @@ def test_epilogues_of_high_degrees_go_by_scan(graph: su.Graph, kernels: list[str
     assert kernels == by_vertex
 
 
+def test_passes_over_more_vertices_than_the_cache_has_sums_of_do_not_scan(
+    graph: su.Graph, kernels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = FakeGraph(graph)
+    monkeypatch.setattr(schemes, "SCAN_VERTICES", fake.num_vertices - 1)
+    call = call_of(fake, binding.bind_pull(graph, read, (np.zeros(10_000),), "sum", None, None, keep))
+    fake.most_arcs = schemes.SCAN_DEGREE * fake.num_vertices
+    driver.neighbor_reduce(fake, call, None, None, "in", "auto")
+    assert kernels == ["reduce_vertices", "reduce_heavy_vertices"]
+
+
 def test_maps(graph: su.Graph, kernels: list[str]) -> None:
     fake = FakeGraph(graph)
     call = call_of(fake, binding.bind_map(graph, above, (np.zeros(10_000),)))
