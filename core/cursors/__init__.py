@@ -52,6 +52,8 @@ included; ``suricate.cuh`` is available):
 ``weight_t weight(g, slot)``                       as above
 ``long long find(g, u, v)``                        as above, by one thread
 ``SCAN_LANES``                                     macro: threads that share a segment; 0 if the header cannot scan
+``LANES_ALONE``                                    optional macro: 1 if a thread may call ``for_bucket`` without the
+                                                   others that share the bucket, for its part of the edges
 =================================================  =================================================================
 
 With ``StoreView.can_scan``, where ``SCAN_LANES`` is not 0:

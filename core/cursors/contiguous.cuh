@@ -4,6 +4,7 @@
 #include "suricate.cuh"
 
 #define SCAN_LANES 0              // slots do not know their owner: no scan in address order
+#define LANES_ALONE 1
 #define CONTIGUOUS_BUCKET \
     128  // slots per bucket: hubs are split into parts of equal work, a few loads of each lane of a warp
 

@@ -45,11 +45,13 @@ __device__ __forceinline__ uint32_t sampled_neighbor(const View& g, uint32_t v, 
         draw = round == 0 ? w : (draw ^ (draw >> 15)) * 0xC2B2AE35u;
         if (draw < least) least = draw, chosen = w;
     };
-    if (degree(g, v) <= WHOLE * buckets(g, v)) {
-        for_bucket<1>(g, v, 0, 0, choose);
-    } else {
-        for_bucket<SEARCH_LANES>(g, v, 0, round % SEARCH_LANES, choose);
+#if LANES_ALONE
+    if (degree(g, v) > WHOLE * buckets(g, v)) {
+        for_bucket<SEARCH_LANES>(g, v, 0, round % SEARCH_LANES, choose);  // what falls to one of the lanes
+        return chosen;
     }
+#endif
+    for_bucket<1>(g, v, 0, 0, choose);
     return chosen;
 }
 

@@ -98,6 +98,20 @@ def test_large_parts_break_off_and_join(device: su.devices.Device, backend: str,
         judge(tracker)
 
 
+def test_storage_of_long_adjacencies_in_many_pieces(device: su.devices.Device, backend: str) -> None:
+    """Threads that sample a neighbour each must not wait for others: of those that follow each other few have many."""
+    rng = np.random.default_rng(4)
+    graph = su.Graph(3_000, backend=backend, device=str(device), directed=False)
+    hubs = np.arange(0, 3_000, 3)
+    for _ in range(12):
+        src = np.repeat(hubs, rng.integers(0, 6, len(hubs)))
+        graph.insert_edges(src, rng.integers(0, 3_000, len(src)) // 2 * 2)
+    tracker = graph.track("wcc")
+    judge(tracker)
+    graph.delete_edges(*graph.edges()[:2])
+    judge(tracker)
+
+
 @pytest.mark.parametrize("directed", [True, False])
 def test_random_streams(device: su.devices.Device, backend: str, directed: bool) -> None:
     graph = su.Graph(

