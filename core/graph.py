@@ -6,9 +6,10 @@ A graph owns one store, or two when in-edges are kept. ``suricate.options`` vali
 
 from __future__ import annotations
 
-import weakref
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from suricate.options import GraphOptions, checked_count, choose_backend
 from suricate.parameters import flag, integer
 from suricate.store import Store
 from suricate.structures.workspace import Workspace
-from suricate.tracker import Tracker, advance_all, make_algorithm
+from suricate.tracker import Kept, Tracker, advance_all, make_algorithm, make_tracker
 from suricate.types import Adjacency, EdgeList, StoreView
 from suricate.update import Given, Updater
 
@@ -100,7 +101,7 @@ class Graph:
             self.ingest = Ingest(self.device, options) if self.device.is_cuda else None  #: checks arrays on the device
         self._updater = Updater(stores, options, self.ingest, self._lock)
         self._views: dict[str, StoreView] = {}
-        self._trackers: list[weakref.ref[Tracker]] = []
+        self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -260,8 +261,8 @@ class Graph:
 
     def _end_change(self, before: int, delta: Delta) -> Delta:
         """Bring the trackers up to date if the graph has changed since the version ``before``; return ``delta``."""
-        if self._trackers and self._updater.version != before:
-            self._trackers = advance_all(self._trackers, delta)
+        if self._kept and self._updater.version != before:
+            advance_all(self._kept, delta)
         return delta
 
     @on_graph_device
@@ -460,15 +461,14 @@ class Graph:
     def track(self, algorithm: Any, **params: Any) -> Tracker:
         """Compute ``algorithm`` (a name or an ``Algorithm`` class) and keep its result current from here on.
 
-        The graph holds the tracker weakly: one that is dropped or closed costs nothing more.
+        The graph holds the tracker weakly: one that is dropped or closed costs nothing more. Trackers of the same
+        algorithm with equal parameters share all work and state; a later one computes nothing (see ``Tracker``).
 
         Raises:
             UnknownNameError: no algorithm of this name is installed.
             RequirementError: the graph lacks what the algorithm needs.
         """
-        tracker = Tracker(self, algorithm, params)
-        self._trackers.append(weakref.ref(tracker))
-        return tracker
+        return make_tracker(self, self._kept, algorithm, params)
 
     @on_graph_device
     def compute(self, algorithm: Any, **params: Any) -> Any:
@@ -477,11 +477,6 @@ class Graph:
         instance = make_algorithm(self, algorithm, params)
         instance.compute(self)
         return instance.result
-
-    @on_graph_device
-    def shared(self, key: Any, make: Any) -> Any:
-        """Return what algorithms share under ``key``: ``make()`` unless somebody holds it already."""
-        return self.workspace.shared(key, make)
 
     # -- exchange with other libraries (see ``suricate.interop``) ------------------------------------------------------
 

@@ -1,10 +1,15 @@
-"""Trackers: algorithms bound to a graph, current after every batch."""
+"""Trackers: algorithms bound to a graph, current after every batch.
+
+Trackers of one graph with the same algorithm and parameters share one instance of it: one state, one update per batch.
+"""
 
 from __future__ import annotations
 
-import weakref
-from dataclasses import dataclass
+import inspect
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
@@ -18,10 +23,12 @@ from suricate.pace import Pace
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
+COMPARED = (bool, int, float, str, type(None))  #: types of parameters that are compared; others are never equal
+
 
 @dataclass
 class UpdateCounts:
-    """What a tracker has done so far.
+    """What has been done so far for a tracker and those that share with it.
 
     Attributes:
         computed: computations from scratch, the first one included.
@@ -37,59 +44,41 @@ class UpdateCounts:
     failed: int = 0
 
 
-class Tracker:
-    """The result of one algorithm on one graph, never stale; made by ``Graph.track``.
-
-    The graph calls :meth:`Algorithm.update` within every call that may have changed something. On CUDA the update is
-    queued behind the batch, in the same stream, and waits for nothing; an invalid batch changes nothing here either. If
-    an update raises, the change of the
-    graph stands and the error reaches the caller of the change; the tracker is then stale, and the next access to
-    :attr:`result` computes from scratch. The graph holds its trackers weakly: one that is dropped, closed or left as a
-    context manager costs nothing more. A tracker may be used in any thread; it cannot be copied or pickled.
+class Kept:
+    """One instance of an algorithm, kept current for the trackers that share it; used under the lock of the graph.
 
     Attributes:
-        graph: the graph.
-        algorithm: the ``Algorithm`` instance.
-        updates: an :class:`UpdateCounts`.
-        version: the graph's version that the result belongs to.
-        stale: whether the last update failed.
-        closed: whether the tracker was closed; its last result stays.
+        algorithm, updates, version, stale: as of :class:`Tracker`.
+        params: what the algorithm was made with.
+        trackers: those that are open, held weakly; without any it does not follow the graph.
+        last: the result that stays, in a tuple; empty as long as the algorithm has it.
     """
 
-    def __init__(self, graph: Graph, algorithm: Any, params: dict[str, Any]) -> None:
-        self.graph = graph
-        self.algorithm = make_algorithm(graph, algorithm, params)
-        if self.algorithm.learns:
-            self.algorithm.pace = Pace(graph.device)
+    def __init__(self, graph: Graph, algorithm: Algorithm, params: dict[str, Any]) -> None:
+        self.graph, self.algorithm, self.params = graph, algorithm, params
+        if algorithm.learns:
+            algorithm.pace = Pace(graph.device)
+        self.trackers: WeakSet[Tracker] = WeakSet()
         self.updates = UpdateCounts()
-        self.stale, self.closed = True, False
-        self.version = graph.version
-        self.refresh()
+        self.stale, self.version = True, graph.version
+        self.last: tuple[Any, ...] = ()
 
-    @property
-    def name(self) -> str:
-        """Name of the algorithm."""
-        return self.algorithm.name
-
-    @property
-    def result(self) -> Any:
-        """The algorithm's result for the graph as it is now (or was when the tracker was closed).
-
-        Changing it never changes what the tracker holds: NumPy arrays are read-only views, which follow the graph, and
-        CuPy arrays, which cannot be read-only, are copies. Copy a NumPy array to keep it as it is.
-        """
-        return _result(self.graph, self)
-
-    def refresh(self) -> None:
+    def compute(self) -> None:
         """Compute from scratch."""
-        _refresh(self.graph, self)
+        self.graph.synchronize()
+        self.stale = True
+        self.algorithm.compute(self.graph)
+        self.updates.computed += 1
+        self.stale, self.version, self.last = False, self.graph.version, ()
 
-    def close(self) -> None:
-        """Stop following the graph; the last result stays."""
-        self.closed = True
+    def result(self) -> Any:
+        """Return the result, computed first if it is stale, protected against changes."""
+        if self.stale:
+            self.compute()
+        return protected(self.last[0] if self.last else self.algorithm.result)
 
     def advance(self, delta: Delta) -> None:
-        """Follow one change of the graph (called by the graph)."""
+        """Follow one change of the graph."""
         if self.stale:  # the next access computes from scratch anyway
             return
         if delta.is_known_empty:
@@ -107,6 +96,84 @@ class Tracker:
             self.updates.updated += 1
             self.stale = False
         self.version = self.graph.version
+
+    def close(self, tracker: Tracker) -> Kept:
+        """Go on without ``tracker``; return what is left to it: this, or a copy of the result if others go on."""
+        self.trackers.discard(tracker)
+        if not self.trackers:
+            return self
+        left = Kept(self.graph, type(self.algorithm).create(self.params), self.params)
+        left.updates, left.version = replace(self.updates), self.version
+        if not self.stale:
+            left.last, left.stale = (protected(self.algorithm.result, copies=True),), False
+        return left
+
+
+class Tracker:
+    """The result of one algorithm on one graph, never stale; made by ``Graph.track``.
+
+    The graph calls :meth:`Algorithm.update` within every call that may have changed something. On CUDA the update is
+    queued behind the batch, in the same stream, and waits for nothing; an invalid batch changes nothing here either. If
+    an update raises, the change of the graph stands and the error reaches the caller of the change; the tracker is then
+    stale, and the next access to :attr:`result` computes from scratch. The graph holds its trackers weakly: one that is
+    dropped, closed or left as a context manager costs nothing more. A tracker may be used in any thread; it cannot be
+    copied or pickled.
+
+    Trackers of one graph with the same algorithm and equal parameters (numbers, text, booleans and None; with arrays
+    and other objects they are never equal) share the algorithm's instance: one computation, one state, one update per
+    batch, one failure. One that comes later has the result as it is; where several are right that depends on the past.
+    Each of them is dropped and closed on its own.
+
+    Attributes:
+        graph: the graph.
+        closed: whether the tracker was closed; its last result stays.
+    """
+
+    def __init__(self, graph: Graph, kept: Kept) -> None:
+        self.graph, self._kept, self.closed = graph, kept, False
+        kept.trackers.add(self)
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The ``Algorithm`` instance."""
+        return self._kept.algorithm
+
+    @property
+    def name(self) -> str:
+        """Name of the algorithm."""
+        return self.algorithm.name
+
+    @property
+    def updates(self) -> UpdateCounts:
+        """What has been done so far, before this tracker came included."""
+        return self._kept.updates
+
+    @property
+    def version(self) -> int:
+        """The graph's version that the result belongs to."""
+        return self._kept.version
+
+    @property
+    def stale(self) -> bool:
+        """Whether the last update failed."""
+        return self._kept.stale
+
+    @property
+    def result(self) -> Any:
+        """The algorithm's result for the graph as it is now (or was when the tracker was closed).
+
+        Changing it never changes what the tracker holds: NumPy arrays are read-only views, which follow the graph, and
+        CuPy arrays, which cannot be read-only, are copies. Copy a NumPy array to keep it as it is.
+        """
+        return _result(self.graph, self)
+
+    def refresh(self) -> None:
+        """Compute from scratch."""
+        _refresh(self.graph, self)
+
+    def close(self) -> None:
+        """Stop following the graph; the last result stays, copied if other trackers go on with it."""
+        _close(self.graph, self)
 
     def __enter__(self) -> Tracker:
         return self
@@ -126,35 +193,36 @@ class Tracker:
 
 @on_graph_device
 def _result(graph: Graph, tracker: Tracker) -> Any:
-    if tracker.stale:
-        _refresh(graph, tracker)
-    return protected(tracker.algorithm.result)
+    return tracker._kept.result()
 
 
 @on_graph_device
 def _refresh(graph: Graph, tracker: Tracker) -> None:
-    graph.synchronize()
-    tracker.stale = True
-    tracker.algorithm.compute(graph)
-    tracker.updates.computed += 1
-    tracker.stale, tracker.version = False, graph.version
+    tracker._kept.compute()
 
 
-def protected(result: Any) -> Any:
-    """Return ``result`` such that changing it does not change the arrays in it: NumPy arrays as read-only views, other
-    arrays as copies, containers of such made anew.
+@on_graph_device
+def _close(graph: Graph, tracker: Tracker) -> None:
+    tracker.closed = True
+    tracker._kept = tracker._kept.close(tracker)
+
+
+def protected(result: Any, *, copies: bool = False) -> Any:
+    """Return ``result`` such that changing it does not change the arrays in it: NumPy arrays as read-only views (of
+    copies, if so asked), other arrays as copies, containers of such made anew.
     """
     if isinstance(result, np.ndarray):
-        view = result.view()
+        view = result.copy() if copies else result.view()
         view.flags.writeable = False
         return view
     if hasattr(result, "__cuda_array_interface__"):
         return result.copy()
     if isinstance(result, dict):
-        return {key: protected(part) for key, part in result.items()}
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*map(protected, result))
-    return type(result)(map(protected, result)) if type(result) in (tuple, list) else result
+        return {key: protected(part, copies=copies) for key, part in result.items()}
+    if type(result) not in (tuple, list) and not (isinstance(result, tuple) and hasattr(result, "_fields")):
+        return result
+    parts = [protected(part, copies=copies) for part in result]
+    return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
 
 
 def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algorithm:
@@ -170,26 +238,57 @@ def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algo
     return algorithm.create(params)
 
 
-def advance_all(trackers: list[weakref.ref[Tracker]], delta: Delta) -> list[weakref.ref[Tracker]]:
-    """Bring all living trackers up to date and return them.
+def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
+    """Return what is equal for trackers that share: the class and all parameters, defaults filled in.
+
+    A parameter of a type that is not compared, an array for instance, which may change, makes it equal to no other.
+    """
+    bound = inspect.signature(kind).bind(**params)
+    bound.apply_defaults()
+    values = [value.item() if isinstance(value, np.generic) else value for value in bound.arguments.values()]
+    if any(type(value) not in COMPARED for value in values):
+        return object()
+    return (kind, *((type(value), repr(value)) for value in values))
+
+
+def make_tracker(
+    graph: Graph, every: WeakValueDictionary[Hashable, Kept], algorithm: Any, params: dict[str, Any]
+) -> Tracker:
+    """Return a tracker of what ``every`` keeps of this algorithm with these parameters, or adds to it.
+
+    Raises as :func:`make_algorithm` does.
+    """
+    instance = make_algorithm(graph, algorithm, params)
+    key = sharing_key(type(instance), params)
+    kept = every.get(key)
+    if kept is None or not kept.trackers:
+        kept = Kept(graph, instance, params)
+    if kept.stale:
+        kept.compute()
+    every[key] = kept
+    return Tracker(graph, kept)
+
+
+def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta) -> None:
+    """Bring all that is kept for trackers up to date.
 
     If updates raise, the others are still brought up to date; then the first error is raised, with a note. An invalid
     batch of a graph with deferred checks is none of theirs: that is raised by the next call that waits.
     """
-    living = [(ref, tracker) for ref in trackers if (tracker := ref()) is not None and not tracker.closed]
     errors: list[Exception] = []
     delta.keeps_errors = True
     try:
-        for _, tracker in living:
+        for kept in list(every.values()):
+            if not kept.trackers:
+                continue
             try:
-                tracker.advance(delta)
+                kept.advance(delta)
             except Exception as error:
                 error.add_note(
-                    f"in the update of tracker {tracker.name!r}; the graph holds the change, the result is stale"
+                    f"in the update of tracker {kept.algorithm.name!r}; the graph holds the change, the result is stale"
                 )
                 errors.append(error)
     finally:
         delta.keeps_errors = False
     if errors:
         raise errors[0]
-    return [ref for ref, _ in living]

@@ -5,9 +5,8 @@ A level of BFS takes a few microseconds; allocating and clearing its queues ever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, TypeVar
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -26,23 +25,12 @@ class Workspace:
         self.device = device
         self._arrays: dict[tuple[str, Any], Array] = {}
         self._states: dict[Any, Any] = {}
-        self._shared: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
 
     def state(self, kind: Callable[[Device], State]) -> State:
         """Return the one instance of class ``kind`` that belongs to this workspace, made on first use."""
         held = self._states.get(kind)
         if held is None:
             held = self._states[kind] = kind(self.device)
-        return held
-
-    def shared(self, key: Hashable, make: Callable[[], State]) -> State:
-        """Return the object that is shared under ``key``: ``make()`` if nobody holds it; kept as long as somebody does.
-
-        It must allow weak references. Whoever shares it says by the key what it is, and brings it up to date.
-        """
-        held = self._shared.get(key)
-        if held is None:
-            held = self._shared[key] = make()
         return held
 
     def array(self, name: str, size: int, dtype: Any) -> Array:

@@ -120,7 +120,7 @@ def test_a_dropped_tracker_costs_nothing(graph):
     gc.collect()
     assert algorithm() is None
     graph.insert_edges([3], [4])
-    assert not graph._trackers
+    assert not graph._kept
 
 
 def test_a_closed_tracker_keeps_its_last_result(graph):
@@ -156,7 +156,7 @@ def test_unknown_names_and_missing_requirements(graph):
         graph.track(NeedsWeights)
     with pytest.raises(RequirementError, match="needs_weights"):
         graph.compute(NeedsWeights)
-    assert not graph._trackers
+    assert not graph._kept
 
 
 class DeviceDegrees(su.Algorithm):
@@ -218,24 +218,6 @@ def test_an_algorithm_that_reads_lists_is_not_blamed_for_a_deferred_batch():
     with pytest.raises(VertexRangeError, match="given at version 0"):
         graph.synchronize()
     assert tracker.result == degrees(graph) == [0, 0, 0, 1]
-
-
-class Shared:
-    made = 0
-
-    def __init__(self):
-        Shared.made += 1
-
-
-def test_algorithms_share_an_object_as_long_as_one_holds_it(graph):
-    begun = Shared.made
-    held = graph.shared(("forest", 0), Shared)
-    assert graph.shared(("forest", 0), Shared) is held
-    assert graph.shared(("forest", 1), Shared) is not held
-    del held
-    gc.collect()
-    assert isinstance(graph.shared(("forest", 0), Shared), Shared)
-    assert Shared.made == begun + 3
 
 
 class Everything(su.Algorithm):
