@@ -278,8 +278,9 @@ def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta) -> Non
     errors: list[Exception] = []
     delta.keeps_errors = True
     try:
-        for kept in list(every.values()):
-            if not kept.trackers:
+        for ref in every.valuerefs():  # values() takes 2 us
+            kept = ref()
+            if kept is None or not kept.trackers:
                 continue
             try:
                 kept.advance(delta)
