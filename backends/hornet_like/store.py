@@ -210,7 +210,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self._allowance = 0
         if updates >= self._uncovered and self.counters.arrivals == self._tried:
             return False
-        for ahead in (AHEAD * updates, 0):
+        for ahead in self._aheads(updates):
             demand = ledger.worst_demand(known, unseen + ahead, inserted, deleted, self.num_vertices)
             if demand.slots <= len(self.pool["dst"]):
                 try:
@@ -224,13 +224,18 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self._uncovered, self._tried = updates, self.counters.arrivals
         return False
 
+    def _aheads(self, updates: int) -> tuple[int, ...]:
+        """Return for how many updates to come bounds may be worked out as well: none behind a bulk load."""
+        ahead = AHEAD * updates
+        return (ahead, 0) if ahead <= self._edge_bound() else (0,)
+
     def _ensure_stacks(self, updates: int) -> None:
         """Make space for the blocks that a batch may free, and for more batches like it if memory allows."""
         if updates <= self._stack_allowance:
             self._stack_allowance -= updates
             return
         known, unseen = self.counters.values, self.counters.unseen
-        for ahead in (AHEAD * updates, 0):
+        for ahead in self._aheads(updates):
             try:
                 self.pool.ensure_stacks(ledger.stack_bounds(known, unseen + ahead, updates, self.num_vertices))
             except CapacityError:
