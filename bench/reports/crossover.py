@@ -140,6 +140,10 @@ def _groups(found: list[Cell]) -> dict[tuple[str, str, str], list[Cell]]:
     return groups
 
 
+def _families(found: list[Cell]) -> list[str]:
+    return list(dict.fromkeys(cell.family for cell in found))
+
+
 def picture(found: list[Cell], title: str = "") -> Any:
     """Return the heat map of one device as a figure: a panel per family and use, coloured by the winner.
 
@@ -148,10 +152,10 @@ def picture(found: list[Cell], title: str = "") -> Any:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    families, uses = (list(dict.fromkeys(part)) for part in ([c.family for c in found], [c.use for c in found]))
-    columns = min(len(uses), PANELS_IN_A_ROW)
-    rows = [(family, uses[k : k + columns]) for family in families for k in range(0, len(uses), columns)]
-    height = 0.75 + 0.3 * max(len({cell.num_edges for cell in found if cell.family == family}) for family in families)
+    uses = {family: list(dict.fromkeys(c.use for c in found if c.family == family)) for family in _families(found)}
+    columns = min(max(map(len, uses.values())), PANELS_IN_A_ROW)
+    rows = [(family, some[k : k + columns]) for family, some in uses.items() for k in range(0, len(some), columns)]
+    height = 0.75 + 0.3 * max(len({cell.num_edges for cell in found if cell.family == family}) for family in uses)
     figure = Figure(figsize=(3.2 * columns, height * len(rows) + 1), layout="constrained")
     panels = figure.subplots(len(rows), columns, squeeze=False)
     places = {(family, use): panels[i][j] for i, (family, some) in enumerate(rows) for j, use in enumerate(some)}

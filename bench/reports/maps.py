@@ -100,9 +100,10 @@ def write_page(path: Path, headers: list[dict[str, Any]], rows: Rows) -> list[Pa
             written.append(path.with_name(f"{path.stem}-{device.partition(':')[0]}{ending}"))
             figure.savefig(written[-1])
         dates = sorted({header["date"][:10] for header in headers if header["device"] == device})
-        parts.append(
-            f"## {told.get(device, device)}\n\nMeasured {' to '.join(dict.fromkeys((dates[0], dates[-1])))}.\n"
-        )
+        missing = [f"`{label(name)}`" for name in backends_of(found) if name not in backends_of(own)]
+        lacking = f" Without {' and '.join(missing)}, not measured here yet." if missing else ""
+        days = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+        parts.append(f"## {told.get(device, device)}\n\nMeasured {days}.{lacking}\n")
         parts.append(f"![the fastest backend and its lead]({written[-1].name})\n")
         parts += [
             _summary(contested_of(own)),
