@@ -27,7 +27,8 @@ from suricate.types import StoreView
 if TYPE_CHECKING:
     from suricate.cuda.ingest import UnvalidatedBatch
 
-AHEAD = 16  #: so many batches like one that needs the host's bounds are to be covered by them
+AHEAD = 16  #: so many batches like one that needs the host's bounds are to be covered by them,
+MANY = 1 << 20  #: unless they have more than so many edges and than are stored
 
 
 class HornetStore(BatchStore[Plan | None, Plan | None]):
@@ -225,9 +226,9 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return False
 
     def _aheads(self, updates: int) -> tuple[int, ...]:
-        """Return for how many updates to come bounds may be worked out as well: none behind a bulk load."""
+        """Return for how many updates to come bounds may be worked out as well: none behind a large bulk load."""
         ahead = AHEAD * updates
-        return (ahead, 0) if ahead <= self._edge_bound() else (0,)
+        return (ahead, 0) if ahead <= max(self._edge_bound(), MANY) else (0,)
 
     def _ensure_stacks(self, updates: int) -> None:
         """Make space for the blocks that a batch may free, and for more batches like it if memory allows."""
