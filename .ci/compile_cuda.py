@@ -1,10 +1,10 @@
 """Compile every CUDA source for sm_70, sm_80 and sm_90, without a GPU: backends, operators and a set of edge functions.
 
 Usage: ``python .ci/compile_cuda.py [BACKEND ...]`` (default: all installed backends). A backend's options are those it
-declares in ``Store.knobs``: each is varied alone. With default options, unweighted and with float32 weights, each
-backend's own programs, and all over the cursor of the default backend, are compiled to machine code for each
-architecture; what other cursors, options and weights change is compiled to PTX for the oldest one, which takes a sixth
-of the time. Texts that come out equal are compiled once.
+declares in ``Store.knobs``: each is varied alone, unweighted and with float32 weights. With default options and these
+weights, each backend's own programs, and all over the cursor of the default backend, are compiled to machine code for
+each architecture; what other cursors, options and weights change is compiled to PTX for the oldest one, which takes a
+sixth of the time. Texts that come out equal are compiled once.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ ARCHES = ("sm_70", "sm_80", "sm_90")
 VARIED = ("compute_70",)
 STRUCTURES = (component_forest, connect, core_numbers, triangle_changes)  # those that walk a graph
 WEIGHTS = (None, "float32", "float64")
+VARIED_WEIGHTS = WEIGHTS[:2]  #: with which options are varied, and machine code is made
 
 
 def sample_options(backend: str) -> list[dict[str, Any]]:
@@ -54,13 +55,13 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
         yield f"edge set of {values}", cursor_program(edge_set(values).view()), ARCHES
     default = max(su.plugins.backends().values(), key=lambda backend: backend.priority).name
     for name, weight in product(backends, WEIGHTS):
-        for options in sample_options(name):
+        for options in sample_options(name) if weight in VARIED_WEIGHTS else [{}]:
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
             view = store.view()
             generic = cursor_program(view), fallbacks.program(view), *operators.programs(view)
             structures = (program for module in STRUCTURES for program in module.programs(view))
             pairs = intersect.programs(view, edge_set(None))
-            own = VARIED if options or weight == "float64" else ARCHES
+            own = VARIED if options or weight not in VARIED_WEIGHTS else ARCHES
             over_cursor = own if name == default else VARIED
             label = f"{name} {options or ''} weight={weight}"
             yield from ((label, program, own) for program in own_programs(store))
