@@ -3,7 +3,8 @@
 From scratch: Afforest (``suricate.structures.connect``). Insertions unite the ends of the new edges in a union-find, as
 in Meerkat (Concessao et al.): the work is that of the batch. The first deletion makes a forest of the components
 (``suricate.structures.component_forest``), a pass over all edges; from then on it takes the place of the union-find,
-and changes are repaired around what they touch. A stream of insertions alone never pays for the forest.
+and changes are repaired around what they touch. A stream of insertions alone never pays for the forest; a batch that is
+computed for from scratch drops it, and the next deletions are computed for as well, before it is made again.
 
 The work of an update with deletions: the edges of the vertices that may have lost their support, of those that are cut
 off, and of the trees that are renamed when components join. A directed graph needs in-edges for that; without them a
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
+
+#: A large deletion is computed for, which drops the forest. To make it again costs as much as 20 to 35 computations, so
+#: so many small deletions are computed for first: where large ones come in between, it would be made for each.
+COMPUTED_FIRST = 16
 
 
 class WCCResult(NamedTuple):
@@ -52,6 +57,7 @@ class WCC(Algorithm):
         self._sets: UnionFind = None  # type: ignore[assignment]
         self._largest: Array = None
         self._forest: ComponentForest | None = None  # once it is there, the union-find is not kept current
+        self._anew = 0  # deletions to compute anew for, before there is a forest again
 
     def compute(self, graph: Graph) -> None:
         """Find the components from scratch."""
@@ -67,10 +73,15 @@ class WCC(Algorithm):
         """Unite across inserted edges; with deletions, repair the forest of components."""
         inserted, deleted = delta.arc_list("inserted"), delta.arc_list("deleted")
         if deleted.size and (not graph.has_in_edges or self.outweighs(graph, deleted)):
+            self._anew = COMPUTED_FIRST if self._forest is not None or self._anew else 0
             self.compute(graph)
         elif self._forest is None and not deleted.size:
             self._sets.resize(graph.num_vertices)
             self._sets.union_arcs(inserted)
+        elif self._forest is None and self._anew:
+            self._anew -= 1
+            self._discard_pace()
+            self.compute(graph)
         elif self._forest is None or graph.num_vertices > self._forest.capacity:
             self._plant(graph)
         else:
@@ -79,11 +90,15 @@ class WCC(Algorithm):
 
     def _plant(self, graph: Graph) -> None:
         """Compute from scratch, and make the forest."""
-        if self.pace is not None:
-            self.pace.discard()
+        self._discard_pace()
         self.compute(graph)
         self._forest = ComponentForest(graph.device)
         self._forest.plant(graph, self._sets.parent, self._largest)
+
+    def _discard_pace(self) -> None:
+        """What this update takes says nothing of repairs."""
+        if self.pace is not None:
+            self.pace.discard()
 
     @property
     def result(self) -> WCCResult:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.algorithms.wcc import WCC
+from suricate.algorithms.wcc import COMPUTED_FIRST, WCC
 from suricate.structures import component_words, component_words_cpu
 from suricate.testing import AlgorithmConformance
 from suricate.tracker import Tracker
@@ -162,6 +162,27 @@ def test_words_name_their_roots() -> None:
             word = component_words_cpu.root_word(v, layout.last_rank, layout)
             assert component_words_cpu.root_of(int(word) + 1, layout) == v
             assert 0 <= word < component_words.UNREACHED
+
+
+def test_large_deletions_do_not_have_the_forest_made_for_every_small_one(
+    device: su.devices.Device, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted: list[WCC] = []
+    plant = WCC._plant
+    monkeypatch.setattr(WCC, "_plant", lambda self, graph: (planted.append(self), plant(self, graph)))
+    monkeypatch.setattr(WCC, "outweighs", lambda self, graph, deleted: deleted.size > 12)
+    edges = grid(6, 7)
+    graph = graph_of(45, edges, device, backend)
+    tracker = graph.track("wcc")
+    for kept in (slice(20), slice(2), slice(20), slice(2), *(slice(k, k + 1) for k in range(COMPUTED_FIRST + 1))):
+        part = tuple(ids[kept] for ids in edges)
+        graph.delete_edges(*part)
+        judge(tracker)
+        graph.insert_edges(*part)
+        judge(tracker)
+        if kept == slice(2):
+            assert len(planted) == 1, "the first forest is made at once, the next one later"
+    assert len(planted) == 2
 
 
 def test_insertions_alone_make_no_forest(device: su.devices.Device, backend: str) -> None:
