@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import suricate as su
+from suricate.bench.verify.results import on_host
 from suricate.errors import ParameterError
 from suricate.testing import measure
 from suricate.tracker import UpdateCounts, sharing_key
@@ -214,9 +215,8 @@ def test_threads_that_track_and_drop(device):
 
 
 def arrays(tracker):
-    result = tracker.result
-    parts = result if isinstance(result, tuple) else (result,)
-    return [tracker.graph.device.to_numpy(part).tolist() for part in parts]
+    result = on_host(tracker.result, tracker.graph.device)
+    return [np.asarray(part).tolist() for part in (result if isinstance(result, tuple) else (result,))]
 
 
 @pytest.mark.parametrize("name", ["bfs", "wcc"])
