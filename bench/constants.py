@@ -45,6 +45,7 @@ STREAM_LOADED = 0.9  #: share of a temporal graph that is loaded before the stre
 STREAM_BATCHES = 20  #: number of batches that the rest is cut into
 PIECE = 2**22  #: edges of a stream that are drawn at a time
 DRAWN_FROM = 2**26  #: edges of a graph from which on the crossover map draws it in pieces
+FILL_BATCH = 2**26  #: most edges that a graph of the crossover map is built from at once
 DIGESTED = 2**16  #: edges of a drawn graph whose digest says which graph it was
 DRAWN_EDGES = 2**22  #: edges of the suites on drawn graphs, unless the command line says otherwise
 WINDOW_SHARE, SLIDE_SHARE = 1 / 8, 1 / 64  #: of the stream that a long window holds; of the window that a slide moves

@@ -234,6 +234,12 @@ def measure(task: Task, limits: Limits, clock: Callable[[], float] = time.perf_c
     except Mismatch as reason:
         task.abandon()
         return Measurement("FAIL", str(reason))
+    except MemoryError as error:  # of a task with a limit that is a result, and so for all larger ones
+        task.abandon()
+        if task.limit is None:
+            return Measurement("ERROR", f"{type(error).__name__}: {' '.join(str(error).split())}")
+        task.exceeded()
+        return Measurement("over", f"memory does not suffice: {' '.join(str(error).split())}")
     except Exception as error:  # a backend may raise anything; the other rows still count
         task.abandon()
         return Measurement("ERROR", f"{type(error).__name__}: {' '.join(str(error).split())}")

@@ -25,7 +25,6 @@ from suricate.bench.workloads.algorithms import (
 )
 from suricate.bench.workloads.builds import ORDERS, Build, Growth
 from suricate.bench.workloads.crossover import USES, Crossing, Rebuilding, power_near
-from suricate.bench.workloads.drawn_crossover import DrawnCrossing
 from suricate.bench.workloads.footprints import Footprint
 from suricate.bench.workloads.large import LARGE_OPERATIONS, LargeBuild, LargeRank
 from suricate.bench.workloads.methods import Method, StreamedMethod
@@ -157,6 +156,8 @@ def demo_tasks(selection: Selection, data: Input) -> list[Task]:
 def bench_tasks(suite: str, selection: Selection, data: Any) -> list[Task]:
     """Return the tasks of a suite, backend by backend, so that the memory of one is free before the next.
 
+    Those of the crossover map come form by form of the graph, and for each backend by backend.
+
     Each suite starts with a graph of its own. ``data`` is an ``Input``, or a ``DrawnInput`` where the suite draws.
     """
     tasks: list[Task] = []
@@ -166,7 +167,7 @@ def bench_tasks(suite: str, selection: Selection, data: Any) -> list[Task]:
     for part in parts_of(suite):
         if part in REFERENCE_TASKS:
             tasks += _of(part, REFERENCE_TASKS[part](selection, data))
-    return tasks
+    return _form_by_form(tasks) if suite == "crossover" else tasks
 
 
 def parts_of(suite: str) -> tuple[str, ...]:
@@ -237,23 +238,33 @@ def _methods(selection: Selection, fixture: Fixture) -> list[Task]:
 
 
 def _crossover(selection: Selection, fixture: Fixture) -> list[Task]:
-    return _cells(selection, fixture, DrawnCrossing if isinstance(fixture.data, DrawnInput) else Crossing)
+    return _cells(selection, fixture, Crossing)
 
 
 def _rebuilds(selection: Selection, data: Input) -> list[Task]:
-    if BASELINE not in selection.backends or isinstance(data, DrawnInput):
+    if BASELINE not in selection.backends:
         return []
     return _cells(selection, selection.fixture(BASELINE, data), Rebuilding)
 
 
 def _cells(selection: Selection, fixture: Fixture, kind: type[Crossing]) -> list[Task]:
-    """Return the cells of a graph; those that share a form of it follow each other."""
+    """Return the cells of a backend and a graph."""
     most = power_near(fixture.data.edges_given)
     sizes = tuple(size for size in selection.updates or constants.CROSSOVER_BATCHES if size <= most)
     uses = selection.algorithms or (*USES, *selection.algorithms_of("crossover"))
-    tasks = [kind(fixture, use, size, sizes) for use in uses for size in sizes]
-    forms = list(dict.fromkeys(task.graph_form for task in tasks))
-    return [*sorted(tasks, key=lambda task: forms.index(task.graph_form))]
+    return [kind(fixture, use, size, sizes) for use in uses for size in sizes]
+
+
+def _form_by_form(tasks: list[Any]) -> list[Task]:
+    """Return the cells of a graph so that uses of the same form of it follow each other, for one backend after another.
+
+    A map that is cut off has all backends of the forms that it has got to.
+    """
+    forms: dict[str, tuple[bool, ...]] = {}
+    for task in tasks:
+        forms.setdefault(task.use, task.graph_form)
+    order = list(dict.fromkeys(forms.values()))
+    return sorted(tasks, key=lambda task: order.index(forms[task.use]))
 
 
 def _algorithm_references(selection: Selection, data: Input) -> list[Task]:

@@ -1,10 +1,12 @@
-"""Edges as they must be: a sorted NumPy array of 64-bit keys, made from the raw input.
+"""Edges as they must be: a sorted array of 64-bit keys, made from the raw input.
 
-Nothing here uses a store, an operator or an algorithm of suricate.
+It is an array of NumPy, or of CuPy for graphs that are verified where they are. Nothing here uses a store, an operator
+or an algorithm of suricate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from suricate.arrays import sorted_distinct
+from suricate.edge_streams import mixed
 
 
 class Mismatch(Exception):  # noqa: N818 - reads as what it is
@@ -42,14 +45,44 @@ def _places(ascending: np.ndarray, keys: np.ndarray) -> np.ndarray:
     return places
 
 
-def among(keys: np.ndarray, ascending: np.ndarray) -> np.ndarray:
-    """Return which of ``keys`` are in ``ascending``, bool[n]; many times as fast as ``np.isin``."""
+def among(keys: Any, ascending: Any, xp: Any = np, *, ordered: bool = False) -> Any:
+    """Return which of ``keys`` are in ``ascending``, bool[n]; many times as fast as ``np.isin``.
+
+    ``ordered`` says that the keys are ascending, too. Both are arrays of ``xp``.
+    """
     if not len(ascending):
-        return np.zeros(len(keys), bool)
-    return ascending[np.minimum(_places(ascending, keys), len(ascending) - 1)] == keys
+        return xp.zeros(len(keys), bool)
+    places = _places(ascending, keys) if xp is np and not ordered else xp.searchsorted(ascending, keys)
+    return ascending[xp.minimum(places, len(ascending) - 1)] == keys
 
 
-class EdgeModel:
+def slices(count: int, xp: Any) -> Iterator[slice]:
+    """Yield parts of ``count`` entries: in NumPy they stay in the caches, in CuPy their copies take little memory."""
+    size = 1 << 16 if xp is np else 1 << 24
+    for begin in range(0, count, size):
+        yield slice(begin, min(begin + size, count))
+
+
+class KeySet:
+    """A set of edges: ascending uint64 ``keys``, an array of ``xp``, NumPy or CuPy."""
+
+    def __init__(self, keys: Any, xp: Any = np) -> None:
+        self.keys, self.xp = keys, xp
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @cached_property
+    def digest(self) -> int:
+        """The digest of the keys, see :func:`digest`."""
+        return digest(self.keys, self.xp)
+
+    def contains(self, keys: Any, *, ordered: bool = False) -> Any:
+        """Return which of ``keys`` are edges, bool[n]; ``ordered`` says that they are ascending."""
+        return among(keys, self.keys, self.xp, ordered=ordered)
+
+
+class EdgeModel(KeySet):
     """A set of edges: ascending uint64 ``keys``, and ``weight`` in the same order or None; the last weight wins.
 
     An undirected edge is kept once, as ``Graph.edges`` lists it: ``src <= dst``.
@@ -61,22 +94,16 @@ class EdgeModel:
         self.directed = directed
         keys = keys_of(src, dst) if directed else keys_of(np.minimum(src, dst), np.maximum(src, dst))
         if weight is None:
-            self.keys, self.weight = sorted_distinct(keys), None
+            super().__init__(sorted_distinct(keys))
+            self.weight = None
         else:
             order = np.argsort(keys, kind="stable")
             keys = keys[order]
             last = np.ones(len(keys), bool)
             np.not_equal(keys[1:], keys[:-1], out=last[:-1])
-            self.keys, self.weight = keys[last], weight[order[last]]
+            super().__init__(keys[last])
+            self.weight = weight[order[last]]
         self.references: dict[Any, Any] = {}  #: answers on these edges, kept by ``suricate.bench.verify.results``
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    @cached_property
-    def digest(self) -> int:
-        """The digest of the keys, see :func:`digest`."""
-        return digest(self.keys)
 
     @property
     def src(self) -> np.ndarray:
@@ -87,10 +114,6 @@ class EdgeModel:
     def dst(self) -> np.ndarray:
         """Destinations, uint32."""
         return ends_of(self.keys)[1]
-
-    def contains(self, keys: np.ndarray) -> np.ndarray:
-        """Return which of ``keys`` are edges, bool[n]."""
-        return among(keys, self.keys)
 
     def plus(self, keys: np.ndarray) -> np.ndarray:
         """Return the keys of the edges and of ``keys`` (ascending, distinct), ascending and distinct."""
@@ -140,14 +163,15 @@ class EdgeModel:
 class Change:
     """The set of edges that a batch leaves, told by its differences from a model: many times cheaper than a new model.
 
-    Deletions come first. ``new`` and ``lost`` are ascending keys. Weights are left out.
+    Deletions come first. ``new`` and ``lost`` are ascending keys. Weights are left out. Arrays are those of the model.
     """
 
-    def __init__(self, model: EdgeModel, deleted: np.ndarray, inserted: np.ndarray) -> None:
-        self.model = model
-        inserted, deleted = sorted_distinct(inserted), sorted_distinct(deleted)
-        self.new = inserted[~model.contains(inserted)]
-        self.lost = deleted[model.contains(deleted) & ~among(deleted, inserted)]
+    def __init__(self, model: KeySet, deleted: Any, inserted: Any) -> None:
+        self.model, xp = model, model.xp
+        inserted, deleted = (sorted_distinct(keys, xp) if len(keys) else keys for keys in (inserted, deleted))
+        self.new = inserted[~model.contains(inserted, ordered=True)]
+        lost = deleted[model.contains(deleted, ordered=True)]
+        self.lost = lost[~among(lost, inserted, xp, ordered=True)]
 
     def __len__(self) -> int:
         return len(self.model) + len(self.new) - len(self.lost)
@@ -155,11 +179,13 @@ class Change:
     @cached_property
     def digest(self) -> int:
         """The digest of all keys, see :func:`digest`."""
-        return (self.model.digest + digest(self.new) - digest(self.lost)) % 2**64
+        xp = self.model.xp
+        return (self.model.digest + digest(self.new, xp) - digest(self.lost, xp)) % 2**64
 
-    def contains(self, keys: np.ndarray) -> np.ndarray:
+    def contains(self, keys: Any) -> Any:
         """Return which of ``keys`` are edges, bool[n]."""
-        return self.model.contains(keys) & ~among(keys, self.lost) | among(keys, self.new)
+        xp = self.model.xp
+        return self.model.contains(keys) & ~among(keys, self.lost, xp) | among(keys, self.new, xp)
 
 
 def check_same_keys(found: np.ndarray, expected: np.ndarray, what: str) -> None:
@@ -179,19 +205,18 @@ def check_content(graph: Any, model: EdgeModel) -> None:
         expect(np.array_equal(host(edges.weight)[np.argsort(keys)], model.weight), "the weights of the graph differ")
 
 
-def check_digest(graph: Any, model: EdgeModel | Change) -> None:
+def check_digest(graph: Any, model: KeySet | Change) -> None:
     """Compare the edges of a large graph with the model by their number and the sum of a hash of each, on the device.
 
     Weights are not compared.
     """
-    edges = graph.edges()
-    expect(len(edges.src) == len(model), f"content of the graph: {len(edges.src)} edges instead of {len(model)}")
-    expect(digest(keys_of(edges.src, edges.dst)) == model.digest, "the right number of edges, but other ones")
+    (src, dst, _), xp = graph.edges(), graph.device.xp
+    expect(len(src) == len(model), f"content of the graph: {len(src)} edges instead of {len(model)}")
+    found = sum(digest(keys_of(src[part], dst[part]), xp) for part in slices(len(src), xp)) % 2**64
+    expect(found == model.digest, "the right number of edges, but other ones")
     expect(graph.num_edges == len(model), f"num_edges is {graph.num_edges} instead of {len(model)}")
 
 
-def digest(keys: Any) -> int:
-    """Return the sum of the hashes of keys modulo 2^64, whatever their order (NumPy or CuPy; mixed as splitmix64)."""
-    mixed = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return int((mixed ^ (mixed >> np.uint64(31))).sum(dtype=np.uint64))
+def digest(keys: Any, xp: Any = np) -> int:
+    """Return the sum of the hashes of keys modulo 2^64, whatever their order (arrays of ``xp``; SplitMix64)."""
+    return sum(int(mixed(keys[part]).sum(dtype=np.uint64)) for part in slices(len(keys), xp)) % 2**64

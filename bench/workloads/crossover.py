@@ -1,48 +1,41 @@
 """Workloads of the crossover map: a batch stored, and then the graph used, by backend, size of graph and batch.
 
 A use is an algorithm of the suite that is kept current, or nothing, a query of as many pairs, or a product of the
-adjacency matrix and a vector, as Marrow-Graph's experiment has it. Cells of one backend and graph share what they are
-measured on, and all backends meet the same batches, so answers to compare with are made once.
+adjacency matrix and a vector, as Marrow-Graph's experiment has it. Cells of one backend, graph and use share what they
+are measured on, and all backends meet the same batches, so answers to compare with are made once; all of that lies on
+the device (``suricate.bench.workloads.crossover_graphs``).
 """
 
 from __future__ import annotations
 
-import gc
 import math
 import statistics
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from suricate.advice import REBUILD
 from suricate.bench import constants
-from suricate.bench.fixtures import Batches, Fixture, HostBatch, Housekeeper
-from suricate.bench.runner import Over, once
+from suricate.bench.drawn import DrawnInput
+from suricate.bench.fixtures import Fixture
+from suricate.bench.runner import Over, Skipped, once
 from suricate.bench.verify.edges import Change, EdgeModel, check_content, check_digest, ends_of, expect
-from suricate.bench.verify.results import check_same, on_host
-from suricate.bench.workloads.algorithms import MIXED, Batched
+from suricate.bench.verify.results import check_same
+from suricate.bench.workloads.algorithms import DELETION_SHARES, MIXED, Batched
+from suricate.bench.workloads.crossover_graphs import Batches, DeviceInput, Drawn, SharedGraph, inverse
 from suricate.bench.workloads.operators import value
+from suricate.delta import Batch
 from suricate.operators import neighbor_reduce
+from suricate.types import EdgeList
 
 UPDATE, QUERY, PRODUCT = "update only", "query", "matrix-vector product"
 USES = (UPDATE, QUERY, PRODUCT)  #: those without an algorithm
-
-Drawn = tuple[HostBatch, HostBatch, HostBatch | None]  #: what to insert, to delete, and to ask for
 
 
 def power_near(number: int) -> int:
     """Return the power of two that is nearest to a number of at least 1, by their ratio."""
     return 1 << round(math.log2(number))
-
-
-class SharedGraph:
-    """The graph of a backend's cells of one use, tracked if the use is an algorithm."""
-
-    def __init__(self, cell: Crossing) -> None:
-        self.use, subject = cell.use, cell.subject
-        self.graph = cell.new_graph()
-        self.tracker = self.graph.track(subject.kind, **subject.params) if subject else None
-        self.housekeeper = Housekeeper(self.graph)
 
 
 class Crossing(Batched):
@@ -58,9 +51,10 @@ class Crossing(Batched):
     def __init__(self, fixture: Fixture, use: str, batch: int, sizes: tuple[int, ...] = ()) -> None:
         super().__init__(fixture, batch, MIXED, None if use in USES else use)
         self.use, self.sizes, self.update_s = use, sizes, None
-        self.large = fixture.data.edges_given > constants.CHECK_BY_REFERENCE
+        self.drawn = isinstance(fixture.data, DrawnInput)
+        self.large = self.drawn or fixture.data.edges_given > constants.CHECK_BY_REFERENCE
         if self.subject:
-            self.oracle = f"{self.oracle}; {'computed anew' if self.large else self.subject.oracle}"
+            self.oracle = "sorted keys; " + ("computed anew" if self.large else self.subject.oracle)
         else:
             self.label_row(use)
 
@@ -69,17 +63,28 @@ class Crossing(Batched):
         """What tells the graphs of cells apart: weights, direction, in-edges."""
         return (*self.form.values(), self.needs_in_edges)
 
+    @property
+    def placed(self) -> DeviceInput:
+        """What the cells of the input share."""
+        return DeviceInput.of(self.fixture, **self.form)
+
+    @cached_property
+    def host_model(self) -> EdgeModel:
+        """The edges of a small input, on the host."""
+        return self.fixture.model(**self.form)
+
     def setup(self) -> None:
         """Get the shared graph, tracked if the use is an algorithm."""
         self.begin()
-        cache = self.fixture.cache
-        if SharedGraph not in cache or cache[SharedGraph].use != self.use:
-            cache.pop(SharedGraph, None)
-            gc.collect()  # its memory is free before there is another one
+        placed, cache = self.placed, self.fixture.cache
+        shared = placed.graph
+        if shared is None or (shared.fixture, shared.use) != (self.fixture, self.use):
+            placed.clear()
             if self.subject and self.graph_form not in cache:
                 cache[self.graph_form] = self._seconds_to_store()
-            cache[SharedGraph] = SharedGraph(self)
-        shared = cache[SharedGraph]
+            shared = placed.graph = SharedGraph(placed, self.fixture, self.use, self.needs_in_edges)
+            if self.subject:
+                shared.tracker = shared.graph.track(self.subject.kind, **self.subject.params)
         self.graph, self.tracker, self.housekeeper = shared.graph, shared.tracker, shared.housekeeper
         self.update_s = cache.get(self.graph_form, {}).get(self.batch)
 
@@ -88,36 +93,43 @@ class Crossing(Batched):
         smaller = self.fixture.cache.get(("over", self.backend, self.use))
         if smaller is not None:
             raise Over(f"batches of {smaller} edges are over the limit")
+        if self.drawn and self.form["weighted"]:
+            raise Skipped("graphs that are drawn in pieces have no weights")
         if self.subject:
             self.subject.demand()
         self.draw_from()
-        xp = self.device.xp
-        if self.use == QUERY:
-            self.asked = Batches(self.fixture, self.items, "crossover queries")
-        elif self.use == PRODUCT:
-            n = self.fixture.data.num_vertices
-            self.values = self.fixture.rng("values").uniform(0.5, 1.5, n).astype(np.float32)
-            self.x, self.out = xp.asarray(self.values), xp.zeros(n, np.float32)
+        if self.use == PRODUCT:
+            self.x, self.out = self.placed.values, self.device.xp.zeros(self.fixture.data.num_vertices, np.float32)
+
+    def draw_from(self) -> None:
+        """Make the source of batches."""
+        assert self.batch is not None
+        self.items = self.batch
+        self.batches = Batches(self.placed, self.batch, int(self.batch * DELETION_SHARES[self.kind]))
 
     def exceeded(self) -> None:
         """Leave out larger batches of this use."""
         self.fixture.cache["over", self.backend, self.use] = self.batch
 
+    def abandon(self) -> None:
+        """Have the next cell build a new graph."""
+        self.graph = None
+        if DeviceInput.current is not None:
+            DeviceInput.current.graph = None
+
     def prepare(self) -> Drawn:
         """Draw a batch, and the pairs that are asked for."""
-        insert, delete = super().prepare()
-        return insert, delete, self.asked.draw("mixed") if self.use == QUERY else None
+        return self.batches.draw(asks=self.use == QUERY)
 
     def action(self, batch: Drawn) -> Any:
         """Apply the batch and use the graph."""
-        self.apply(batch[:2])
+        self.delta = self.graph.apply(Batch(insert=batch.insert.edges, delete=batch.delete.edges[:2]))
         return self.ask(batch)
 
     def ask(self, batch: Drawn) -> Any:
         """Use the graph; an algorithm is current already."""
-        asked = batch[2]
-        if asked is not None:
-            return self.graph.has_edges(asked.edges.src, asked.edges.dst)
+        if batch.asked is not None:
+            return self.graph.has_edges(*batch.asked.edges[:2])
         if self.use == PRODUCT:
             return neighbor_reduce(self.graph, value, args=(self.x,), reduce="sum", out=self.out)
         return None
@@ -128,28 +140,27 @@ class Crossing(Batched):
 
     def check(self, batch: Drawn, result: Any) -> None:
         """Verify the content, and what the use gave."""
-        insert, delete, asked = batch
-        change = Change(self.input_model, delete.keys, insert.keys)
+        xp, change = self.device.xp, self.placed.change(batch)
         if self.large:
             check_digest(self.graph, change)
         else:
-            check_content(self.graph, self._model(batch, change))
+            check_content(self.graph, self._model(batch))
         if self.subject:
             self._check_answer(batch, change, self.answer(result))
-        elif asked is not None:
-            wrong = np.count_nonzero(self.device.to_numpy(result) != change.contains(asked.keys))
+        elif batch.asked is not None:
+            wrong = int(xp.count_nonzero(result != change.contains(batch.asked.keys)))
             expect(wrong == 0, f"crossover: {wrong} of {self.items} answers are wrong")
         elif self.use == PRODUCT:
-            right = self._product(change)
-            expect(np.allclose(self.device.to_numpy(result), right, rtol=1e-4), "crossover: the product is wrong")
+            expect(xp.allclose(result, self.placed.product(change), rtol=1e-4), "crossover: the product is wrong")
 
     def restore(self, batch: Any, result: Any) -> None:
-        """Apply the inverse."""
-        super().restore(batch[:2], result)
+        """Take back what the batch changed; :meth:`finish` verifies that nothing of it is left."""
+        self.graph.apply(inverse(self.delta, self.device.xp))
+        self.housekeeper.tidy(self.items)
 
     def finish(self) -> None:
         """Verify the content once more."""
-        check_digest(self.graph, self.input_model)
+        check_digest(self.graph, self.placed.model)
 
     def extra(self) -> dict[str, Any]:
         """Return the use, the size of the graph, and the seconds of the update alone if it was timed apart."""
@@ -159,46 +170,38 @@ class Crossing(Batched):
 
     def _seconds_to_store(self) -> dict[int, float]:
         """Return the median seconds of storing a batch of each size on a graph of the form that nothing tracks."""
-        graph, found = self.new_graph(), {}
-        housekeeper = Housekeeper(graph)
+        shared, found = SharedGraph(self.placed, self.fixture, UPDATE, self.needs_in_edges), {}
         for size in self.sizes:
             cell = type(self)(self.fixture, self.use, size)
             cell.draw_from()
-            cell.graph, cell.housekeeper = graph, housekeeper
+            cell.graph, cell.housekeeper = shared.graph, shared.housekeeper
             found[size] = statistics.median([once(cell) for _ in range(1 + constants.CROSSOVER_REPEATS)][1:])
+            if found[size] > constants.CROSSOVER_LIMIT:
+                break
         return found
 
-    def _shared(self, name: str, change: Change, make: Any) -> Any:
-        """Return what is the same for all backends after a batch, made on first use."""
-        cache, place = self.fixture.data.cache, (name, self.graph_form, change.digest)
-        if place not in cache:
-            cache[place] = make()
-        return cache[place]
+    def _model(self, batch: Drawn) -> EdgeModel:
+        """Return the edges of a small graph after a batch."""
+        return self.placed.shared(("model", batch.place), lambda: self._model_after(batch))
 
-    def _model(self, batch: Drawn, change: Change) -> EdgeModel:
-        return self._shared("model", change, lambda: self.model_after(batch[:2]))
+    def _model_after(self, batch: Drawn) -> EdgeModel:
+        host, (src, dst, weight) = self.device.to_numpy, batch.insert.edges
+        weights = None if weight is None else host(weight)
+        return self.host_model.updated(host(batch.delete.keys), host(src), host(dst), weights)
 
     def _check_answer(self, batch: Drawn, change: Change, answer: Any) -> None:
         assert self.subject is not None
         if not self.large:
-            self.subject.check(answer, self._model(batch, change))
+            self.subject.check(answer, self._model(batch))
             return
-        anew = self._shared(f"answer of {self.use}", change, self._computed_anew)
+        anew = self.placed.shared((self.use, change.digest), self._computed_anew)
         check_same(self.subject.kind, self.subject.params, answer, anew, self.device)
 
     def _computed_anew(self) -> Any:
         assert self.subject is not None
         anew = self.subject.new()
         anew.compute(self.graph)
-        return on_host(anew.result, self.device)
-
-    def _product(self, change: Change) -> np.ndarray:
-        """Return the product with the matrix of the input's edges, and what the batch makes of it."""
-        cache, n, values = self.fixture.data.cache, len(self.values), self.values.astype(np.float64)
-        if "product" not in cache:
-            cache["product"] = self.input_model.csr(n, np.float64) @ values
-        (more, to), (less, gone) = ends_of(change.new), ends_of(change.lost)
-        return cache["product"] + np.bincount(more, values[to], n) - np.bincount(less, values[gone], n)
+        return anew.result
 
 
 class Rebuilding(Crossing):
@@ -217,11 +220,18 @@ class Rebuilding(Crossing):
     def setup(self) -> None:
         """Draw the batch, and list the edges after it."""
         self.begin()
+        if self.placed.graph is not None:
+            self.placed.clear()
         self.batch_drawn = super().prepare()
-        model = self.model_after(self.batch_drawn[:2])
+        self.edges = self._edges_after(self.batch_drawn)
+
+    def _edges_after(self, batch: Drawn) -> EdgeList:
+        if not self.form["weighted"]:
+            return self.placed.after(self.placed.change(batch))
+        model = self._model_after(batch)
         order = self.fixture.rng("rebuilt").permutation(len(model))
-        weight = None if model.weight is None else model.weight[order]
-        self.edges = self.fixture.upload(*ends_of(model.keys[order]), weight)
+        assert model.weight is not None
+        return self.fixture.upload(*ends_of(model.keys[order]), model.weight[order])
 
     def prepare(self) -> Drawn:
         """Free the graph of the repeat before."""

@@ -88,11 +88,6 @@ class Sample:
         src, dst = _ends(self.in_keys)
         return self._sums(dst, x[src])
 
-    def sums_over(self, keys: Any, x: Any) -> Any:
-        """Return, for each sampled vertex, the sum of ``x`` over the ends of those ``keys`` that leave it, float64."""
-        src, dst = _ends(keys)
-        return self._sums(src, x[dst])
-
     def _sums(self, ids: Any, values: Any) -> Any:
         place = self.xp.searchsorted(self.vertices, ids.astype(np.uint32))
         return self.xp.bincount(place, weights=values.astype(np.float64), minlength=len(self.vertices))

@@ -14,9 +14,20 @@ from suricate.bench.defaults import BASELINE
 from suricate.bench.reports import crossover, maps, plot
 from suricate.bench.reports.results import measured
 from suricate.bench.runner import Limits, measure
-from suricate.bench.verify.edges import Change, EdgeModel, Mismatch, check_digest, digest, ends_of
+from suricate.bench.verify.edges import (
+    Change,
+    EdgeModel,
+    Mismatch,
+    check_content,
+    check_digest,
+    digest,
+    ends_of,
+    keys_of,
+)
 from suricate.bench.workloads.crossover import PRODUCT, QUERY, REBUILD, UPDATE, USES, Crossing, Rebuilding
+from suricate.bench.workloads.crossover_graphs import Batches, DeviceInput, inverse
 from suricate.cli import cli
+from suricate.delta import Batch
 from suricate.devices import CPU
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
@@ -121,6 +132,74 @@ def test_larger_batches_than_one_over_the_limit_are_left_out(data):
     assert [each.status for each in found] == ["over", "over", "ok"]
     assert found[0].over > 0
     assert (found[1].over, found[1].reason) == (None, "batches of 1 edges are over the limit")
+
+
+def test_memory_that_does_not_suffice_is_a_result_and_others_are_measured(data, monkeypatch):
+    fixture = fixture_of("slabhash", data)
+    tasks = [Crossing(fixture, use, size) for use, size in ((UPDATE, 1), (UPDATE, 16), (QUERY, 16))]
+    with monkeypatch.context() as patch:
+        patch.setattr(fixture, "empty_graph", lambda **form: np.empty(1 << 60, np.uint8))
+        found = [measure(task, QUICK) for task in tasks[:2]]
+    assert [each.status for each in found] == ["over", "over"]
+    assert "memory does not suffice" in found[0].reason
+    assert "update_s" not in tasks[0].extra()
+    assert measure(tasks[2], QUICK).status == "ok"
+
+
+def test_all_backends_meet_the_same_batches_and_answers_are_computed_once(data, monkeypatch):
+    monkeypatch.setattr(constants, "CHECK_BY_REFERENCE", 1)
+    tasks = [Crossing(fixture_of(name, data), "wcc", 16) for name in ("slabhash", "gpma")]
+    tasks.append(Rebuilding(fixture_of(BASELINE, data), "wcc", 16))
+    computed = []
+    anew = Crossing._computed_anew
+    monkeypatch.setattr(Crossing, "_computed_anew", lambda task: computed.append(task) or anew(task))
+    assert [measure(task, QUICK).status for task in tasks] == ["ok"] * 3
+    assert computed == tasks[:1]
+    sources = [task.fixture for task in tasks[:2]]
+    first, second = (Batches(DeviceInput.of(each, weighted=False, directed=True), 16, 3) for each in sources)
+    drawn = first.draw(asks=True), second.draw(asks=True), second.draw(asks=True)
+    keys = [np.concatenate([part.keys for part in batch[:3]]) for batch in drawn]
+    assert np.array_equal(keys[0], keys[1])
+    assert not np.array_equal(keys[1], keys[2])
+    assert 0 < data.model.contains(drawn[0].asked.keys).sum() < 16
+    assert data.model.contains(drawn[0].delete.keys).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_what_cells_share_is_the_input(data, device, weighted, directed):
+    fixture = fixture_of("csr_baseline", data, device)
+    placed, host = DeviceInput.of(fixture, weighted=weighted, directed=directed), device.to_numpy
+    model = data.model_of(weighted=weighted, directed=directed)
+    assert DeviceInput.of(fixture, weighted=weighted, directed=directed) is placed
+    assert np.array_equal(host(placed.model.keys), model.keys)
+    assert placed.model.digest == model.digest
+    order = np.argsort(host(placed.shuffled))
+    assert np.array_equal(host(placed.shuffled)[order], model.keys)
+    assert not weighted or np.array_equal(host(placed.weight)[order], model.weight)
+    batch = Batches(placed, 64, 12).draw()
+    after = model.updated(host(batch.delete.keys), *(None if x is None else host(x) for x in batch.insert.edges))
+    change, values = placed.change(batch), host(placed.values)
+    assert (len(change), change.digest) == (len(after), after.digest)
+    assert np.array_equal(np.sort(keys_of(*map(host, placed.after(change)[:2]))), after.keys)
+    product = np.bincount(after.src, values[after.dst].astype(np.float64), data.num_vertices)
+    assert np.allclose(host(placed.product(change)), product)
+    assert values.min() >= 0.5
+    assert values.max() < 1.5
+    graph = fixture.empty_graph(weighted=weighted, directed=directed)
+    placed.fill(graph)
+    undone = inverse(graph.apply(Batch(insert=batch.insert.edges, delete=batch.delete.edges[:2])), device.xp)
+    graph.apply(undone)
+    check_content(graph, model)
+
+
+def test_cells_come_form_by_form_and_backend_by_backend(data):
+    tasks = suites.bench_tasks("crossover", suites.Selection(("slabhash", BASELINE), CPU, updates=(16,)), data)
+    order = [(task.use, task.backend) for task in tasks]
+    names = ["slabhash", BASELINE, REBUILD]
+    tracked = [use for use in algorithms_of_the_map() if use != "triangles"]
+    expected = [(use, name) for uses in (USES, tracked, ["triangles"]) for name in names for use in uses]
+    assert order == expected
 
 
 def test_a_change_tells_what_a_batch_leaves():

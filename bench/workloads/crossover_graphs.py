@@ -1,0 +1,237 @@
+"""What the cells of one graph of the crossover map share: its edges on the device, batches, answers, the current graph.
+
+All of it lies on the device, and what is made from it is made there: batches are drawn, answers compared and contents
+verified where the graph is, with the functions of NumPy on the CPU and the same of CuPy on CUDA. So a cell waits for
+little but itself, whatever the size of the graph.
+"""
+
+from __future__ import annotations
+
+import gc
+from contextlib import suppress
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from suricate.arrays import sorted_distinct
+from suricate.bench import constants
+from suricate.bench.drawn import DrawnInput
+from suricate.bench.fixtures import Fixture, Housekeeper
+from suricate.bench.verify.edges import Change, KeySet, among, ends_of, keys_of, slices
+from suricate.delta import Batch
+from suricate.devices import Device
+from suricate.edge_streams import GOLDEN, mixed, word_of
+from suricate.errors import CapacityError
+from suricate.types import EdgeList
+
+
+class Edges(NamedTuple):
+    """Edges on the device."""
+
+    edges: EdgeList
+
+    @property
+    def keys(self) -> Any:
+        """The edges as keys."""
+        return keys_of(*self.edges[:2])
+
+
+class Drawn(NamedTuple):
+    """What to insert, to delete, and to ask for; ``place`` tells the batch from others on the same graph."""
+
+    insert: Edges
+    delete: Edges
+    asked: Edges | None
+    place: tuple[int, int]
+
+
+class DeviceInput:
+    """The edges of an input in one form on the device, and what its cells share; there is one at a time.
+
+    Attributes:
+        model: the set of edges.
+        shuffled: its keys in random order.
+        weight: the weights in that order, or None.
+        answers: what is the same for all backends, by name.
+        graph: the graph of the current cells.
+    """
+
+    current: ClassVar[DeviceInput | None] = None
+
+    def __init__(self, fixture: Fixture, *, weighted: bool, directed: bool) -> None:
+        self.data, self.device, self.seed = fixture.data, fixture.device, fixture.seed
+        self.weighted, self.directed = weighted, directed
+        xp = self.device.xp
+        self.model = KeySet(sorted_distinct(self._keys(), xp), xp)
+        order = xp.argsort(mixed(self.model.keys))
+        self.shuffled = self.model.keys[order]
+        self.weight: Any = None
+        if weighted:
+            self.weight = xp.asarray(self.data.model_of(weighted=True, directed=directed).weight)[order]
+        self.answers: dict[Any, Any] = {}
+        self.graph: SharedGraph | None = None
+
+    @classmethod
+    def of(cls, fixture: Fixture, *, weighted: bool, directed: bool) -> DeviceInput:
+        """Return the input of a fixture in a form, on its device; the one before is left."""
+        now, form = cls.current, (fixture.device, fixture.seed, weighted, directed)
+        if now is None or now.data is not fixture.data or form != (now.device, now.seed, now.weighted, now.directed):
+            now = cls.current = None
+            collect(fixture.device)
+            now = cls.current = cls(fixture, weighted=weighted, directed=directed)
+        return now
+
+    def clear(self) -> None:
+        """Let go of the current graph; its memory is free afterwards."""
+        self.graph = None
+        collect(self.device)
+
+    def fill(self, graph: Any) -> None:
+        """Insert all edges, those of large graphs in parts."""
+        size = constants.FILL_BATCH
+        if len(self.model) > size:
+            with suppress(CapacityError):  # then it grows
+                graph.reserve(len(self.model))
+        for begin in range(0, len(self.model), size):
+            part = slice(begin, begin + size)
+            graph.insert_edges(*ends_of(self.shuffled[part]), None if self.weight is None else self.weight[part])
+
+    def change(self, batch: Drawn) -> Change:
+        """Return what a batch does to the edges; that of the first batch of a size is made once for all cells."""
+        if batch.place[1]:
+            return Change(self.model, batch.delete.keys, batch.insert.keys)
+        return self.shared(batch.place, lambda: Change(self.model, batch.delete.keys, batch.insert.keys))
+
+    def shared(self, name: Any, make: Any) -> Any:
+        """Return what is the same for all backends, made on first use."""
+        if name not in self.answers:
+            self.answers[name] = make()
+        return self.answers[name]
+
+    def after(self, change: Change) -> EdgeList:
+        """Return the edges after a change, in random order: those that stay, then those that are new."""
+        xp, new = self.device.xp, change.new
+        stay = self.shuffled[~among(self.shuffled, change.lost, xp)]
+        return EdgeList(*ends_of(xp.concatenate((stay, new[xp.argsort(mixed(new))])) if len(new) else stay))
+
+    @property
+    def values(self) -> Any:
+        """A value per vertex in [0.5, 1.5), float32."""
+        return self.shared("values", lambda: _number(self.random("values", self.data.num_vertices)))
+
+    def product(self, change: Change) -> Any:
+        """Return the product of the edges after a change and the values: that of all edges, and what it makes of it."""
+        before = self.shared("product", lambda: self._sums(self.model.keys))
+        return before + self._sums(change.new) - self._sums(change.lost)
+
+    def _sums(self, keys: Any) -> Any:
+        """Return the sum of the values of the ends of ``keys`` by source, float64."""
+        xp, n = self.device.xp, self.data.num_vertices
+        total = xp.zeros(n)
+        for begin in range(0, len(keys), constants.FILL_BATCH):
+            src, dst = ends_of(keys[begin : begin + constants.FILL_BATCH])
+            total += xp.bincount(src.astype(np.int64), weights=self.values[dst].astype(np.float64), minlength=n)
+        return total
+
+    def random(self, purpose: str, count: int) -> Any:
+        """Return ``count`` random numbers, uint64: the same for the same purpose, on every device."""
+        xp, word = self.device.xp, np.uint64(word_of(self.seed, purpose))
+        found = xp.empty(count, np.uint64)
+        for part in slices(count, xp):
+            found[part] = mixed(xp.arange(part.start, part.stop, dtype=np.uint64) * np.uint64(GOLDEN) + word)
+        return found
+
+    def pairs(self, purpose: str, count: int) -> EdgeList:
+        """Return uniform pairs of vertices; in undirected graphs ``src <= dst``."""
+        xp, n = self.device.xp, np.uint64(self.data.num_vertices)
+        random, (src, dst) = self.random(purpose, count), (xp.empty(count, np.uint32) for _ in range(2))
+        for part in slices(count, xp):
+            src[part] = ((random[part] >> np.uint64(32)) * n >> np.uint64(32)).astype(np.uint32)
+            dst[part] = ((random[part] & np.uint64(0xFFFFFFFF)) * n >> np.uint64(32)).astype(np.uint32)
+        if not self.directed:
+            src, dst = xp.minimum(src, dst), xp.maximum(src, dst)
+        return EdgeList(src, dst, _number(mixed(random)) if self.weighted else None)
+
+    def existing(self, purpose: str, count: int) -> EdgeList:
+        """Return random edges: distinct, unless there are fewer."""
+        begin = word_of(self.seed, purpose) % max(1, len(self.shuffled))
+        places = self.device.xp.arange(begin, begin + count) % max(1, len(self.shuffled))
+        return EdgeList(*ends_of(self.shuffled[places]))
+
+    def _keys(self) -> Any:
+        """Return the keys of the input's edges as they come, on the device."""
+        xp, data = self.device.xp, self.data
+        if not isinstance(data, DrawnInput):
+            return self._key(xp.asarray(data.src), xp.asarray(data.dst))
+        keys, at = xp.empty(data.num_edges, np.uint64), 0
+        for src, dst, _ in data.pieces(0, data.num_edges, xp):
+            keys[at : at + len(src)] = self._key(src, dst)
+            at += len(src)
+        return keys
+
+    def _key(self, src: Any, dst: Any) -> Any:
+        xp = self.device.xp
+        return keys_of(src, dst) if self.directed else keys_of(xp.minimum(src, dst), xp.maximum(src, dst))
+
+
+def _number(random: Any) -> Any:
+    """Return numbers in [0.5, 1.5), float32."""
+    return (random >> np.uint64(40)).astype(np.float32) * np.float32(2**-24) + np.float32(0.5)
+
+
+def collect(device: Device) -> None:
+    """Free what nothing refers to, the memory of graphs among it.
+
+    What is there by then stays for long, so that the collections before each timing need not look at it.
+    """
+    gc.collect()
+    gc.freeze()
+    if device.is_cuda:
+        device.xp.get_default_memory_pool().free_all_blocks()
+
+
+class Batches:
+    """Fresh batches of ``size`` edges on an input, the same for every backend and use.
+
+    ``deletions`` of them are deleted, the others uniform pairs to insert.
+    """
+
+    def __init__(self, placed: DeviceInput, size: int, deletions: int) -> None:
+        self.placed, self.size, self.deletions, self.number = placed, size, deletions, 0
+
+    def draw(self, *, asks: bool = False) -> Drawn:
+        """Return the next batch; if it ``asks``, with as many pairs to ask for, about half of them edges."""
+        placed, name = self.placed, f"batch {self.size} {self.number}"
+        insert = placed.pairs(f"{name} insert", self.size - self.deletions)
+        delete = placed.existing(f"{name} delete", self.deletions)
+        asked = Edges(self._questions(f"{name} asked")) if asks else None
+        drawn = Drawn(Edges(insert), Edges(delete), asked, (self.size, self.number))
+        self.number += 1
+        return drawn
+
+    def _questions(self, name: str) -> EdgeList:
+        """Return pairs, each either an edge or a uniform pair, as a coin says."""
+        placed, where = self.placed, self.placed.device.xp.where
+        known, other = placed.existing(name, self.size), placed.pairs(name, self.size)
+        coin = (placed.random(f"{name} coin", self.size) & np.uint64(1)).astype(bool)
+        return EdgeList(where(coin, known.src, other.src), where(coin, known.dst, other.dst))
+
+
+class SharedGraph:
+    """A graph with the edges of an input, for the cells of one use and backend; ``tracker`` or None follows it."""
+
+    def __init__(self, placed: DeviceInput, fixture: Fixture, use: str, in_edges: bool) -> None:
+        self.fixture, self.use = fixture, use
+        self.tracker: Any = None
+        self.graph = fixture.empty_graph(weighted=placed.weighted, directed=placed.directed, in_edges=in_edges)
+        placed.fill(self.graph)
+        self.housekeeper = Housekeeper(self.graph)
+
+
+def inverse(delta: Any, xp: Any) -> Batch:
+    """Return the batch that takes back a change, weights included."""
+    gone, other = delta.deleted, delta.replaced
+    if gone.weight is None:
+        return Batch(insert=gone, delete=delta.inserted[:2])
+    parts = zip(gone, other._replace(weight=delta.replaced_old), strict=True)
+    return Batch(insert=EdgeList(*(xp.concatenate(pair) for pair in parts)), delete=delta.inserted[:2])
