@@ -47,8 +47,9 @@ def run(
     """
     kind = plugins.algorithm(algorithm)
     arguments = parse_params(kind, params)
+    original = {"source": arguments["source"]} if reading["relabel"] and "source" in arguments else {}
     try:
-        kind(**arguments)  # a bad parameter shows before the file is read
+        kind(**{**arguments, **dict.fromkeys(original, 0)})  # a bad parameter shows before the file is read
     except (TypeError, ValueError, ArithmeticError) as error:
         raise click.BadParameter(str(error), param_hint="--param") from error
     if output is not None:
@@ -56,6 +57,7 @@ def run(
     if backend is not None:
         plugins.backend(backend)  # an unknown name shows before the file is read
     graph, labels = build_graph(file, reading, kind.requires, directed, device=device, backend=backend)
+    arguments.update({name: vertex_of(value, labels, file) for name, value in original.items()})
     with working(f"computing {algorithm}"):
         columns, rest = per_vertex(graph.compute(kind, **arguments), graph)
     written = columns if output is None or output.suffix != ".npz" else {**columns, **rest}
@@ -112,6 +114,16 @@ def parse_params(kind: type, params: Sequence[str]) -> dict[str, Any]:
     if missing:
         raise click.BadParameter(f"{kind.__name__} needs {', '.join(missing)}", param_hint="--param")
     return parsed
+
+
+def vertex_of(label: Any, labels: Any, path: Path) -> int:
+    """Return the vertex of an original id; raises ``click.BadParameter`` if there is none."""
+    import numpy as np
+
+    found = np.flatnonzero(labels == (str(label) if labels.dtype == object else label))
+    if not len(found):
+        raise click.BadParameter(f"{path} has no vertex {str(label)!r}", param_hint="--param")
+    return int(found[0])
 
 
 def literal(text: str) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EdgeFile:
     """The edges of a file, in the order of its lines, duplicates and self-loops included.
 
@@ -46,6 +46,12 @@ class EdgeFile:
 
     def __len__(self) -> int:
         return len(self.src)
+
+    def __repr__(self) -> str:
+        weights = "unweighted" if self.weight is None else f"{self.weight.dtype} weights"
+        times = "" if self.time is None else f", times in {self.time_unit or 'numbers'}"
+        labels = "" if self.labels is None else ", labels"
+        return f"<EdgeFile {self.path}: {len(self)} edges, {self.num_vertices} vertices, {weights}{times}{labels}>"
 
     @property
     def edges(self) -> EdgeList:

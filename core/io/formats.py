@@ -246,7 +246,10 @@ def place_columns(path: Path, names: Sequence[str] | None, count: int, columns: 
         fields[place] = role
     missing = [role for role in ("src", "dst") if role not in fields]
     if missing:
-        raise FileFormatError(path, line, f"no column for {' and '.join(missing)}; name them with columns={{...}}")
+        known = f" among {', '.join(names)}" if names else ""
+        raise FileFormatError(
+            path, line, f"no column for {' and '.join(missing)}{known}: say with columns which they are"
+        )
     return fields
 
 

@@ -203,7 +203,8 @@ class Tokenizer:
         if error == BAD_ID and token[:1] == b"-" and token[1:].isdigit():
             return f"id {shown} is negative"
         if error == BAD_ID or token not in (digits, digits + b'"'):
-            return f"id {shown} is not a whole number"
+            hint = " (relabel='text' maps texts to 0..n-1)" if layout.format in ("snap", "temporal", "csv") else ""
+            return f"id {shown} is not a whole number{hint}"
         return self._range_reason(shown, digits, fields[column])
 
     def _range_reason(self, shown: str, digits: bytes, field: str) -> str:

@@ -248,6 +248,18 @@ def test_run_keeps_the_original_ids(weighted: Path, tmp_path: Path) -> None:
     assert "float64 weights" in result.stdout
 
 
+def test_a_source_is_named_by_its_original_id(weighted: Path, tmp_path: Path) -> None:
+    options = ("--relabel", "--device", "cpu", "--top", 1)
+    assert rows(call("run", "bfs", weighted, *options, "--param", "source=bob")) == [["cid", "1", "1"]]
+    numbers = tmp_path / "numbers.txt"
+    numbers.write_text("70 50\n50 60\n")
+    assert rows(call("run", "bfs", numbers, *options, "--param", "source=50")) == [["60", "1", "1"]]
+    for file, wrong in ((weighted, "dan"), (weighted, "1"), (numbers, "1"), (numbers, "ann"), (numbers, "5.5")):
+        result = call("run", "bfs", file, *options, "--param", f"source={wrong}")
+        assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+        assert "has no vertex" in result.stderr
+
+
 def test_run_writes_arrays(path_graph: Path, tmp_path: Path) -> None:
     output = tmp_path / "values.npz"
     result = call("run", "pagerank", path_graph, "--param", "dtype=float32", "--device", "cpu", "--output", output)

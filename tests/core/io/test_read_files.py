@@ -375,3 +375,9 @@ def test_to_graph_refuses_weights_that_the_dtype_cannot_hold(put):
     with pytest.raises(WeightError, match="missing"):
         io.read(put("0 1\n")).to_graph(weight_dtype="int32", device="cpu")
     assert file.to_graph(weight_dtype=None, device="cpu").num_edges == 2
+
+
+def test_a_file_is_shown_in_one_line(put):
+    file = io.read(put("src,dst,weight,time\nann,bob,2,2024-05-17T13:45:00\n", "e.csv"), relabel=True)
+    assert repr(file) == f"<EdgeFile {file.path}: 1 edges, 2 vertices, int32 weights, times in us, labels>"
+    assert repr(io.read(put("0 1\n"))).endswith(": 1 edges, 2 vertices, unweighted>")
