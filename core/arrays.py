@@ -117,7 +117,8 @@ def as_ids(values: Any, argument: str) -> Array:
     """
     array = as_array(values, argument)
     if array.ndim != 1:
-        raise ShapeError(f"{argument} has shape {array.shape}: pass a one-dimensional array")
+        found = f"has shape {array.shape}" if array.ndim or array.dtype != object else f"is {_a(values)}"
+        raise ShapeError(f"{argument} {found}: pass a one-dimensional array or a list")
     if array.dtype.kind in "iu":
         return array
     if not len(array) and not hasattr(values, "dtype"):
@@ -126,7 +127,14 @@ def as_ids(values: Any, argument: str) -> Array:
         items = list(values)
         if all(isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)) for item in items):
             return _integers([int(item) for item in items], argument)
+    if array.dtype.kind in "SU" or (array.dtype == object and any(isinstance(item, str) for item in array[:1])):
+        raise DTypeError(f"{argument} has texts: vertices are numbers; su.read(..., relabel=True) maps texts of a file")
     raise DTypeError(f"{argument} has dtype {array.dtype}: integers are needed; convert with .astype('int64')")
+
+
+def _a(value: Any) -> str:
+    """Return what ``value`` is, in words."""
+    return "None" if value is None else f"of type {type(value).__name__}"
 
 
 def _integers(items: list[int], argument: str) -> np.ndarray:

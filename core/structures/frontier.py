@@ -31,6 +31,9 @@ class Frontier:
             an operator takes the frontier, which waits for the device.
         distinct: whether no id is repeated. If False, operators drop repeats on the device.
 
+    Raises:
+        DeviceError: ``device`` is something else, such as a graph.
+
     ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent frontier on the same device.
     """
 
@@ -45,6 +48,8 @@ class Frontier:
         num_vertices: int | None = None,
         distinct: bool = True,
     ) -> None:
+        if not isinstance(device, Device):
+            raise DeviceError("Frontier(device, ...): the first argument is no device; see Frontier.from_vertices")
         self.device = device
         self.distinct = distinct  #: whether no id is repeated
         self.is_all = False  #: whether this was made by :meth:`all`: operators then need no list of vertices

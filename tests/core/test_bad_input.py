@@ -214,7 +214,7 @@ def test_bools_among_numbers(make, values):
         graph.neighbors(True)
 
 
-@pytest.mark.parametrize("ids", [["a", "b"], [None, 1], [0.5, 1], [True, False]])
+@pytest.mark.parametrize("ids", [[None, 1], [0.5, 1], [True, False]])
 def test_lists_of_other_things(make, ids):
     graph = make()
     with Unchanged(graph), pytest.raises(DTypeError, match="src has dtype"):
@@ -239,6 +239,16 @@ def test_shapes_other_than_one_dimensional(make, place):
         graph.insert_edges([1], 2)
     with Unchanged(graph), pytest.raises(ShapeError, match="src is no one-dimensional array"):
         graph.insert_edges([[1], [2, 3]], [1, 2])
+    for ids, kind in ((iter([1, 2]), "of type list_iterator"), ({1, 2}, "of type set"), (None, "None")):
+        with Unchanged(graph), pytest.raises(ShapeError, match=f"src is {kind}: pass"):
+            graph.insert_edges(ids, [1, 2])
+
+
+@pytest.mark.parametrize("names", [["ann", "bob"], np.array(["ann", "bob"]), np.array(["ann", "bob"], object)])
+def test_texts_as_ids(make, names):
+    graph = make()
+    with Unchanged(graph), pytest.raises(DTypeError, match="dst has texts: vertices are numbers"):
+        graph.insert_edges([1, 2], names)
 
 
 @pytest.mark.parametrize("directed", [True, False])

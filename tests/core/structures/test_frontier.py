@@ -64,6 +64,11 @@ def test_bad_vertices_are_refused(device, given, error, says):
         Frontier.from_vertices(graph_of(device, 4), given)
 
 
+def test_a_graph_is_no_device(device):
+    with pytest.raises(DeviceError, match=r"see Frontier\.from_vertices"):
+        Frontier(graph_of(device, 4), [1, 2])
+
+
 def test_any_vertex_is_out_of_range_on_a_graph_without_vertices(device):
     with pytest.raises(VertexRangeError):
         Frontier.from_vertices(graph_of(device, 0), [0])
