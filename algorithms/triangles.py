@@ -36,7 +36,7 @@ METHODS = ("auto", "dynamic", "static")
 #: counting anew is faster for graphs of less than so many places for edges, and so many more per arc of the batch; on
 #: CUDA it is several launches where an update is one, which weighs as much as 1.4 million places
 SMALL_GRAPH = {"cpu": (80_000, 80), "cuda": (-1_400_000, 55)}
-CHUNK = 1 << 24  #: look-ups of the reference at a time, which bounds its memory
+CHUNK = 1 << 24  #: look-ups of SciPy's product at a time, which bounds its memory
 
 
 class TrianglesResult(NamedTuple):
@@ -201,15 +201,11 @@ class Triangles(Algorithm):
         directed: bool,
         **params: Any,
     ) -> TrianglesResult:
-        """Two masked products of the matrix of edges from lower to higher degree, some rows at a time."""
+        """Look-ups among marks, in plain loops (``suricate.closed_triples``)."""
+        from suricate.closed_triples import closed_triples
+
         degrees = np.bincount(src[src != dst], minlength=num_vertices)
-        upward = _upward(src, dst, degrees)
-        found = np.zeros(num_vertices, np.int64)
-        for first, end in _parts(upward):
-            rows = upward[first:end]
-            closed, wedges = (rows @ upward).multiply(rows).tocsr(), (rows @ upward.T.tocsr()).multiply(rows).tocsr()
-            found[first:end] += np.asarray(closed.sum(axis=1)).ravel()
-            found += np.asarray(closed.sum(axis=0)).ravel() + np.asarray(wedges.sum(axis=0)).ravel()
+        found = closed_triples(src, dst, num_vertices)
         pairs = degrees * (degrees - 1) // 2
         clustering = found / np.maximum(pairs, 1)
         total = int(found.sum())

@@ -50,6 +50,8 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
 SUITE_DEFAULTS: dict[tuple[str, str], Any] = {  #: (suite, option) -> its default there
     ("crossover", "repeats"): constants.CROSSOVER_REPEATS,
     ("crossover", "time_limit"): constants.CROSSOVER_TIME_LIMIT,
+    **{(suite, "repeats"): constants.QUICK_REPEATS for suite in ("usage", "ablations")},
+    **{(suite, "time_limit"): constants.QUICK_TIME_LIMIT for suite in ("usage", "ablations")},
 }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from suricate.arrays import sorted_distinct
+from suricate.bench import constants
 from suricate.edge_streams import mixed
 
 
@@ -103,7 +104,14 @@ class EdgeModel(KeySet):
             np.not_equal(keys[1:], keys[:-1], out=last[:-1])
             super().__init__(keys[last])
             self.weight = weight[order[last]]
-        self.references: dict[Any, Any] = {}  #: answers on these edges, kept by ``suricate.bench.verify.results``
+        #: answers, kept by ``suricate.bench.verify.results``; models that come of this one by batches have the same
+        self.references: dict[Any, Any] = {}
+
+    @cached_property
+    def content(self) -> tuple[bool, int, int]:
+        """What tells it from other models: whether it is directed, and digests of the keys and of the weights."""
+        weights = 0 if self.weight is None else digest(mixed(self.keys) ^ self.weight.view(np.uint32))
+        return self.directed, self.digest, weights
 
     @property
     def src(self) -> np.ndarray:
@@ -132,7 +140,14 @@ class EdgeModel(KeySet):
         old_src, old_dst = ends_of(self.keys[stays])
         weights = None if self.weight is None or weight is None else np.concatenate((self.weight[stays], weight))
         ends = np.concatenate((old_src, src)), np.concatenate((old_dst, dst))
-        return EdgeModel(*ends, weights, directed=self.directed)
+        after = EdgeModel(*ends, weights, directed=self.directed)
+        after.references = self.references
+        return after
+
+    def only(self, mask: np.ndarray) -> EdgeModel:
+        """Return the model of those edges that the mask says."""
+        weight = None if self.weight is None else self.weight[mask]
+        return EdgeModel(*ends_of(self.keys[mask]), weight, directed=self.directed)
 
     def arcs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return sources, destinations and weights of all arcs: of an undirected edge both directions."""
@@ -182,6 +197,13 @@ class Change:
         xp = self.model.xp
         return (self.model.digest + digest(self.new, xp) - digest(self.lost, xp)) % 2**64
 
+    @property
+    def keys(self) -> Any:
+        """The ascending keys of all edges."""
+        xp = self.model.xp
+        keys = self.model.keys[~among(self.model.keys, self.lost, xp, ordered=True)]
+        return sorted_distinct(xp.concatenate((keys, self.new)), xp)
+
     def contains(self, keys: Any) -> Any:
         """Return which of ``keys`` are edges, bool[n]."""
         xp = self.model.xp
@@ -194,26 +216,33 @@ def check_same_keys(found: np.ndarray, expected: np.ndarray, what: str) -> None:
     expect(np.array_equal(np.sort(found), expected), f"{what}: the right number of edges, but other ones")
 
 
-def check_content(graph: Any, model: EdgeModel) -> None:
-    """Compare all edges (and weights) of ``graph`` with the model."""
+def check_content(graph: Any, model: EdgeModel | Change, what: str = "content of the graph") -> None:
+    """Compare all edges (and weights) of ``graph`` with the model; those of large graphs without weights by digest.
+
+    With a ``Change`` weights are not compared.
+    """
+    weight = model.weight if isinstance(model, EdgeModel) else None
+    if weight is None and len(model) > constants.CHECK_BY_REFERENCE:
+        check_digest(graph, model, what)
+        return
     host = graph.device.to_numpy
     edges = graph.edges()
     keys = keys_of(host(edges.src), host(edges.dst))
-    check_same_keys(keys, model.keys, "content of the graph")
+    check_same_keys(keys, model.keys, what)
     expect(graph.num_edges == len(model), f"num_edges is {graph.num_edges} instead of {len(model)}")
-    if model.weight is not None:
-        expect(np.array_equal(host(edges.weight)[np.argsort(keys)], model.weight), "the weights of the graph differ")
+    if weight is not None:
+        expect(np.array_equal(host(edges.weight)[np.argsort(keys)], weight), "the weights of the graph differ")
 
 
-def check_digest(graph: Any, model: KeySet | Change) -> None:
+def check_digest(graph: Any, model: KeySet | Change, what: str = "content of the graph") -> None:
     """Compare the edges of a large graph with the model by their number and the sum of a hash of each, on the device.
 
     Weights are not compared.
     """
     (src, dst, _), xp = graph.edges(), graph.device.xp
-    expect(len(src) == len(model), f"content of the graph: {len(src)} edges instead of {len(model)}")
+    expect(len(src) == len(model), f"{what}: {len(src)} edges instead of {len(model)}")
     found = sum(digest(keys_of(src[part], dst[part]), xp) for part in slices(len(src), xp)) % 2**64
-    expect(found == model.digest, "the right number of edges, but other ones")
+    expect(found == model.digest, f"{what}: the right number of edges, but other ones")
     expect(graph.num_edges == len(model), f"num_edges is {graph.num_edges} instead of {len(model)}")
 
 

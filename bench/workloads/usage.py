@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.arrays import sorted_distinct
 from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture, HostBatch
 from suricate.bench.machine.allocations import metering
 from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge, scenario_of
-from suricate.bench.verify.edges import among, check_content, check_same_keys, expect, keys_of
+from suricate.bench.verify.edges import Change, among, check_content, expect
 from suricate.bench.workloads.base import FixtureTask
 from suricate.delta import Batch
 
@@ -91,9 +90,8 @@ class ReadsAndWrites(FixtureTask):
             right = model.contains(asked.keys) | among(asked.keys, np.sort(before.keys))
             wrong = np.count_nonzero(self.device.to_numpy(found) != right)
             expect(wrong == 0, f"reads and writes: {wrong} of {self.asked} answers of a round are wrong")
-        edges, host = self.subject.graph.edges(), self.device.to_numpy
-        right = model.plus(sorted_distinct(rounds[-1].insert.keys))
-        check_same_keys(keys_of(host(edges.src), host(edges.dst)), right, "reads and writes: content")
+        new = rounds[-1].insert.keys
+        check_content(self.subject.graph, Change(model, new[:0], new), "reads and writes: content")
 
     def restore(self, rounds: list[Round], answers: list[Any]) -> None:
         """Delete what the last round inserted."""
@@ -166,11 +164,9 @@ class Peak(FixtureTask):
 
     def check(self, batch: HostBatch | None, result: None) -> None:
         """Compare the content."""
-        host, edges, keys = self.device.to_numpy, self.graph.edges(), self.model.keys
-        if batch is not None:
-            drawn = sorted_distinct(batch.keys)
-            keys = self.model.plus(drawn) if self.kind == "insert" else self.model.minus(drawn)
-        check_same_keys(keys_of(host(edges.src), host(edges.dst)), keys, f"peak memory: content after {self.kind}")
+        keys = self.model.keys[:0] if batch is None else batch.keys
+        halves = (keys[:0], keys) if self.kind == "insert" else (keys, keys[:0])
+        check_content(self.graph, Change(self.model, *halves), f"peak memory: content after {self.kind}")
         self.after = self.graph.memory_usage().allocated
         self.at_rest = self.at_rest or bytes_per_edge(self.graph)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
-from suricate.bench.verify.edges import EdgeModel, check_content, expect
+from suricate.bench.verify.edges import check_content, expect
 from suricate.bench.workloads.base import FixtureTask
 from suricate.devices import Array
 
@@ -48,8 +48,7 @@ class DeleteVertices(FixtureTask):
         gone = np.zeros(self.fixture.data.num_vertices, bool)
         gone[self.device.to_numpy(ids)] = True
         stays = ~gone[self.model.src] & ~gone[self.model.dst]
-        weight = None if self.model.weight is None else self.model.weight[stays]
-        check_content(self.graph, EdgeModel(self.model.src[stays], self.model.dst[stays], weight))
+        check_content(self.graph, self.model.only(stays))
 
     def restore(self, ids: Array, result: Any) -> None:
         """Give the ids out again, and insert the edges."""

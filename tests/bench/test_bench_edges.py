@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+import suricate as su
 from suricate.arrays import sorted_distinct
-from suricate.bench.verify.edges import EdgeModel, among, keys_of
+from suricate.bench import constants
+from suricate.bench.verify.edges import Change, EdgeModel, Mismatch, among, check_content, ends_of, keys_of
 
 N = 60
 
@@ -64,3 +66,30 @@ def test_a_model_of_undirected_edges():
     assert np.array_equal(model.csr(4, np.float32).toarray(), model.csr(4, np.float32).toarray().T)
     after = model.updated(keys_of(np.array([1]), np.array([2])), src[3:], dst[3:], np.float32([1]))
     assert (after.arcs()[0].tolist(), after.weight.tolist(), after.directed) == ([0, 0, 3], [7, 1], False)
+
+
+def test_large_contents_are_compared_by_digest(monkeypatch):
+    model = random_model(5)
+    graph = su.Graph(N, backend="csr_baseline", device="cpu")
+    graph.insert_edges(model.src, model.dst)
+    keys = model.keys[3:9]
+    for limit in (1 << 19, 1):
+        monkeypatch.setattr(constants, "CHECK_BY_REFERENCE", limit)
+        check_content(graph, model)
+        check_content(graph, Change(model.only(~among(model.keys, keys)), keys[:0], keys))
+        with pytest.raises(Mismatch, match=r"after: .*other ones"):
+            check_content(graph, EdgeModel(model.dst, model.src), "after")
+
+
+def test_models_of_the_same_edges_share_answers():
+    model = random_model(6)
+    keys = model.keys[:5]
+    src, dst = ends_of(keys)
+    again = model.updated(keys, src, dst)
+    assert again.content == model.content
+    assert again.references is model.references
+    fewer = model.updated(keys, src[1:], dst[1:])
+    assert fewer.content != model.content
+    weight = np.arange(len(model), dtype=np.float32)
+    weighted = EdgeModel(model.src, model.dst, weight)
+    assert len({model.content, weighted.content, EdgeModel(model.src, model.dst, weight[::-1].copy()).content}) == 3
