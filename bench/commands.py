@@ -232,7 +232,7 @@ def bench(
             algorithms=suites.algorithm_names(algorithms), hints=hints, scenario=scenario, knobs=knobs,
         )  # fmt: skip
         suites.check_options(selection)
-        specs = [inputs.parse(spec) for spec in graphs or default_graphs(suite, edges)]
+        specs = [inputs.parse(spec) for spec in graphs or default_graphs(suite, edges, where)]
         results = open_results(output)
         data: list[Any] = [
             (drawn if is_drawn(suite, inputs.size_of(spec)) else inputs).load(spec, seed=seed) for spec in specs
@@ -280,10 +280,10 @@ def is_drawn(suite: str, size: int) -> bool:
     return suite != "all" and bool(SUITES[suite].drawn or (suite == "crossover" and size >= constants.DRAWN_FROM))
 
 
-def default_graphs(suite: str, edges: int | None = None) -> Sequence[str]:
+def default_graphs(suite: str, edges: int | None = None, device: Device | None = None) -> Sequence[str]:
     """Return the graphs of a suite unless some are named; of one on all real graphs, those that are here.
 
-    ``edges`` is the size of drawn graphs, or None for the usual one.
+    ``edges`` is the size of drawn graphs, or None for the usual one. On CUDA a suite may have further graphs.
     """
     from suricate.bench import drawn, inputs
 
@@ -291,7 +291,8 @@ def default_graphs(suite: str, edges: int | None = None) -> Sequence[str]:
         return drawn.specs_of(edges or constants.DRAWN_EDGES, SUITES[suite].drawn, SUITES[suite].edges_per_vertex)
     usual = next(each.graphs for each in SUITES.values() if each.graphs)
     chosen = usual if suite == "all" else SUITES[suite].graphs
-    return chosen or tuple(inputs.real_graphs()) or usual
+    further = SUITES[suite].on_cuda if suite != "all" and device is not None and device.is_cuda else ()
+    return (*chosen, *further) if chosen else tuple(inputs.real_graphs()) or usual
 
 
 @contextmanager

@@ -11,13 +11,14 @@ class Suite(NamedTuple):
     """A suite: whether ``--suite all`` includes it, and the graphs that it is measured on; None: all real ones.
 
     ``drawn``: its graphs are drawn in pieces (``suricate.bench.drawn``), by default one of each of these kinds with so
-    many ``edges_per_vertex``.
+    many ``edges_per_vertex``. ``on_cuda``: further graphs on a GPU.
     """
 
     in_all: bool
     graphs: tuple[str, ...] | None
     drawn: tuple[str, ...] = ()
     edges_per_vertex: int = 0
+    on_cuda: tuple[str, ...] = ()
 
 
 _data = tomllib.loads((Path(__file__).parent / "data" / "defaults.toml").read_text())
@@ -29,6 +30,7 @@ SUITES = {
         None if suite["graphs"] == "real" else tuple(suite["graphs"]),
         tuple(suite.get("drawn", ())),
         suite.get("edges_per_vertex", 0),
+        tuple(suite.get("on_cuda", ())),
     )
     for name, suite in _data["suites"].items()
 }

@@ -43,9 +43,11 @@ def check_same(kind: type[Algorithm], params: Mapping[str, Any], result: Any, an
 
 
 def _equal(one: Any, other: Any, device: Device) -> bool:
-    """Return whether two results are the same arrays, entry by entry; False if they are no arrays."""
+    """Return whether two results are the same numbers and arrays, entry by entry; False if they are neither."""
     if isinstance(one, tuple):
         return len(one) == len(other) and all(_equal(*parts, device) for parts in zip(one, other, strict=True))
+    if isinstance(one, (int, float)):
+        return bool(one == other)
     xp = device.xp
     return isinstance(one, xp.ndarray) and isinstance(other, xp.ndarray) and bool(xp.array_equal(one, other))
 

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from suricate.bench import inputs
 from suricate.bench.commands import bench
 from suricate.bench.workloads import sweeps
+from suricate.devices import Device
 from suricate.errors import UnknownNameError
 
 QUICK = ["--device", "cpu", "--repeats", "1", "--time-limit", "0", "--graph", "uniform:40:300"]
@@ -127,6 +128,11 @@ def test_the_memory_suite_reads_all_real_graphs(tmp_path, monkeypatch):
     assert commands.default_graphs("operations") == commands.default_graphs("all") == ("rmat:16",)
     monkeypatch.setenv("SURICATE_DATA", str(tmp_path / "nowhere"))
     assert commands.default_graphs("memory") == ("rmat:16",)
+    few, many = (commands.default_graphs("crossover", None, Device(kind, 0)) for kind in ("cpu", "cuda"))
+    assert many[: len(few)] == few
+    sizes = [inputs.size_of(inputs.parse(graph)) for graph in many]
+    assert sizes == sorted(sizes)
+    assert (len(few), len(many), sizes[0], sizes[-1]) == (6, 12, 1 << 20, 1 << 30)
 
 
 def test_the_list_names_the_knobs(knob_store):
