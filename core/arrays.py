@@ -129,7 +129,8 @@ def as_ids(values: Any, argument: str) -> Array:
             return _integers([int(item) for item in items], argument)
     if array.dtype.kind in "SU" or (array.dtype == object and any(isinstance(item, str) for item in array[:1])):
         raise DTypeError(f"{argument} has texts: vertices are numbers; su.read(..., relabel=True) maps texts of a file")
-    raise DTypeError(f"{argument} has dtype {array.dtype}: integers are needed; convert with .astype('int64')")
+    advice = "np.flatnonzero gives those of a mask" if array.dtype == bool else "convert with .astype('int64')"
+    raise DTypeError(f"{argument} has dtype {array.dtype}: integers are needed; {advice}")
 
 
 def _a(value: Any) -> str:

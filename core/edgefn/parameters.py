@@ -185,7 +185,11 @@ def argument_of(value: Any) -> Argument:
     argument = _ARRAYS.get(dtype)
     if argument is None:
         raise DTypeError(f"an array of dtype {dtype} cannot be used in an edge function, only {', '.join(C_TYPES)}")
-    if not is_flat(value):
+    try:
+        flat = is_flat(value)
+    except AttributeError:  # a pandas Series, say
+        raise DTypeError(f"an edge function takes arrays of NumPy and CuPy, not a {type(value).__name__}") from None
+    if not flat:
         raise ShapeError(f"an edge function takes contiguous one-dimensional arrays, not one of shape {value.shape}")
     return argument
 

@@ -116,6 +116,12 @@ def test_masked_arrays(graph, out, device):
         su.neighbor_reduce(graph, hop, args=(masked,))
 
 
+def test_a_column_of_pandas():
+    column = pytest.importorskip("pandas").Series(np.zeros(N))
+    with pytest.raises(DTypeError, match="not a Series"):
+        su.neighbor_reduce(su.Graph(N, device="cpu"), hop, args=(column,))
+
+
 def test_arrays_that_cannot_be_written():
     graph = su.Graph(N, backend="csr_baseline", device="cpu")
     out = np.zeros(N, np.int32)

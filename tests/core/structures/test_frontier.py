@@ -53,7 +53,7 @@ def test_one_vertex_and_none(device):
         (np.array([2**63], np.uint64), VertexRangeError, str(2**63)),
         (np.array([2**32], np.int64), VertexRangeError, str(2**32)),
         ([1.0], DTypeError, "float64"),
-        ([True], DTypeError, "bool"),
+        ([True], DTypeError, "bool: integers are needed; np.flatnonzero"),
         ([2**70], VertexRangeError, str(2**70)),
         ([[1]], ShapeError, "one-dimensional"),
         (3, ShapeError, "one-dimensional"),
