@@ -110,6 +110,14 @@ def _check_store(item: type[Store]) -> None:
     except TypeError as error:
         needed = ", ".join(f"{name}=" for name in _STORE_ARGUMENTS)
         raise PluginError(f"{item.__qualname__} cannot be built with (num_vertices, {needed}): {error}") from error
+    for name in sorted(Store.__abstractmethods__):
+        wanted = inspect.signature(getattr(Store, name)).parameters.values()
+        named = {p.name: None for p in wanted if p.kind is p.KEYWORD_ONLY}
+        try:
+            inspect.signature(getattr(item, name)).bind(*[None] * (len(wanted) - len(named)), **named)
+        except TypeError as error:
+            called = ", ".join([p.name for p in wanted if p.name not in named][1:] + [f"{name}=" for name in named])
+            raise PluginError(f"{item.__qualname__}.{name} cannot be called with ({called}): {error}") from error
 
 
 def _is_name(name: Any) -> bool:

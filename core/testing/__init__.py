@@ -16,6 +16,14 @@ whose result depends on the history is replayed (``replays``).
 
 from __future__ import annotations
 
+# ruff: noqa: E402
+import pkgutil
+
+import pytest
+
+# ahead of the imports, so that a failing assertion of a kit shows its values
+pytest.register_assert_rewrite(*(f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)))
+
 from suricate.testing.algorithms import VARIANTS, AlgorithmConformance, Variant
 from suricate.testing.costs import Costs, measure
 from suricate.testing.draws import device_params, draw_ids, draw_weights, run_examples
