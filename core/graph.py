@@ -18,7 +18,7 @@ from suricate.arrays import absent_weight, as_ids, bits, checked_ids, on_host, p
 from suricate.cuda.ingest import Ingest
 from suricate.delta import Batch, Delta
 from suricate.devices import Array, Device, resolve_device
-from suricate.errors import ParameterError, RequirementError, UnknownNameError, WeightError
+from suricate.errors import ParameterError, RequirementError, ShapeError, UnknownNameError, WeightError
 from suricate.inspection import MemoryUsage, check_stores, memory_usage, most_arcs
 from suricate.locks import Lock, capacity_error, graph_lock, on_graph_device
 from suricate.options import GraphOptions, checked_count, choose_backend
@@ -337,6 +337,8 @@ class Graph:
     @on_graph_device
     def neighbors(self, vertex: int, direction: str = "out") -> Array:
         """Return the ids of the vertices that edges of ``vertex`` lead to (``"in"``: come from), in no given order."""
+        if np.ndim(vertex):
+            raise ShapeError("vertex is one id: adjacency(vertices) takes several")
         return self.adjacency([vertex], direction).dst
 
     @on_graph_device

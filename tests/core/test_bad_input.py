@@ -212,6 +212,8 @@ def test_bools_among_numbers(make, values):
         graph.insert_edges([1, 2], [1, 2], values)
     with Unchanged(graph), pytest.raises(DTypeError, match="vertices has dtype bool"):
         graph.neighbors(True)
+    with Unchanged(graph), pytest.raises(ShapeError, match="vertex is one id: adjacency"):
+        graph.neighbors([1])
 
 
 @pytest.mark.parametrize("ids", [[None, 1], [0.5, 1], [True, False]])
@@ -247,7 +249,7 @@ def test_shapes_other_than_one_dimensional(make, place):
 @pytest.mark.parametrize("names", [["ann", "bob"], np.array(["ann", "bob"]), np.array(["ann", "bob"], object)])
 def test_texts_as_ids(make, names):
     graph = make()
-    with Unchanged(graph), pytest.raises(DTypeError, match="dst has texts: vertices are numbers"):
+    with Unchanged(graph), pytest.raises(DTypeError, match="dst has texts, and vertices are numbers"):
         graph.insert_edges([1, 2], names)
 
 
