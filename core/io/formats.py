@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from suricate.errors import FileFormatError, ParameterError, UnknownNameError
 from suricate.io.files import split_suffix
@@ -323,6 +323,23 @@ def _start_of(head: bytes, number: int) -> int:
     return next((line.end for line in lines_of(head) if line.number == number - 1), 0)
 
 
+def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) -> tuple[Line, re.Match[bytes]]:
+    """Return the first line that is no comment, and how it matches; ``form`` says in messages what it must be."""
+    line = next(_body(head, comment), None)
+    if line is None:
+        raise FileFormatError(path, head.count(b"\n") + 1, f"the line '{form}' is missing")
+    match = re.fullmatch(pattern, line.text)
+    if match is None:
+        raise FileFormatError(path, line.number, f"expected '{form}'")
+    return line, match
+
+
+def _counts(line: Line, vertices: tuple[int, int], edges: int) -> dict[str, Any]:
+    """Return what a layout has of a header that ends with this line, which declares so many vertices and edges."""
+    header = {"header_bytes": line.end, "header_lines": line.number, "counts_line": line.number}
+    return {**header, "first_id": 1, "num_vertices": vertices, "least_vertices": max(vertices), "num_edges": edges}
+
+
 def _mtx_layout(path: Path, head: bytes) -> Layout:
     banner = next(lines_of(head), Line(1, b"", 0)).text.lower().split()
     if len(banner) != 5 or banner[0] != b"%%matrixmarket" or banner[1] != b"matrix":
@@ -335,61 +352,35 @@ def _mtx_layout(path: Path, head: bytes) -> Layout:
     ):
         if word not in allowed:
             raise FileFormatError(path, 1, f"{word!r} matrices are not read here, only {' or '.join(allowed)} ones")
-    sizes = next(_body(head, _MTX_COMMENT), None)
-    if sizes is None:
-        raise FileFormatError(path, head.count(b"\n") + 1, "the line 'ROWS COLUMNS ENTRIES' is missing")
-    tokens = sizes.text.split()
-    if len(tokens) != 3 or not all(token.isdigit() for token in tokens):
-        raise FileFormatError(path, sizes.number, "expected 'ROWS COLUMNS ENTRIES'")
-    rows, cols = (declared_count(path, sizes.number, token, "vertices", MAX_VERTICES) for token in tokens[:2])
-    entries = declared_count(path, sizes.number, tokens[2], "entries", MOST_EDGES)
+    sizes, match = _header(path, head, _MTX_COMMENT, rb"(\d+)\s+(\d+)\s+(\d+)", "ROWS COLUMNS ENTRIES")
+    rows, cols = (declared_count(path, sizes.number, match[i], "vertices", MAX_VERTICES) for i in (1, 2))
+    entries = declared_count(path, sizes.number, match[3], "entries", MOST_EDGES)
     return Layout(
         "mtx",
         {"": ["src", "dst"] if values == "pattern" else ["src", "dst", "weight"]},
         comments=b"%",
-        first_id=1,
-        header_bytes=sizes.end,
-        header_lines=sizes.number,
-        counts_line=sizes.number,
-        num_vertices=(rows, cols),
-        least_vertices=max(rows, cols),
-        num_edges=entries,
+        **_counts(sizes, (rows, cols), entries),
         whole_weights=values == "integer",
         directed=symmetry == "general",
     )
 
 
 def _gr_layout(path: Path, head: bytes) -> Layout:
-    problem = next(_body(head, _GR_COMMENT), None)
-    if problem is None:
-        raise FileFormatError(path, head.count(b"\n") + 1, "the line 'p sp VERTICES ARCS' is missing")
-    match = re.fullmatch(rb"p\s+sp\s+(\d+)\s+(\d+)", problem.text)
-    if match is None:
-        raise FileFormatError(path, problem.number, "expected 'p sp VERTICES ARCS' ahead of the arcs")
+    problem, match = _header(path, head, _GR_COMMENT, rb"p\s+sp\s+(\d+)\s+(\d+)", "p sp VERTICES ARCS")
     vertices = declared_count(path, problem.number, match[1], "vertices", MAX_VERTICES)
     arcs = declared_count(path, problem.number, match[2], "arcs", MOST_EDGES)
     return Layout(
         "gr",
         {"a": ["src", "dst", "weight"]},
         comments=b"c",
-        first_id=1,
-        header_bytes=problem.end,
-        header_lines=problem.number,
-        counts_line=problem.number,
-        num_vertices=(vertices, vertices),
-        least_vertices=vertices,
-        num_edges=arcs,
+        **_counts(problem, (vertices, vertices), arcs),
         directed=True,
     )
 
 
 def _metis_layout(path: Path, head: bytes) -> Layout:
-    header = next(_body(head, "%"), None)
-    if header is None:
-        raise FileFormatError(path, head.count(b"\n") + 1, "the line 'VERTICES EDGES' is missing")
-    match = re.fullmatch(rb"(\d+)\s+(\d+)(?:\s+([01]{1,3})(?:\s+(\d{1,3}))?)?", header.text)
-    if match is None:
-        raise FileFormatError(path, header.number, "expected 'VERTICES EDGES [FORMAT [WEIGHTS]]'")
+    pattern = rb"(\d+)\s+(\d+)(?:\s+([01]{1,3})(?:\s+(\d{1,3}))?)?"
+    header, match = _header(path, head, "%", pattern, "VERTICES EDGES [FORMAT [WEIGHTS]]")
     vertices = declared_count(path, header.number, match[1], "vertices", MAX_VERTICES)
     edges = declared_count(path, header.number, match[2], "edges", MOST_EDGES)
     has_size, has_weights, weighted = (digit == "1" for digit in (match[3] or b"0").decode().zfill(3))
@@ -397,13 +388,7 @@ def _metis_layout(path: Path, head: bytes) -> Layout:
         "metis",
         {"": ["src", "dst", "weight"] if weighted else ["src", "dst"]},
         comments=b"%",
-        first_id=1,
-        header_bytes=header.end,
-        header_lines=header.number,
-        counts_line=header.number,
-        num_vertices=(vertices, vertices),
-        least_vertices=vertices,
-        num_edges=edges,
+        **_counts(header, (vertices, vertices), edges),
         whole_weights=True,
         skipped=has_size + (int(match[4] or 1) if has_weights else 0),
         directed=False,
