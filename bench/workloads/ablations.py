@@ -53,6 +53,7 @@ class Ablation(FixtureTask):
     """One algorithm by one scheme."""
 
     schemes: tuple[str, ...] = ()
+    limit = constants.ABLATION_LIMIT
 
     def __init__(self, fixture: Fixture, scheme: str, batch: int | None = None) -> None:
         super().__init__(fixture, batch)

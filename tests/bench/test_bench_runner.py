@@ -172,3 +172,16 @@ def test_an_interrupt_is_not_swallowed():
 def test_once():
     clock = Clock()
     assert once(Fake(clock, [0.5]), clock) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("durations", "tried", "status"), [
+    ([3.0, 0.5], 2, "ok"), ([3.0, 2.0, 0.5], 3, "ok"), ([3.0, 3.0], 3, "over"), ([99.0, 0.5], 1, "over"),
+])  # fmt: skip
+def test_what_may_have_compiled_is_tried_again_unless_it_is_far_over_the_limit(durations, tried, status):
+    clock = Clock()
+    task = Fake(clock, durations)
+    task.limit = 1.0
+    found = measure(task, QUICK, clock)
+    assert found.status == status
+    assert task.log.count("action") == tried + (QUICK.warmups - 1 + QUICK.min_repeats if status == "ok" else 0)
+    assert found.over == (None if status == "ok" else durations[0])
