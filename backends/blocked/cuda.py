@@ -10,7 +10,21 @@ from typing import Any
 import numpy as np
 
 from suricate.backends.blocked.kernels import Plan
-from suricate.backends.blocked.layout import CONSTANTS, GRAPH, PACKET, SCANNED, UPDATE, UPDATE_BLOCK, Graph, Packet
+from suricate.backends.blocked.layout import (
+    CONSTANTS,
+    DELETES,
+    GRAPH,
+    INSERTS,
+    LOCATES,
+    PACKET,
+    PLANS,
+    SCANNED,
+    UPDATE,
+    UPDATE_BLOCK,
+    Graph,
+    Packet,
+    pieces,
+)  # fmt: skip
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
 from suricate.cuda.launch import StructKernel
@@ -20,15 +34,12 @@ from suricate.devices import Array, Device
 from suricate.primitives import cuda as shared
 from suricate.primitives import sorter
 from suricate.primitives.changing import Scratch, address
-from suricate.primitives.cuda import bits_of, launch, packed, packed_batch, weight_bits
+from suricate.primitives.cuda import bits_of, launch, packed, weight_bits
 from suricate.primitives.located import LOCATED, LOOKUP, PRELUDE, LocatedBatch, Report
 from suricate.store import Store
-from suricate.types import EMPTY
 
 HERE = Path(__file__).parent
-LANES = CONSTANTS["LANES"]
-BARRIERS_OF_INSERTION, BARRIERS_OF_PLAN, BARRIERS_OF_DELETION = 5, 3, 6  #: of the grid, in the launch of a batch
-BARRIERS_OF_SCAN = 3  #: more if it is located by a pass over the pool
+BARRIERS = {LOCATES: 2, PLANS: 6, INSERTS: 8, DELETES: 9}  #: of the grid, in the launch of a batch
 ARGUMENTS = joined(GRAPH.packer, LOCATED.packer, UPDATE.packer)
 WORKERS = 132 * 8 * 256  #: threads of loops over slots whose number only the device knows
 
@@ -46,7 +57,7 @@ def program(name: str, bits: int) -> Program:
 def programs(store: Store) -> list[Program]:
     """Return all programs that ``store`` launches."""
     bits = weight_bits(store.weight_dtype)
-    own = [program(name, bits) for name in ("update", "locate", "blocks")]
+    own = [program(name, bits) for name in ("update", "blocks")]
     return [*own, *sorter.programs(store.weight_dtype), *shared.programs(store.weight_dtype)]
 
 
@@ -73,11 +84,12 @@ class BlockedCuda:
         self._kernel: StructKernel | None = None
         self._blocks = 0
         self._status = device.xp.empty(0, np.uint8)
+        self._nothing = Report(self._status, self._status)
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
         """See :meth:`BlockedKernels.locate`; an update does so itself."""
         if kind == LOOKUP:
-            locate(graph, batch, edges)
+            self._launch(LOCATES, graph, batch, self._status, self._nothing, edges)
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> CudaPlan:
         """See :meth:`BlockedKernels.plan_insertion`."""
@@ -85,46 +97,44 @@ class BlockedCuda:
 
     def planned(self, plan: CudaPlan) -> int:
         """Return how many blocks an insertion takes; waits for the device."""
-        nothing = Report(self._status, self._status)
-        memory, place = self._launch(plan.graph, plan.batch, self._status, nothing, plan.edges, only_plans=True)
+        memory, place = self._launch(PLANS, plan.graph, plan.batch, self._status, self._nothing, plan.edges)
         ends = self._device.xp.ndarray((len(plan.batch),), np.int32, memory + place)
         return int(ends[-1])
 
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array | int, report: Report) -> None:
         """See :meth:`BlockedKernels.insert`."""
         assert isinstance(plan, CudaPlan)
-        self._launch(graph, batch, weight, report, plan.edges)
+        self._launch(INSERTS, graph, batch, weight, report, plan.edges)
 
     def delete(self, graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:
         """See :meth:`BlockedKernels.delete`."""
-        self._launch(graph, batch, report.before, report, edges, deleting=True)
+        self._launch(DELETES, graph, batch, report.before, report, edges)
 
     def _launch(
-        self, graph: Graph, batch: LocatedBatch, weight: Array | int, report: Report, edges: int, *,
-        deleting: bool = False, only_plans: bool = False,
-    ) -> tuple[Any, int]:  # fmt: skip
-        """Launch an update; return the scratch memory, and where the sums of blocks lie in it."""
+        self, work: int, graph: Graph, batch: LocatedBatch, weight: Array | int, report: Report, edges: int
+    ) -> tuple[Any, int]:
+        """Launch what is to be done; return the scratch memory, and where the sums of blocks lie in it."""
         kernel, size, vertices = self._kernel, len(batch), len(graph.head)
         if kernel is None:
             kernel = self._kernel = StructKernel(program("update", self._bits), "update_blocks", ARGUMENTS.size)
             processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
             self._blocks = processors * kernel.resident(UPDATE_BLOCK)
         scanned = vertices if is_scanned(size, edges, vertices) else 0
-        (kind, slot, rank, ends, *scratch, first), memory = self._scratch(
-            (size, scanned),
+        found = 4 * scanned or 16 * pieces(size, graph.blocks, graph.shift)
+        (kind, slot, rank, ends, *scratch, places), memory = self._scratch(
+            (size, found),
             lambda: offsets_of(
-                size, 8 * size, 4 * size, 4 * size, 4 * size, *(8 * size,) * 5, 16 * self._blocks, 4 * scanned
+                size, 8 * size, 4 * size, 4 * size, 4 * size, *(8 * size,) * 5, 16 * self._blocks, found
             ),
         )
-        barriers = (BARRIERS_OF_DELETION if deleting else BARRIERS_OF_PLAN if only_plans else BARRIERS_OF_INSERTION) + (
-            BARRIERS_OF_SCAN if scanned else 0
-        )
+        if work == LOCATES:
+            kind, slot = batch.kind.data.ptr, batch.slot.data.ptr
         ARGUMENTS.pack_into(
             kernel.buffer, 0, *map(array_address, graph),
             batch.keys.data.ptr, batch.order.data.ptr, kind, slot, rank, address(batch.guard), size,
-            rank, ends, *scratch, first if scanned else 0, scanned,
+            rank, ends, *scratch, 0 if scanned else places, places if scanned else 0, scanned,
             address(weight), address(report.status), address(report.before),
-            self._barrier.address, self._barrier.expected(self._blocks, barriers), deleting, only_plans,
+            self._barrier.address, self._barrier.expected(self._blocks, BARRIERS[work]), work,
         )  # fmt: skip
         kernel.launch(self._blocks, UPDATE_BLOCK)
         return memory, ends - memory.ptr
@@ -163,21 +173,6 @@ class BlockedCuda:
 def is_scanned(size: int, edges: int, vertices: int) -> bool:
     """Return whether a batch is so large for the graph that one pass over the pool locates it."""
     return SCANNED * size >= max(edges, vertices)
-
-
-def locate(graph: Graph, batch: LocatedBatch, edges: int) -> None:
-    """See :meth:`BlockedKernels.locate`: fill in kinds and slots."""
-    import cupy
-
-    code, data, m = program("locate", bits_of(graph.weight)), packed_graph(graph), packed_batch(batch)
-    size = len(batch)
-    if is_scanned(size, edges, len(graph.head)):
-        first = cupy.empty(len(graph.head), np.uint32)
-        first.fill(EMPTY)
-        launch(code, "list_heads", size, m, first)
-        launch(code, "locate_scan", WORKERS, data, m, first)
-    else:
-        launch(code, "locate", LANES * size, data, m)
 
 
 def free_vertices(graph: Graph, vertices: Array) -> None:

@@ -40,12 +40,13 @@ LAYOUT: Layout = {
     "marked vertices": {"vertex_list": np.uint32},
 }
 
-SCANNED = 256  #: a batch of at least one edge per so many stored is located by a pass over the pool (CUDA)
+LOCATES, PLANS, INSERTS, DELETES = range(4)  #: what the launch of a batch does
+SCANNED = 64  #: a batch of at least one edge per so many stored is located by a pass over the pool (CUDA)
 UPDATE_BLOCK = 512  #: threads of a block of the launch that applies a batch
 CONSTANTS = {
     "USED": USED, "EDGES": EDGES, "FREE": FREE, "LOWEST": LOWEST, "COUNTERS": COUNTERS,
-    "LANES": 8,  # threads that walk a chain together to locate an edge
-    "UPDATE_BLOCK": UPDATE_BLOCK,
+    "UPDATE_BLOCK": UPDATE_BLOCK, "LOCATES": LOCATES, "PLANS": PLANS, "INSERTS": INSERTS, "DELETES": DELETES,
+    "PIECE_BLOCK_BITS": 5, "PIECE_SLOT_BITS": 9,  # one warp searches so much of a chain at most (see `pieces`)
 }  # fmt: skip
 
 
@@ -120,17 +121,23 @@ PACKET = Struct("Packet", {
 assert tuple(PACKET.fields)[:12] == Packet._fields[:12]
 
 
+def pieces(size: int, blocks: int, shift: int) -> int:
+    """Return an upper bound of the pieces of chains that are searched for a batch of this size."""
+    return size + (blocks >> min(CONSTANTS["PIECE_BLOCK_BITS"], CONSTANTS["PIECE_SLOT_BITS"] - shift))
+
+
 #: a batch that one launch applies: besides the located batch what it does, and scratch arrays of the size of the batch
 UPDATE = Struct("Update", {
     "rank": "int*", "ends": "int*",  # inclusive sums of the entries that change the graph, of the blocks that they take
     "tail": "uint32_t*",  # insertion: the last block of a vertex; deletion: those that hold its last edges
     "last": "long long*", "pairs": "long long*", "sums": "long long*", "holes": "long long*", "survivors": "long long*",
     "totals": "long long*",  # [2 * blocks of threads]
+    "pieces": "uint32_t*",  # [4 * pieces]: those of the chains that are searched, or null
     "first": "uint32_t*",  # [vertices], or null: batches that are located by a pass over the pool
     "vertices": "long long",
     "batch_weight": "const bits_t*", "status": "uint8_t*", "before": "bits_t*",  # in the caller's order
     "arrived": "uint32_t*", "expected": "uint32_t",  # of the barrier; see grid_barrier.cuh
-    "deleting": "uint32_t", "only_plans": "uint32_t",
+    "work": "uint32_t",
 })  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from launches import FakeArray, FakeStructKernel, array, check_launch, fake_cupy
 
 from suricate.backends.blocked import cpu, cuda
 from suricate.backends.blocked.kernels import BlockedKernels
-from suricate.backends.blocked.layout import COUNTERS, GRAPH, PACKET, SCANNED, Graph, Packet
+from suricate.backends.blocked.layout import COUNTERS, DELETES, GRAPH, INSERTS, PACKET, PLANS, SCANNED, Graph, Packet
 from suricate.primitives import bits_dtype
 from suricate.primitives import cuda as shared
 from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, PRESENT, LocatedBatch, Report
@@ -65,7 +65,7 @@ def batch_of(size: int) -> LocatedBatch:
 
 
 def test_updates(launched: list[str], weight_dtype: np.dtype | None) -> None:
-    """A batch is one launch, with three more barriers if it is large for the graph; one more if the host must know."""
+    """A batch is one launch, and one more if the host must know, whether chains are searched or the pool."""
     graph, batch = graph_of(weight_dtype), batch_of(100)
     report, kernels = (
         Report(array(100, np.uint8), bits(100, weight_dtype)),
@@ -78,16 +78,13 @@ def test_updates(launched: list[str], weight_dtype: np.dtype | None) -> None:
     kernels.locate(graph, batch, PRESENT, 100 * SCANNED + 1)
     kernels.delete(graph, batch, report, 100 * SCANNED + 1)
     assert launched == ["update_blocks"] * 3
-    barriers = (
-        cuda.BARRIERS_OF_PLAN + cuda.BARRIERS_OF_INSERTION + 2 * cuda.BARRIERS_OF_SCAN + cuda.BARRIERS_OF_DELETION
-    )
-    assert kernels._barrier.arrived == 8 * barriers
+    assert kernels._barrier.arrived == 8 * sum(cuda.BARRIERS[work] for work in (PLANS, INSERTS, DELETES))
     launched.clear()
     kernels.locate(graph, batch, LOOKUP, 100 * SCANNED)
     kernels.locate(graph, batch, LOOKUP, 100 * SCANNED + 1)
     kernels.free_vertices(graph, array(5, np.uint32))
     kernels.repack(graph, graph, array(VERTICES, np.uint32))
-    assert launched == ["list_heads", "locate_scan", "locate", "free_vertices", "repack"]
+    assert launched == ["update_blocks", "update_blocks", "free_vertices", "repack"]
 
 
 def test_exchange_with_a_mirror(launched: list[str], weight_dtype: np.dtype | None) -> None:

@@ -166,6 +166,9 @@ inline void launch(u32 grid, u32 threads, bool together, u32 seed, const std::fu
 #define int64_t cuda_int64_t
 #define uint64_t cuda_uint64_t
 
+struct alignas(8) uint2 {
+    unsigned int x, y;
+};
 struct alignas(16) uint4 {
     unsigned int x, y, z, w;
 };

@@ -30,12 +30,12 @@ __device__ __forceinline__ void list_tails(const Graph& g, const LocatedBatch& b
     int before;
     const uint32_t removed = changes_of(b, i, before), u = source(b.keys[i]);
     if (!removed) return;
-    const uint32_t count = tail_blocks(g, g.degree[u], removed);
-    uint32_t block = g.back[g.head[u]];
+    const uint32_t count = tail_blocks(g, g.degree[u], removed), head = g.head[u], run = g.run[u];
+    uint32_t left = blocks_of(g, g.degree[u]), block = g.back[head];
     for (uint32_t q = 0; q < count; ++q) {
         tails[i + q] = block;
         touch(g, block);
-        block = g.back[block];
+        block = --left - 1 < run ? head + left - 1 : g.back[block];  // those of the run need no read
     }
 }
 

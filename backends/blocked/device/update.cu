@@ -1,11 +1,12 @@
 // A whole batch of blocked in one cooperative launch, from the sorted keys on, with a grid-wide barrier at each bar:
 //
-//   locate (of a batch that is large for the graph: clear | list heads | scan the pool |) and rank within shares | ranks |
+//   locate: count pieces within shares | list them | search them | (of a batch that is large for the graph: clear | list heads | scan the pool |)
+//   rank within shares | ranks |
 //   insertion: count blocks within shares | sums; report | append and link | commit
 //   deletion: mark, list tails | clear tails | pair holes and survivors within shares | list them | fill holes, commit
 //
-// A block has the same share of entries wherever sums are formed. If the host only wants to know how many blocks an insertion takes, the
-// launch ends with the sums. In an invalid batch no entry counts, and nothing but statuses is written.
+// A block has the same share of entries wherever sums are formed. Queries end when all are located; if the host only wants to know how many
+// blocks an insertion takes, the launch ends with the sums. In an invalid batch no entry counts, and nothing but statuses is written.
 #include "grid_barrier.cuh"
 #include "locate.cuh"
 #include "insert.cuh"
@@ -61,28 +62,43 @@ __device__ __forceinline__ void sum_share(const Share& mine, T* sums, long long*
     if (threadIdx.x == 0) block_totals[blockIdx.x] = before;
 }
 
-// Block, behind a barrier of the grid: the totals of the blocks before it.
-__device__ __forceinline__ long long sum_before(const long long* block_totals) {
+// Block, behind a barrier of the grid: the totals of the first `blocks` blocks.
+__device__ __forceinline__ long long sum_of(const long long* block_totals, uint32_t blocks) {
     long long mine = 0, total;
-    for (uint32_t k = threadIdx.x; k < blockIdx.x; k += UPDATE_BLOCK) mine += block_totals[k];
+    for (uint32_t k = threadIdx.x; k < blocks; k += UPDATE_BLOCK) mine += block_totals[k];
     sum_up_to(mine, total);
     return total;
 }
 
-// Grid: kinds and slots of all entries, those of the block's own share behind a barrier of the block.
+__device__ __forceinline__ long long sum_before(const long long* block_totals) {
+    return sum_of(block_totals, blockIdx.x);
+}
+
+// Grid: search the chains of the batch's vertices. ``ends`` is used for sums of pieces.
+__device__ __forceinline__ void search_chains(const Graph& g, const LocatedBatch& b, const Update& c, const Share& mine,
+                                              uint32_t& expected) {
+    __shared__ uint32_t filters[WARPS][FILTER_WORDS];
+    const uint32_t warp = threadIdx.x / 32;
+    sum_share(mine, c.ends, c.totals, [&](uint32_t i) { return count_pieces(g, b, i); });
+    grid_barrier(c.arrived, expected);
+    const uint32_t before = uint32_t(sum_before(c.totals)), count = uint32_t(sum_of(c.totals, gridDim.x));
+    Piece* const pieces = reinterpret_cast<Piece*>(c.pieces);
+    list_pieces(g, b, c.ends, mine.first, mine.last, mine.first + warp, WARPS, pieces + before);
+    grid_barrier(c.arrived, expected);
+    const uint32_t warps = gridDim.x * WARPS;
+    for (uint32_t p = warp * gridDim.x + blockIdx.x; p < count; p += warps)
+        search_piece(g, b, pieces[p], filters[warp]);
+}
+
+// Grid: kinds and slots of all entries, those of the block's own share behind a barrier of the grid.
 __device__ __forceinline__ void locate_entries(const Graph& g, const LocatedBatch& b, const Update& c,
                                                const Share& mine, uint32_t& expected) {
-    if (c.first) {
-        for (long long u = thread_id(); u < c.vertices; u += thread_count()) c.first[u] = EMPTY;
-        grid_barrier(c.arrived, expected);
-        for (uint32_t i = thread_id(); i < b.size; i += thread_count()) list_head(b, c.first, i);
-        grid_barrier(c.arrived, expected);
-        scan_slots(g, b, c.first);
-        grid_barrier(c.arrived, expected);
-        return;
-    }
-    for (uint32_t i = mine.first + threadIdx.x / LANES; i < mine.last; i += UPDATE_BLOCK / LANES) locate_entry(g, b, i);
-    __syncthreads();
+    if (!c.first) return search_chains(g, b, c, mine, expected);
+    for (long long u = thread_id(); u < c.vertices; u += thread_count()) c.first[u] = EMPTY;
+    grid_barrier(c.arrived, expected);
+    for (uint32_t i = thread_id(); i < b.size; i += thread_count()) list_head(b, c.first, i);
+    grid_barrier(c.arrived, expected);
+    scan_slots(g, b, c.first);
 }
 
 __device__ __forceinline__ void insert_batch(const Graph& g, const LocatedBatch& b, const Update& c, const Share& mine,
@@ -93,9 +109,9 @@ __device__ __forceinline__ void insert_batch(const Graph& g, const LocatedBatch&
     const int before = int(sum_before(totals));
     for (uint32_t i = mine.first + threadIdx.x; i < mine.last; i += UPDATE_BLOCK) {
         c.ends[i] += before;
-        if (!c.only_plans) report_insertion(g, b, c, i);
+        if (c.work == INSERTS) report_insertion(g, b, c, i);
     }
-    if (c.only_plans) return;
+    if (c.work == PLANS) return;
     grid_barrier(c.arrived, expected);
     insert_entries(g, b, c);
     grid_barrier(c.arrived, expected);
@@ -136,12 +152,14 @@ extern "C" __global__ void __launch_bounds__(UPDATE_BLOCK, 2) update_blocks(cons
     uint32_t expected = c.expected;
     const Share mine = share_of_block(b.size);
     locate_entries(g, b, c, mine, expected);
-    const uint8_t wanted = c.deleting ? PRESENT : ABSENT;
+    if (c.work == LOCATES) return;
+    grid_barrier(c.arrived, expected);
+    const uint8_t wanted = c.work == DELETES ? PRESENT : ABSENT;
     sum_share(mine, c.rank, c.totals, [&](uint32_t i) { return b.kind[i] == wanted; });
     grid_barrier(c.arrived, expected);
     const int before = int(sum_before(c.totals));
     for (uint32_t i = mine.first + threadIdx.x; i < mine.last; i += UPDATE_BLOCK) c.rank[i] += before;
     grid_barrier(c.arrived, expected);
-    if (c.deleting) delete_batch(g, b, c, mine, expected);
+    if (c.work == DELETES) delete_batch(g, b, c, mine, expected);
     else insert_batch(g, b, c, mine, expected);
 }
