@@ -6,16 +6,29 @@
 // How all entries are spread: `total` of them.
 struct Spread {
     long long total, leaves;
+    double entry_part, leaf_part;  // 1 / total, 1 / leaves
 };
 
 __device__ __forceinline__ Spread spread_of(const Graph& g, const Graph& to, const long long* before, uint32_t count) {
-    return {before[g.leaves - 1] + count, to.leaves};
+    const long long total = before[g.leaves - 1] + count;
+    return {total, to.leaves, 1.0 / double(total), 1.0 / double(to.leaves)};
+}
+
+// a / b for quotients up to 2^50, with `part` = 1 / b: a division of 64-bit integers takes ten times as long.
+__device__ __forceinline__ long long quotient(long long a, long long b, double part) {
+    const long long near = (long long)(double(a) * part), rest = a - near * b;  // at most one off
+    return near + (rest >= b) - (rest < 0);
+}
+
+// The rank of the first entry of a leaf.
+__device__ __forceinline__ long long first_rank(const Spread& s, long long leaf) {
+    return quotient(s.total * leaf, s.leaves, s.leaf_part);
 }
 
 // The slot of the entry with a rank: leaf j takes those from total * j / leaves on.
-__device__ __forceinline__ long long slot_of_rank(Spread s, long long rank) {
-    const long long leaf = ((rank + 1) * s.leaves - 1) / s.total;
-    return (leaf << LEAF_BITS) + rank - s.total * leaf / s.leaves;
+__device__ __forceinline__ long long slot_of_rank(const Spread& s, long long rank) {
+    const long long leaf = quotient((rank + 1) * s.leaves - 1, s.total, s.entry_part);
+    return (leaf << LEAF_BITS) + rank - first_rank(s, leaf);
 }
 
 __device__ __forceinline__ void mark_fresh(const Graph& to, long long slot) {
@@ -54,23 +67,45 @@ extern "C" __global__ void take_entries(Graph g, LocatedBatch b, Changes c, cons
     if (i + 1 == b.size) g.counters[EDGES] += b.rank[i];
 }
 
-// Warp per old leaf, in a grid-stride loop. Guards tell their vertices where they are. `count` may be null: nothing is new.
-extern "C" __global__ void spread_old(Graph g, Graph to, const long long* before, Changes c, const int* count) {
-    const uint32_t lane = lane_id(), below = lanes_below(lane), added = count ? uint32_t(*count) : 0;
-    const Spread s = spread_of(g, to, before, added);
-    for (long long leaf = thread_id() / 32; leaf < g.leaves; leaf += thread_count() / 32) {
-        const long long slot = (leaf << LEAF_BITS) + lane;
-        const uint32_t v = g.dst[slot], live = __ballot_sync(ALL, v != EMPTY), guards = __ballot_sync(ALL, v == GUARD);
-        if (v == EMPTY) continue;
-        const uint32_t come = upper_bound(c.places, 0u, added, slot);
-        const long long rank = before[leaf] - __popc(live) + __popc(live & below) + come;
-        const long long at = slot_of_rank(s, rank);
-        to.dst[at] = v;
+// Warp: an old leaf, whose entries in its lanes are `v`; the new entries from `k` on are not before it. Returns the first new one behind it.
+__device__ __forceinline__ uint32_t spread_leaf(const Graph& g, const Graph& to, const Spread& s, const Changes& c,
+                                                long long leaf, uint32_t v, long long rank, uint32_t k,
+                                                uint32_t added) {
+    const uint32_t lane = lane_id(), below = lanes_below(lane);
+    const long long slot = (leaf << LEAF_BITS) + lane, end = (leaf + 1) << LEAF_BITS;
+    const uint32_t live = __ballot_sync(ALL, v != EMPTY), guards = __ballot_sync(ALL, v == GUARD);
+    uint32_t next = k + __popc(__ballot_sync(ALL, added - k > lane && c.places[k + lane] < end));
+    if (next == k + 32) next = first_not_below(next, added, [&](uint32_t i) { return c.places[i] < end; });
+    if (v == EMPTY) return next;
+    rank = rank - __popc(live) + __popc(live & below) + upper_bound(c.places, k, next, slot);
+    const long long at = slot_of_rank(s, rank);
+    to.dst[at] = v;
 #if WEIGHT_BITS
-        to.weight[at] = g.weight[slot];
+    to.weight[at] = g.weight[slot];
 #endif
-        if (v == GUARD) g.guard[(long long)g.owner[leaf] + __popc(guards & below) + 1] = at;
-        if (to.fresh && g.fresh[leaf] >> lane & 1u) mark_fresh(to, at);
+    if (v == GUARD) g.guard[(long long)g.owner[leaf] + __popc(guards & below) + 1] = at;
+    if (to.fresh && g.fresh[leaf] >> lane & 1u) mark_fresh(to, at);
+    return next;
+}
+
+// Warp per run of old leaves, four of which are read at once. Guards tell their vertices where they are. `count` may be null: nothing is new.
+extern "C" __global__ void spread_old(Graph g, Graph to, const long long* before, Changes c, const int* count) {
+    const uint32_t lane = lane_id(), added = count ? uint32_t(*count) : 0, warps = thread_count() / 32;
+    const Spread s = spread_of(g, to, before, added);
+    const long long share = (g.leaves + warps - 1) / warps, first = thread_id() / 32 * share;
+    const long long last = min((long long)g.leaves, first + share);
+    uint32_t k = first_not_below(0, added, [&](uint32_t i) { return c.places[i] < first << LEAF_BITS; });
+    for (long long leaf = first; leaf < last; leaf += 4) {
+        uint32_t v[4];
+        long long ranks[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            v[i] = leaf + i < last ? g.dst[((leaf + i) << LEAF_BITS) + lane] : EMPTY;
+            ranks[i] = leaf + i < last ? before[leaf + i] : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            if (leaf + i < last) k = spread_leaf(g, to, s, c, leaf + i, v[i], ranks[i], k, added);
     }
     if (thread_id() == 0) g.counters[MOVED] += before[g.leaves - 1];
 }
@@ -94,19 +129,26 @@ extern "C" __global__ void spread_new(Graph g, Graph to, const long long* before
     }
 }
 
-// Warp per new leaf, in a grid-stride loop, when all guards are in place: what is kept of the leaf.
+// Warp per 32 new leaves, in a grid-stride loop, when all guards are in place: what is kept of them, each lane's of one.
 extern "C" __global__ void describe_leaves(Graph g, Graph to, const long long* before, const int* count) {
     const uint32_t lane = lane_id();
     const Spread s = spread_of(g, to, before, count ? uint32_t(*count) : 0);
-    for (long long leaf = thread_id() / 32; leaf < to.leaves; leaf += thread_count() / 32) {
-        const long long first = leaf << LEAF_BITS;
-        const uint32_t v = to.dst[first + lane];
-        const uint32_t live = __ballot_sync(ALL, v != EMPTY), guards = __ballot_sync(ALL, v == GUARD);
-        if (lane != 0) continue;
-        const long long rank = s.total * leaf / s.leaves;
+    for (long long base = thread_id() - lane; base < to.leaves; base += thread_count()) {
+        uint32_t live = 0, guards = 0;
+#pragma unroll 8
+        for (uint32_t i = 0; i < 32; ++i) {
+            const uint32_t v = base + i < to.leaves ? to.dst[((base + i) << LEAF_BITS) + lane] : EMPTY;
+            const uint32_t its_live = __ballot_sync(ALL, v != EMPTY), its_guards = __ballot_sync(ALL, v == GUARD);
+            if (lane == i) {
+                live = its_live;
+                guards = its_guards;
+            }
+        }
+        const long long leaf = base + lane;
+        if (leaf >= to.leaves) continue;
         to.guards[leaf] = guards;
         to.count[leaf] = uint8_t(__popc(live));
-        to.head[leaf] = s.total ? to.dst[slot_of_rank(s, rank)] : GUARD;
-        to.owner[leaf] = uint32_t(lower_bound(g.guard + 1, 0ll, g.num_vertices, first));
+        to.head[leaf] = s.total ? to.dst[slot_of_rank(s, first_rank(s, leaf))] : GUARD;
+        to.owner[leaf] = uint32_t(lower_bound(g.guard + 1, 0ll, g.num_vertices, leaf << LEAF_BITS));
     }
 }

@@ -70,17 +70,3 @@ struct GridTeam {
         return result;
     }
 };
-
-// Warp: the first number from `low` to `high` that is not below, `high` if all are; below(k) is true up to there.
-template <class Below>
-__device__ __forceinline__ uint32_t first_not_below(uint32_t low, uint32_t high, Below&& below) {
-    const uint32_t lane = lane_id();
-    while (high - low > 32) {  // of 32 parts, those whose last number is below
-        const uint32_t part = (high - low + 31) / 32, last = min(high - low, (lane + 1) * part) - 1;
-        const uint32_t parts = __popc(__ballot_sync(ALL, below(low + last)));
-        const uint32_t next = low + min(high - low, parts * part);
-        high = min(high, next + part);
-        low = next;
-    }
-    return low + __popc(__ballot_sync(ALL, lane < high - low && below(low + lane)));
-}
