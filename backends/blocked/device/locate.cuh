@@ -88,7 +88,7 @@ __device__ __forceinline__ void list_pieces(const Graph& g, const LocatedBatch& 
 __device__ __forceinline__ uint32_t bit_of(uint32_t v) { return v * 0x9E3779B1u >> 19; }  // of 32 * FILTER_WORDS
 
 // Thread: an edge that may be among the entries of a piece.
-__device__ __forceinline__ void settle(const LocatedBatch& b, const Piece& piece, uint32_t v, long long slot) {
+__device__ __forceinline__ void note_if_found(const LocatedBatch& b, const Piece& piece, uint32_t v, long long slot) {
     const uint64_t key = (b.keys[piece.entry] & 0xFFFFFFFF00000000ull) | v;
     const uint32_t i = upper_bound(b.keys, piece.entry, piece.entry + piece.entries, key) - 1;
     if (i + 1 == piece.entry || b.keys[i] != key) return;
@@ -106,7 +106,7 @@ __device__ __forceinline__ void search_slots(const Graph& g, const LocatedBatch&
         for (uint32_t k = 0; k < AT_ONCE; ++k) v[k] = base + 32 * k < hi ? g.dst[base + 32 * k] : EMPTY;
 #pragma unroll
         for (uint32_t k = 0; k < AT_ONCE; ++k)
-            if (may_match(v[k])) settle(b, piece, v[k], base + 32 * k);
+            if (may_match(v[k])) note_if_found(b, piece, v[k], base + 32 * k);
     }
 }
 
