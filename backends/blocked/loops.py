@@ -18,20 +18,41 @@ NO_BLOCK = np.uint32(EMPTY)
 DELETED = np.uint32(TOMBSTONE)
 TABLE_FROM = 12  #: batch edges of one vertex from which a hash table of them beats a walk for each
 
+SCANNED_AT_ONCE = np.uint64(256)  #: slots that are compared before the result is looked at
+
+
+@inner
+def scan_range(g, first, end, v):
+    """Return the slot from ``first`` to ``end - 1`` that holds ``v``, or -1; unused slots match no id."""
+    hits = np.uint32(0)
+    for i in range(first, end):
+        hits |= np.uint32(g.dst[i] == v)
+    if hits:
+        for i in range(first, end):
+            if g.dst[i] == v:
+                return np.int64(i)
+    return np.int64(-1)
+
 
 @inner
 def scan(g, u, v):
-    """Return the slot of edge ``(u, v)``, or -1; unused slots match no id."""
-    c, size = g.head[u], np.int64(1) << g.shift
+    """Return the slot of edge ``(u, v)``, or -1: in the blocks that follow each other in memory, then link by link."""
+    c, size = g.head[u], np.uint64(1) << np.uint64(g.shift)
+    if c == NO_BLOCK:
+        return np.int64(-1)
+    run = max(np.uint64(1), np.uint64(g.run[u]))
+    at, end = np.uint64(c) * size, (np.uint64(c) + run) * size
+    while at < end:
+        stop = min(end, at + SCANNED_AT_ONCE)
+        slot = scan_range(g, at, stop, v)
+        if slot >= 0:
+            return slot
+        at = stop
+    c = g.link[np.int64(np.uint64(c) + run) - 1]
     while c != NO_BLOCK:
-        at = np.uint64(np.int64(c) << g.shift)
-        hits = np.uint32(0)
-        for i in range(size):
-            hits |= np.uint32(g.dst[at + np.uint64(i)] == v)
-        if hits:
-            for i in range(size):
-                if g.dst[at + np.uint64(i)] == v:
-                    return np.int64(at) + i
+        slot = scan_range(g, np.uint64(c) * size, (np.uint64(c) + np.uint64(1)) * size, v)
+        if slot >= 0:
+            return slot
         c = g.link[c]
     return np.int64(-1)
 

@@ -114,6 +114,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if not self.device.is_cuda or where == "device":
             return False
         if where == "auto":
+            if size <= ledger.HOST_BATCH and self._copy is not None and self._copy[0].ahead == HOST:
+                return True
             behind = self._behind()
             if size > ledger.HOST_BATCH or not ledger.pays_off(self._waived, behind):
                 self._waived += size <= ledger.HOST_BATCH
@@ -174,8 +176,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if self._takes(src):
             return self._apply_on_host(src, dst, weight, guard, inserting=True)
         if (scratch := self._scratch(len(src))) is not None and not self._is_invalid(guard):
-            with out_of_memory(self.name):
-                outcome = self._new_outcome(len(src))
+            outcome = self._new_outcome(len(src))
             if self.kernels.insert_small(
                 self.pool.graph, src, dst, self.bits(weight), *self._report(outcome), *scratch
             ):
@@ -188,8 +189,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if self._takes(src):
             return self._apply_on_host(src, dst, None, guard, inserting=False)
         if (scratch := self._scratch(len(src))) is not None and not self._is_invalid(guard):
-            with out_of_memory(self.name):
-                outcome = self._new_outcome(len(src))
+            outcome = self._new_outcome(len(src))
             if self.kernels.delete_small(self.pool.graph, src, dst, *self._report(outcome), *scratch):
                 return outcome
         self._on_device(changes=True)
