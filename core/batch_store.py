@@ -11,24 +11,24 @@ the protocol falls back on the cursor of its view.
 from __future__ import annotations
 
 from abc import abstractmethod
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from suricate import fallbacks
 from suricate.array_manager import ArrayManager
 from suricate.devices import CPU, Array, Device
-from suricate.errors import CapacityError
+from suricate.insert_log import InsertLog
 from suricate.primitives import bits_dtype, out_of_memory, sort_batch
 from suricate.primitives.counters import Counters
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, BatchKernels, LocatedBatch, Report
 from suricate.store import Store
-from suricate.types import NEW, EdgeList, Outcome, edge_keys
+from suricate.types import EdgeList, Outcome
 
 if TYPE_CHECKING:
     from suricate.cuda.batch_memory import LazyChange
-    from suricate.cuda.ingest import UnvalidatedBatch
+    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
     from suricate.primitives.sorter import Sorter
 
 Insertion = TypeVar("Insertion")  #: what a backend reserves for an insertion
@@ -36,6 +36,33 @@ Deletion = TypeVar("Deletion")  #: what it reserves for a deletion
 
 SMALL_BATCH = 1 << 14  #: edges of a batch for which memory is reserved several times over on CUDA,
 BATCHES_AHEAD = 4  #: so many times
+
+
+class Taken(NamedTuple):
+    """A batch that was checked, copied and sorted, by a store and perhaps one for the arcs in the other direction."""
+
+    kind: int
+    guard: int
+    change: LazyChange
+    stores: tuple[tuple[BatchStore, Array, Array], ...]  #: with the sorted keys, and their order
+
+    def planned(self) -> list[tuple[LocatedBatch, Any]]:
+        """Reserve memory in all stores."""
+        return [store._planned(keys, order, self.guard, self.kind) for store, keys, order in self.stores]
+
+    def carry_out(self, planned: list[tuple[LocatedBatch, Any]]) -> LazyChange:
+        """Apply the batch to all stores."""
+        for place, ((store, _, _), plan) in enumerate(zip(self.stores, planned, strict=True)):
+            store._apply_taken(plan, self.change, self.kind, reverse=place > 0)
+        return self.change
+
+
+def reversed_change(change: LazyChange) -> tuple[EdgeList, Outcome]:
+    """Return the arcs in the other direction, and what the second store reports of them."""
+    (src, dst, weight), (_, old), _ = change()
+    return EdgeList(dst, src, weight), Outcome(
+        change.array(5, np.uint8), old if old is None else change.array(6, old.dtype)
+    )
 
 
 class BatchStore(Store, Generic[Insertion, Deletion]):
@@ -147,20 +174,44 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
             return None
         if batch.operation == "find":
             return self.find_unvalidated(batch)
-        kind = ABSENT if batch.operation == "insert" else PRESENT
         with out_of_memory(self.name):
-            keys, order, change = self.sorter.take(batch, self.num_vertices, self.weight_dtype, paired=into is not None)
-            first = self._planned(keys, order, batch.guard, kind)
-            if into is None:
-                second = None
+            taken = self._taken(batch, into)
+            planned = taken.planned()
+        return taken.carry_out(planned)
+
+    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
+        """See :meth:`suricate.store.Store.halves`; both are taken as :meth:`apply_unvalidated` takes one of them."""
+        sorter, vertices = self.sorter, self.num_vertices
+        if sorter is None or not (sorter.takes(removed.size, vertices) and sorter.takes(added.size, vertices)):
+            return None
+        for store in (self,) if into is None else (self, into):
+            store.reserve(added.size)
+        with out_of_memory(self.name):
+            new, gone = self._taken(added, into), self._taken(removed, into)
+            planned = gone.planned()
+
+        def insert() -> LazyChange:
+            with out_of_memory(self.name):
+                behind = new.planned()
+            return new.carry_out(behind)
+
+        return partial(gone.carry_out, planned), insert
+
+    def _taken(self, batch: UnvalidatedBatch, into: Any) -> Taken:
+        """Check, copy and sort an insertion or deletion, for two stores if there is a second one."""
+        assert self.sorter is not None
+        operation, vertices = batch.operation, self.num_vertices
+        kind = ABSENT if operation == "insert" else PRESENT
+        keys, order, change = self.sorter.take(batch, vertices, self.weight_dtype, paired=into is not None)
+        stores: tuple[tuple[BatchStore, Array, Array], ...] = ((self, keys, order),)
+        if into is not None:
+            src, dst = change.batch.addresses[:2]
+            if into.sorter.is_sorted_here(change.size, vertices):
+                again = into.sorter.sort_at(change.size, dst, src, vertices, operation)
             else:
-                src, dst = change.array(0, np.uint32), change.array(1, np.uint32)
-                keys, order = into.sorter.sort(dst, src, self.num_vertices)
-                second = into._planned(keys, order, batch.guard, kind)
-        self._apply_taken(first, change, kind)
-        if second is not None:
-            into._apply_taken(second, change, kind, reverse=True)
-        return change
+                again = into.sorter.sort(change.array(1, np.uint32), change.array(0, np.uint32), vertices)
+            stores = *stores, (into, *again)
+        return Taken(kind, batch.guard, change, stores)
 
     def _apply_taken(
         self, planned: tuple[LocatedBatch, Any], change: LazyChange, kind: int, *, reverse: bool = False
@@ -171,10 +222,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
             report = Report(second, second_before) if reverse else Report(status, before)
             self._carry_out(planned, weight, report, kind)
             return
-        edges, outcome, _ = change()
-        if reverse:
-            dtype, edges = self.weight_dtype, EdgeList(edges.dst, edges.src, edges.weight)
-            outcome = Outcome(change.array(5, np.uint8), dtype and change.array(6, dtype))
+        edges, outcome = reversed_change(change) if reverse else change()[:2]
         self._apply(planned, edges, outcome, kind)
 
     def find_unvalidated(self, batch: UnvalidatedBatch) -> tuple[Array, Array | None]:
@@ -405,75 +453,3 @@ def _building_blocks(device: Device) -> BatchKernels:
     from suricate.primitives import cpu
 
     return cpu
-
-
-class InsertLog:
-    """The keys of the edges that were new since a mark, in the array ``log`` of a store.
-
-    An edge that was deleted and came back is logged again. When the array is full and longer than the number of edges,
-    repeats and edges that are gone are dropped; so the log takes at most about as many keys as the store holds edges.
-    """
-
-    SCRATCH = 48  #: bytes per key while repeats are dropped
-
-    def __init__(self, pool: ArrayManager, count: int = 0) -> None:
-        self._pool, self._device = pool, pool.device
-        self._count = pool.device.xp.full(1, count, np.int64)
-        self._seen = Counters(pool.device, 1)
-        self._seen.read(self._count)
-        if not count:
-            pool.attach({"log": pool["log"][:0].copy()})  # frees that of the mark before
-
-    def count(self) -> int:
-        """Return the number of keys; on CUDA waits for the device."""
-        return int(self._seen.read(self._count)[0])
-
-    def reserve(self, most: int, store: BatchStore) -> None:
-        """Make sure that there is space for ``most`` more keys; raises ``CapacityError``."""
-        self._seen.poll()
-        if int(self._seen.values[0] + self._seen.unseen[0]) + most <= len(self._pool["log"]):
-            return
-        if self.count() > store.num_edges:
-            self._drop_repeats(store)
-        held = self.count()
-        ahead = 8 if self._device.is_cuda else 1  # so that the bound seldom has to be made exact, which waits
-        try:
-            self._pool.grow("log", held + ahead * most, held)
-        except CapacityError:
-            self._pool.grow("log", held + most, held)
-
-    def add(self, src: Array, dst: Array, status: Array) -> None:
-        """Log the new edges of a batch."""
-        if self._device.is_cuda:
-            from suricate.primitives import cuda
-
-            cuda.log_new(src, dst, status, self._count, self._pool["log"])
-            self._seen.charge(len(src), 0)
-            self._seen.post(self._count)
-            return
-        new = np.flatnonzero(status == NEW)
-        held = int(self._count[0])
-        self._pool["log"][held : held + len(new)] = edge_keys(src[new], dst[new])
-        self._count[0] = held + len(new)
-        self._seen.read(self._count)
-
-    def compact(self, store: BatchStore) -> None:
-        """Drop repeats and edges that are gone, and free what is not used, as far as memory allows."""
-        with suppress(CapacityError):
-            self._drop_repeats(store)
-            self._pool.resize("log", self.count(), self.count())
-
-    def edges(self, store: BatchStore) -> EdgeList:
-        """Return the logged edges that are still in ``store``, ordered by source, with their present weights."""
-        keys = self._device.xp.unique(self._pool["log"][: self.count()])
-        src, dst = (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
-        found, weight = store.find(src, dst)
-        return EdgeList(src[found], dst[found], None if weight is None else weight[found])
-
-    def _drop_repeats(self, store: BatchStore) -> None:
-        self._pool.admit(self.SCRATCH * self.count())
-        edges = self.edges(store)
-        kept = len(edges.src)
-        self._pool["log"][:kept] = edge_keys(edges.src, edges.dst)
-        self._count[0] = kept
-        self._seen.read(self._count)

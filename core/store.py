@@ -50,7 +50,7 @@ from suricate.types import (
 )
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import UnvalidatedBatch
+    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
 
 WEIGHTS = tuple(dtype.name for dtype in WEIGHT_DTYPES)
 
@@ -152,6 +152,25 @@ class Store(ABC):
             graph then validates the batch and calls :meth:`insert`, :meth:`delete` or :meth:`find`.
         """
         raise NotImplementedError(f"backend {self.name!r} takes no unvalidated batches")
+
+    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
+        """Check both halves of a device batch, and return the steps that delete the one and then insert the other.
+
+        The insertion is checked first: the deletion is the last part of the call and answers, so the launch that checks
+        it may apply it as well. Both have one guard, which holds back what is queued behind an invalid half.
+
+        Args:
+            removed: the edges to delete.
+            added: those to insert.
+            copy: launches a kernel that checks a batch, and copies it to the addresses of src, dst and weight.
+            into: as in :meth:`apply_unvalidated`.
+
+        Returns:
+            Two callables, to be called in turn, each of which returns what :meth:`apply_unvalidated` would. Memory for
+            the insertion is reserved. If one fails, it has changed nothing, and the graph takes the deletion back.
+            None, with nothing done, if the store declines the batch, as by default.
+        """
+        return None
 
     # -- optional: a deletion and an insertion at once --
 

@@ -33,9 +33,10 @@ from suricate.devices import Array
 from suricate.errors import SuricateError, VertexRangeError
 from suricate.locks import Lock
 from suricate.options import GraphOptions
-from suricate.store import Store, checked_outcome
-from suricate.takeback import Action, delete_from, in_parts, insert_into
-from suricate.types import MAX_VERTICES, NEW, REMOVED, REPLACED, Change, EdgeList
+from suricate.store import Store
+from suricate.stores import Stores
+from suricate.takeback import insert_into
+from suricate.types import MAX_VERTICES, Change, EdgeList
 from suricate.vertices import DeletedIds, Incident, incident_arcs, incident_edges, member
 
 Given = tuple[Any, Any, Any]  # src, dst, weight of a batch, as the caller gave them
@@ -70,6 +71,7 @@ class Updater:
         self._lock = lock
         self._eager = options.checks == "eager"
         self._symmetric = not options.directed
+        self._all = Stores(stores, symmetric=self._symmetric)
         self._fuses_queries = ingest is not None and self.out.takes_unvalidated
         self._fuses = self._fuses_queries and (self.into is None or self.into.takes_unvalidated_pairs)
         self._had_loops = False  # whether a batch held a self-loop
@@ -98,32 +100,35 @@ class Updater:
         ingest, eager = self.ingest, self._eager
         if ingest is not None:
             ingest.begin(self.num_vertices, self.version, eager)
-        change = None
-        if fuses := self._fuses and (delete is None) is not (insert is None):
-            change = self._fused_change(delete, insert)
-        if change is None:
+        changes = self._fused_changes(delete, insert, parts) if self._fuses else None
+        if changes is None:
             delete = None if delete is None else self._arrays(delete, parts[0])
             insert = None if insert is None else self._arrays(insert, parts[1], inserting=True)
-            if fuses:
-                change = self._fused_change(delete, insert)
-        if change is None or change is False:
+            if self._fuses:
+                changes = self._fused_changes(delete, insert, parts)
+        if not changes:
             return self._apply_in_steps(delete, insert, parts)
-        if insert is None:
-            delta = self._delta(None, change)
-        else:
+        if insert is not None:
             self._added += insert[0].size << self._symmetric
-            delta = self._delta(None, None, change)
+        delta = self._delta(None, *changes)
         if eager and ingest is not None:
             ingest.raise_pending(fused=True)
         self.version += 1
         return delta
 
-    def _fused_change(self, delete: Given | None, insert: Given | None) -> Any:
-        """Validate and apply a batch in one launch per store; see ``Ingest.fused`` for what is returned."""
+    def _fused_changes(self, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Any:
+        """Have the stores validate and apply a batch; return both changes, or what ``Ingest.fused`` returns else."""
+        ingest, out, into = self.ingest, self.out, self.into
+        assert ingest is not None
+        if delete is not None and insert is not None:
+            steps = ingest.halves(out, delete, insert, into)
+            return self._all.run(steps[0], steps[1], self.raise_pending) if steps else steps
         if insert is not None:
-            return self.ingest.fused(self.out, "insert", insert, self.into)  # type: ignore[union-attr]
+            change = ingest.fused(out, "insert", insert, into, parts[1])
+            return change and (None, change)
         if delete is not None:
-            return self.ingest.fused(self.out, "delete", delete, self.into)  # type: ignore[union-attr]
+            change = ingest.fused(out, "delete", delete, into, parts[0])
+            return change and (change, None)
         return None
 
     def _apply_in_steps(self, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Delta:
@@ -147,7 +152,7 @@ class Updater:
         gone: Change | Callable[[], Change] | None
         new: Change | Callable[[], Change] | None
         try:
-            gone, new = self._change_stores(removed, added, guard, stays=stays)
+            gone, new = self._all.change(removed, added, guard, stays=stays)
         except MemoryError:
             self.raise_pending()  # if the batch is invalid as well, say that
             raise
@@ -166,83 +171,6 @@ class Updater:
         given = [part for part in (delete, insert) if part is not None]
         size = sum(len(part[0]) for part in given) << self._symmetric
         return size > 0 and all(map(_on_host, given)) and all(store.takes_host_batch(size) for store in self.stores)
-
-    def _change_stores(
-        self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None, *, stays: bool
-    ) -> tuple[Change | None, Change | None]:
-        """Delete, then insert, in all stores; all of it or nothing."""
-        out, into, symmetric = self.out, self.into, self._symmetric
-        if removed is not None and added is not None and (changed := self._at_once(removed, added, guard)):
-            return changed
-        if added is not None and (into is not None or removed is not None):
-            for store in self.stores:
-                store.reserve(len(added.src))
-        gone = new = None
-        try:
-            if removed is not None:
-                outcome = out.delete(removed.src, removed.dst, guard=guard)
-                gone = Change(
-                    removed, checked_outcome(out, outcome, len(removed.src), deletion=True, on_host=stays), symmetric
-                )
-                if into is not None:
-                    into.delete(removed.dst, removed.src, guard=guard)
-            if added is not None:
-                outcome = out.insert(*added, guard=guard)
-                new = Change(added, checked_outcome(out, outcome, len(added.src), on_host=stays), symmetric)
-                if into is not None:
-                    into.insert(added.dst, added.src, added.weight, guard=guard)
-        except BaseException as error:
-            self._undo(gone, new, error)
-            raise
-        return gone, new
-
-    def _at_once(self, removed: EdgeList, added: EdgeList, guard: Array | None) -> tuple[Change, Change] | None:
-        """Do both halves of a batch at once, in all stores or none; None if the store of out-edges declines."""
-        out, into, symmetric = self.out, self.into, self._symmetric
-        if not out.changes_at_once():
-            return None
-        if into is not None:
-            for store in self.stores:
-                store.reserve(len(added.src))
-        if (outcomes := out.change(removed, added, guard=guard)) is None:
-            return None
-        gone = Change(removed, checked_outcome(out, outcomes[0], len(removed.src), deletion=True), symmetric)
-        new = Change(added, checked_outcome(out, outcomes[1], len(added.src)), symmetric)
-        try:
-            turned = [EdgeList(part.dst, part.src, part.weight) for part in (removed, added)]
-            if into is not None and into.change(*turned, guard=guard) is None:
-                into.delete(removed.dst, removed.src, guard=guard)
-                into.insert(*turned[1], guard=guard)
-        except BaseException as error:
-            self._undo(gone, new, error)
-            raise
-        return gone, new
-
-    def _undo(self, gone: Change | None, new: Change | None, error: BaseException) -> None:
-        """Take back what was done in either store before one failed.
-
-        Only the outcome of the store of out-edges is known. Each step leaves a store that does not hold the change as
-        it is, so that all steps are safe for the other store, however far that came.
-        """
-        traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
-        if new is not None:
-            (edges, (status, old), _) = new
-            self._in_each(error, delete_from, edges, status, NEW)
-            if old is not None:
-                self._in_each(error, insert_into, edges._replace(weight=old), status, REPLACED)
-        if gone is not None:
-            (edges, (status, old), _) = gone
-            self._in_each(error, insert_into, edges._replace(weight=old), status, REMOVED)
-
-    def _in_each(
-        self, error: BaseException, action: Action, edges: EdgeList, status: Array | None = None, wanted: int = 0
-    ) -> None:
-        """Do ``action`` in each store with the edges whose status is ``wanted``, or all; note failures on ``error``."""
-        for store, arcs in zip(self.stores, (edges, EdgeList(edges.dst, edges.src, edges.weight)), strict=False):
-            try:
-                in_parts(store, action, arcs, status, wanted)
-            except Exception as second:
-                error.add_note(f"undoing the change failed in a store as well: {second!r}")
 
     # -- queries -------------------------------------------------------------------------------------------------------
 
@@ -382,7 +310,7 @@ class Updater:
         except BaseException as error:
             traceback.clear_frames(error.__traceback__)
             for part in arcs:
-                self._in_each(error, insert_into, part)
+                self._all.in_each(error, insert_into, part)
             raise
         self.deleted = deleted
         self.version += 1

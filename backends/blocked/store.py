@@ -31,7 +31,7 @@ from suricate.types import EMPTY, Outcome, StoreView
 
 if TYPE_CHECKING:
     from suricate.backends.blocked.host_copy import HostCopy
-    from suricate.cuda.ingest import UnvalidatedBatch
+    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
 
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
 CURSOR = "suricate.backends.blocked.cursor"
@@ -197,13 +197,25 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
         """See :meth:`BatchStore.apply_unvalidated`; the device is brought up to date first."""
-        if self._options.batches_on == "host" or self.sorter is None:
+        if not self._takes_here(batch, into):
             return None
-        if not self.sorter.takes(batch.size, self.num_vertices):
-            return None
-        for store in (self, *(() if into is None else (into,))):
-            store._on_device(changes=batch.operation != "find")
         return super().apply_unvalidated(batch, into)
+
+    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
+        """See :meth:`BatchStore.halves`; as :meth:`apply_unvalidated`."""
+        if not (self._takes_here(removed, into) and self._takes_here(added, into)):
+            return None
+        return super().halves(removed, added, copy, into)
+
+    def _takes_here(self, batch: UnvalidatedBatch, into: BlockedStore | None) -> bool:
+        """Return whether the device takes a batch, for which it is brought up to date then."""
+        if self._options.batches_on == "host" or self.sorter is None:
+            return False
+        if not self.sorter.takes(batch.size, self.num_vertices):
+            return False
+        for store in (self,) if into is None else (self, into):
+            store._on_device(changes=batch.operation != "find")
+        return True
 
     def reads_addresses(self) -> bool:
         """See :meth:`BatchStore.reads_addresses`."""

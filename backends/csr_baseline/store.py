@@ -5,7 +5,7 @@ On CUDA the exact number of edges lives on the device; the host knows an upper b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from suricate.backends.csr_baseline import check, ledger
 from suricate.backends.csr_baseline.kernels import CsrKernels
 from suricate.backends.csr_baseline.layout import MOST_BOTH, Graph, Rebuild
 from suricate.backends.csr_baseline.pool import CsrPool
-from suricate.batch_store import BatchStore
+from suricate.batch_store import BatchStore, reversed_change
+from suricate.cuda.batch_memory import halves_of_memory
 from suricate.devices import CPU, Array, Device
 from suricate.errors import CapacityError, ParameterError
 from suricate.parameters import shown
@@ -22,7 +23,9 @@ from suricate.primitives.located import ABSENT, LocatedBatch, Report
 from suricate.types import EdgeList, Outcome, StoreView
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import UnvalidatedBatch
+    from suricate.backends.csr_baseline.cuda import CsrCuda
+    from suricate.cuda.batch_memory import LazyChange
+    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
 
 REBUILDS = ("merge", "upload")
 
@@ -169,27 +172,18 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         self, removed: EdgeList, added: EdgeList, *, guard: Array | None = None
     ) -> tuple[Outcome, Outcome] | None:
         """See :meth:`suricate.store.Store.change`: one merge. Declined if memory may not suffice for the bounds."""
-        from suricate.backends.csr_baseline.cuda import CsrCuda
-
-        kernels, xp, deletes, inserts = self.kernels, self.device.xp, len(removed.src), len(added.src)
-        if not isinstance(kernels, CsrCuda) or deletes + inserts > MOST_BOTH:
+        xp, deletes, inserts = self.device.xp, len(removed.src), len(added.src)
+        if deletes + inserts > MOST_BOTH:
             return None
         with out_of_memory(self.name):
-            self.poll()
-            bound = self.edge_bound()
-            try:
-                rebuild = Rebuild(self.pool.target(bound + inserts), bound)
-            except CapacityError:
+            rebuild = self._rebuild_for(inserts)
+            if rebuild is None:
                 return None
-            if self.log is not None:
-                self.log.reserve(inserts, self)
             outcome = self._new_outcome(deletes + inserts)
             src, dst = (xp.concatenate(parts) for parts in zip(removed[:2], added[:2], strict=True))
             keys, order = self._sorted(src, dst)
         batch = LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
-        kernels.change(self.pool.graph, rebuild, batch, deletes, self.bits(added.weight), self._report(outcome))
-        self.pool.replace(rebuild.target)
-        self.queued(inserts, deletes)
+        self._merge_both(rebuild, batch, deletes, self.bits(added.weight), self._report(outcome))
         gone, new = (
             Outcome(*(None if part is None else part[half] for part in outcome))
             for half in (slice(deletes), slice(deletes, None))
@@ -197,6 +191,61 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         if self.log is not None:
             self.log.add(added.src, added.dst, new.status)
         return gone, new
+
+    def _rebuild_for(self, inserts: int) -> Rebuild | None:
+        """Reserve memory for both halves of a batch; None if there may be too little for the bounds."""
+        self.poll()
+        bound = self.edge_bound()
+        try:
+            rebuild = Rebuild(self.pool.target(bound + inserts), bound)
+        except CapacityError:
+            return None
+        if self.log is not None:
+            self.log.reserve(inserts, self)
+        return rebuild
+
+    def _merge_both(
+        self, rebuild: Rebuild, batch: LocatedBatch, deletes: int, weight: Array | int, report: Report
+    ) -> None:
+        """Merge both halves of a batch, the first ``deletes`` edges and the others, of this ``weight``."""
+        cast("CsrCuda", self.kernels).change(self.pool.graph, rebuild, batch, deletes, weight, report)
+        self.pool.replace(rebuild.target)
+        self.queued(len(batch) - deletes, deletes)
+
+    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
+        """See :meth:`suricate.store.Store.halves`: one merge. The copies lie one behind the other, and are sorted."""
+        deletes, inserts, vertices = removed.size, added.size, self.num_vertices
+        size, sorter = deletes + inserts, self.sorter
+        if self._host is not None or sorter is None or not sorter.is_sorted_here(size, vertices):
+            return None
+        stores: tuple[CsrStore, ...] = (self,) if into is None else (self, into)
+        with out_of_memory(self.name):
+            rebuilds = [store._rebuild_for(inserts) for store in stores]
+            gone, new = halves_of_memory(self.device, removed, added, self.weight_dtype, paired=into is not None)
+            if None in rebuilds:
+                return None
+            copy(added, new.batch.addresses[:3])
+            src, dst, *_ = addresses = gone.batch.addresses
+            copy(removed, addresses[:3])
+            batches = [
+                LocatedBatch(keys, order, keys, keys, size, guard=removed.guard)
+                for keys, order in (
+                    store.sorter.sort_at(size, *ends, vertices, "both")  # type: ignore[union-attr]
+                    for store, ends in zip(stores, ((src, dst), (dst, src)), strict=False)
+                )
+            ]
+
+        def merge() -> LazyChange:
+            reports = Report(*addresses[3:5]), Report(*addresses[5:])
+            for place, (store, rebuild, batch) in enumerate(zip(stores, rebuilds, batches, strict=True)):
+                assert rebuild is not None
+                store._merge_both(rebuild, batch, deletes, addresses[2], reports[place])
+                if store.log is not None:
+                    edges, outcome = reversed_change(new) if place else new()[:2]
+                    store.log.add(edges.src, edges.dst, outcome.status)
+            return gone
+
+        return merge, lambda: new
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """See :meth:`suricate.store.Store.find`; a binary search per edge."""

@@ -8,6 +8,7 @@ that is not too full. The array as a whole moves only when it grows or shrinks.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
@@ -27,7 +28,8 @@ from suricate.types import EdgeList, Outcome, StoreView
 
 if TYPE_CHECKING:
     from suricate.backends.gpma.cuda import GpmaCuda
-    from suricate.cuda.ingest import UnvalidatedBatch
+    from suricate.cuda.batch_memory import LazyChange
+    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
 
 DELETION = ("lazy", "strict")
 
@@ -229,6 +231,24 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
             into.kernels.clear_edges(into.pool.graph, dst, src, batch.guard, report)
             into.queued(0, batch.size)
         return change
+
+    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
+        """See :meth:`BatchStore.halves`; a lazy deletion is not sorted."""
+        if self._strict:
+            return super().halves(removed, added, copy, into)
+        if self.sorter is None or not self.sorter.takes(added.size, self.num_vertices):
+            return None
+        for store in (self,) if into is None else (self, into):
+            store.reserve(added.size)
+        with out_of_memory(self.name):
+            taken = self._taken(added, into)
+
+        def insert() -> LazyChange:
+            with out_of_memory(self.name):
+                planned = taken.planned()
+            return taken.carry_out(planned)
+
+        return partial(self.apply_unvalidated, removed, into), insert
 
     @property
     def _fused(self) -> GpmaCuda:

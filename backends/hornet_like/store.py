@@ -25,7 +25,7 @@ from suricate.primitives.located import LocatedBatch, Report
 from suricate.types import StoreView
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import UnvalidatedBatch
+    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
 
 AHEAD = 16  #: so many batches like one that needs the host's bounds are to be covered by them,
 MANY = 1 << 20  #: unless they have more than so many edges and than are stored
@@ -120,12 +120,11 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`."""
-        known = self.counters.values
         if self.device.is_cuda:
             if num_edges <= self._allowance:
                 return
             self.poll()
-            if self.pool.holds(ledger.worst_demand(known, self.counters.unseen, num_edges, 0, self.num_vertices)):
+            if self._covers(num_edges, 0):
                 return
         known = self.known()
         *ahead, needed = self.amounts_to_reserve(num_edges)
@@ -262,13 +261,18 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
         """See :meth:`BatchStore.apply_unvalidated`; of two stores neither may refuse what the other has applied."""
-        if into is None:
-            return super().apply_unvalidated(batch)
-        self._may_refuse = into._may_refuse = False
-        try:
-            return super().apply_unvalidated(batch, into)
-        finally:
-            self._may_refuse = into._may_refuse = self.ascending
+        self._pair_with(into)
+        return super().apply_unvalidated(batch, into)
+
+    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
+        """See :meth:`BatchStore.halves`."""
+        self._pair_with(into)
+        return super().halves(removed, added, copy, into)
+
+    def _pair_with(self, into: HornetStore | None) -> None:
+        """From now on no batch is refused once it was launched, if there is a second store."""
+        if into is not None:
+            self._may_refuse = into._may_refuse = False
 
     def _edge_bound(self) -> int:
         """Return an upper bound of the number of edges, from the counters as last polled."""

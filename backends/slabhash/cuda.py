@@ -41,7 +41,6 @@ from suricate.cuda.batch_memory import MOST_PLANS, NO_MEMORY, BatchMemory, LazyC
 from suricate.cuda.ingest import UNVALIDATED, UnvalidatedBatch, Variant
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
-from suricate.cuda.program import Program
 from suricate.cuda.structs import joined
 from suricate.devices import Array, Device
 from suricate.errors import CapacityError
@@ -115,13 +114,10 @@ class CudaKernels:
             self._view = (view, view.tobytes())
         return self._view
 
-    def _program(self, source: str, variant: Variant | None = None) -> Program:
-        return backend_programs(self._shape, self._options.edges_in_flight, variant)[source]
-
     def _launch(self, name: str, threads: int, *args: Any) -> None:
         """Launch a kernel over ``threads`` threads at most; None is passed as a null pointer."""
         grid = max(1, min((threads + BLOCK - 1) // BLOCK, MAX_BLOCKS))
-        kernel = self._program(KERNELS[name]).kernel(name)
+        kernel = backend_programs(self._shape, self._options.edges_in_flight, None)[KERNELS[name]].kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
     def _plan(self, slabs: Slabs, name: str, variant: Variant | None, edges: int) -> LaunchPlan:
@@ -140,7 +136,10 @@ class CudaKernels:
 
     def _batch_kernel(self, slabs: Slabs, name: str, variant: Variant | None) -> BatchKernel:
         source, batch = BATCHES[name]
-        program, packer = self._program(source, variant), batch.own_packer
+        program, packer = (
+            backend_programs(self._shape, self._options.edges_in_flight, variant)[source],
+            batch.own_packer,
+        )
         prefix = len(self._packed(slabs)[1]) + (batch.base.size if batch.base else 0)
         if variant is not None:
             packer = joined(packer, UNVALIDATED)
@@ -291,18 +290,20 @@ class CudaKernels:
             self._allocate_next(offsets)
         return LazyChange(edges, variant.mirrored, self._dtype, self._dtype, memory)
 
-    def second_insertion(self, slabs: Slabs, reservation: Reservation) -> SecondLaunch:
-        """Prepare to insert the reversed arcs of a batch that another store checks and copies; see ``SecondLaunch``."""
-        edges = reservation.edges
+    def second_insertion(self, slabs: Slabs, reservation: Reservation, *, turned: bool = True) -> SecondLaunch:
+        """Prepare to insert a batch that another launch checks and copies, ``turned``: as the second store."""
+        edges, quota, ahead, ticket = reservation.edges, reservation.quota, reservation.ahead, reservation.ticket
         plan, scratch = self._plan(slabs, "insert", None, edges), self.scratch(slabs, edges)
 
         def launch(addresses: tuple[int, ...], guard: int) -> None:
-            src, dst, weight, _, _, status, before = addresses
+            src, dst, weight, status, before, *others = addresses
+            if turned:
+                src, dst, (status, before) = dst, src, others
             words = INSERTION.values(
-                src=dst, dst=src, weight=weight, guard=guard, status=status, before=before, n=edges,
-                quota=reservation.quota, ahead=reservation.ahead, ticket=reservation.ticket, share=plan.share,
+                src=src, dst=dst, weight=weight, guard=guard, status=status, before=before, n=edges, quota=quota,
+                ahead=ahead, ticket=ticket, share=plan.share,
             )  # fmt: skip
-            self._ticket, self._pinned.busy = reservation.ticket, True
+            self._ticket, self._pinned.busy = ticket, True
             plan.kernel.launch(scratch.prefix, plan.blocks, words)
 
         return launch

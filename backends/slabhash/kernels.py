@@ -163,8 +163,8 @@ class FusedKernels(Kernels, Protocol):
     ) -> Callable[[], Change]:
         """Check and insert a batch, queue ``second`` behind; returns what makes the arrays of copies and outcome."""
 
-    def second_insertion(self, slabs: Slabs, reservation: Reservation) -> SecondLaunch:
-        """Prepare to insert the reversed arcs of a batch that another store checks and copies."""
+    def second_insertion(self, slabs: Slabs, reservation: Reservation, *, turned: bool = True) -> SecondLaunch:
+        """Prepare to insert a batch that another launch checks and copies; its reversed arcs if ``turned``."""
 
     def delete_unvalidated(
         self, slabs: Slabs, batch: UnvalidatedBatch, second: SecondLaunch | None = None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from suricate.backends.slabhash.budget import Budget
+from suricate.backends.slabhash.halves import prepared
 from suricate.backends.slabhash.kernels import Batch, FusedKernels, Kernels
 from suricate.backends.slabhash.layout import (
     SLAB_BYTES,
@@ -36,7 +37,7 @@ from suricate.store import Store
 from suricate.types import MAX_VERTICES, Adjacency, EdgeList, Outcome, StoreView
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import UnvalidatedBatch
+    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
     from suricate.types import Change
 
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
@@ -82,7 +83,7 @@ class SlabHashStore(Store):
     ledger: Ledger
     kernels: Kernels
     supply: Supply
-    _fused: FusedKernels  # the same, on CUDA
+    fused: FusedKernels  # the same, on CUDA
 
     def __init__(
         self,
@@ -122,7 +123,7 @@ class SlabHashStore(Store):
         if device.is_cuda:
             from suricate.backends.slabhash.cuda import CudaKernels
 
-            kernels = self._fused = CudaKernels(device, budget, shape, self.weight_dtype, options)
+            kernels = self.fused = CudaKernels(device, budget, shape, self.weight_dtype, options)
         else:
             from suricate.backends.slabhash.cpu import CpuKernels
 
@@ -256,52 +257,64 @@ class SlabHashStore(Store):
         if operation == "insert":
             return self._insert_unvalidated(batch, into)
         if operation == "delete":
-            second = None
-            if into is not None:
-                second = into._fused.second_deletion(into.pool.slabs, batch.size)
-                into.ledger.has_deleted = True
-            self.ledger.has_deleted = True
-            change = self._fused.delete_unvalidated(self.pool.slabs, batch, second)
-            for store in (self, into):
-                if store is not None:
-                    store.supply.trim(batch.size)
+            change = self.delete_unvalidated(batch, into)
+            self.trim(batch.size, into)
             return change
         found, weight = self._answer(batch.size)
-        self._fused.find_unvalidated(self.pool.slabs, batch, found, weight)
+        self.fused.find_unvalidated(self.pool.slabs, batch, found, weight)
         return found, weight
+
+    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
+        """See :meth:`suricate.store.Store.halves`."""
+        return prepared(self, removed, added, copy, into)
+
+    def delete_unvalidated(self, batch: UnvalidatedBatch, into: SlabHashStore | None) -> Callable[[], Change]:
+        """Check and delete a batch, in all stores."""
+        second = None
+        if into is not None:
+            second = into.fused.second_deletion(into.slabs, batch.size)
+            into.ledger.has_deleted = True
+        self.ledger.has_deleted = True
+        return self.fused.delete_unvalidated(self.slabs, batch, second)
+
+    def trim(self, deleted: int, into: SlabHashStore | None) -> None:
+        """Have slabs freed behind a deletion, in all stores."""
+        for store in (self, into):
+            if store is not None:
+                store.supply.trim(deleted)
 
     def _insert_unvalidated(self, batch: UnvalidatedBatch, into: SlabHashStore | None) -> Callable[[], Change] | None:
         """Insert the batch if enough slabs are free in all stores, whatever is in it; otherwise return None."""
-        demand = self._usual_demand(batch)
+        demand = self.usual_demand(batch)
         if demand is None:
             return None
-        theirs = None if into is None else into._usual_demand(batch)
+        theirs = None if into is None else into.usual_demand(batch)
         if into is not None and theirs is None:
             return None
         reservation, second, reserved = self.ledger.reserve(demand), None, None
         try:
             if into is not None and theirs is not None:
                 reserved = into.ledger.reserve(theirs)
-                second = into._fused.second_insertion(into.pool.slabs, reserved)
-            change = self._fused.insert_unvalidated(self.pool.slabs, batch, reservation, second)
+                second = into.fused.second_insertion(into.pool.slabs, reserved)
+            change = self.fused.insert_unvalidated(self.pool.slabs, batch, reservation, second)
         except MemoryError:
             self.ledger.cancel(reservation)
             if into is not None and reserved is not None:
                 into.ledger.cancel(reserved)
             raise
-        self._queued(demand)
+        self.queued(demand)
         if into is not None and theirs is not None:
-            into._queued(theirs)
+            into.queued(theirs)
         return change
 
-    def _queued(self, demand: Demand) -> None:
+    def queued(self, demand: Demand) -> None:
         """Note that an unvalidated batch was queued."""
         ledger = self.ledger
         ledger.queued(demand.edges)
         if ledger.free < demand.ample or ledger.behind >= POLL_AFTER:
             self.supply.poll()  # now, while the device is busy with this batch, see what those before it have left
 
-    def _usual_demand(self, batch: UnvalidatedBatch) -> Demand | None:
+    def usual_demand(self, batch: UnvalidatedBatch) -> Demand | None:
         """Return the demand of a batch if free slabs cover it; polls the counters if those known do not suffice."""
         demand = None if self._width_is_open else self.ledger.usual_demand(batch.size)
         return demand if demand is not None and self.ledger.free >= demand.ample else self._polled_demand(batch)

@@ -88,6 +88,28 @@ def batch_offsets(size: int, operation: str, held: np.dtype | None, *, paired: b
     return offsets_of(4 * size, 4 * size, copied, size, width, paired * size, paired * width)
 
 
+def halves_of_memory(
+    device: Device, removed: UnvalidatedBatch, added: UnvalidatedBatch, held: np.dtype | None, *, paired: bool
+) -> tuple[LazyChange, LazyChange]:
+    """Return memory for both halves of a batch: in each array that of the insertion lies behind that of the deletion.
+
+    The addresses of the first are those of whole arrays, but for the weights, which only the insertion has.
+    """
+    deletes, inserts, mirrored = removed.size, added.size, added.variant.mirrored
+    size, width = deletes + inserts, 0 if held is None else held.itemsize
+    offsets = offsets_of(4 * size, 4 * size, width * inserts, size, width * size, paired * size, paired * width * size)
+    src, dst, weight, status, before, second, old, end = offsets
+    behind = (
+        src + 4 * deletes, dst + 4 * deletes, weight, status + deletes, before + width * deletes, second + deletes,
+        old + width * deletes, end,
+    )  # fmt: skip
+    memory = device.xp.cuda.alloc(end)
+    return (
+        LazyChange(deletes, mirrored, None, held, batch_memory(offsets, memory)),
+        LazyChange(inserts, mirrored, held, held, batch_memory(behind, memory)),
+    )
+
+
 def memory_of_batch(
     device: Device, batch: UnvalidatedBatch, held: np.dtype | None, offsets: tuple[int, ...]
 ) -> LazyChange:

@@ -97,9 +97,9 @@ __device__ __forceinline__ uint32_t refusal(const Entry& e, long long num_vertic
 }
 
 // To be called by one thread. The first launch of a call moves what the call before found out of its block; that call
-// has ended, as all are in one stream.
-__device__ __forceinline__ void begin_call(const Unvalidated& r) {
-    if (!(r.mode & FIRST_PART)) return;
+// has ended, as all are in one stream. Returns whether an earlier part of the call is refused.
+__device__ __forceinline__ bool begin_call(const Unvalidated& r) {
+    if (!(r.mode & FIRST_PART)) return r.status[r.call & 1].guard != 0;
     Status* before = r.status + (~r.call & 1);
     Status* kept = r.status + 2;
     if (before->key && !kept->key) {
@@ -110,11 +110,13 @@ __device__ __forceinline__ void begin_call(const Unvalidated& r) {
     }
     before->guard = 0;
     before->key = 0;
+    return false;
 }
 
 // To be called by one thread of a kernel that changes the store, when all entries are checked: tells the host whether the call
-// is refused, so that it need not wait for the end of the kernel.
+// is refused, so that it need not wait for the end of the kernel. Of several parts of a call only the last one answers.
 __device__ __forceinline__ void answer(const Unvalidated& r, bool refused) {
+    if (r.mode & MORE_PARTS) return;
     *reinterpret_cast<volatile uint64_t*>(r.notes + 2) = uint64_t(r.call) << 1 | uint64_t(refused);
 }
 

@@ -11,6 +11,8 @@ batch; with ``"deferred"`` the host reads it at some later call that waits anywa
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 STATUS = Struct("Status", {
     "guard": "uint32_t",  # not zero: an entry is invalid; the mutation kernels of the same call take its address
-    "unused": "uint32_t",
+    "finished": "uint32_t",  # blocks of a launch of ingest.cu that have checked their entries; zero between launches
     "key": "unsigned long long",  # ~(part << KEY_PART | index << KEY_INDEX | reason): the first error is the maximum
     "value": "unsigned long long",  # the offending id (two's complement) or weight (bits of a double)
     "version": "unsigned long long",  # of the graph, when the batch was given
@@ -56,13 +58,13 @@ UNVALIDATED_STRUCT = Struct("Unvalidated", {  # a batch as the caller gave it
     "version": "unsigned long long",
     "fill": "unsigned long long",  # WEIGHT_MODE 2: bits of the weight
     "call": "uint32_t",  # number of the call
-    "mode": "uint32_t",  # PART: which part of the call it is (1: delete, 2: insert, 0: all of it); FIRST_PART: a flag
+    "mode": "uint32_t",  # PART: which part of the call it is (1: delete, 2: insert, 0: all of it); *_PART(S): flags
 })  # fmt: skip
 UNVALIDATED = UNVALIDATED_STRUCT.packer
-STATUS_WORD, CALL_WORD = (list(UNVALIDATED_STRUCT.fields).index(name) for name in ("status", "call"))
+STATUS_WORD, SIZE_WORD, CALL_WORD = (list(UNVALIDATED_STRUCT.fields).index(name) for name in ("status", "n", "call"))
 BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # reasons in a key; the last is a flag
 REASON_BITS, KEY_INDEX, KEY_PART = 15, 4, 60  # of a key: the mask of the reason, where the index and the part begin
-PART, FIRST_PART = 3, 4  # mask and flag in Unvalidated.mode
+PART, FIRST_PART, MORE_PARTS = 3, 4, 8  # mask and flags in Unvalidated.mode
 CONSTANTS = {
     "BAD_SRC": BAD_SRC,
     "BAD_DST": BAD_DST,
@@ -73,6 +75,7 @@ CONSTANTS = {
     "KEY_PART": KEY_PART,
     "PART": PART,
     "FIRST_PART": FIRST_PART,
+    "MORE_PARTS": MORE_PARTS,
 }
 DECLARATIONS = " ".join(
     part.replace("\n", " ")
@@ -174,6 +177,10 @@ class UnvalidatedBatch(NamedTuple):
         return self.words[STATUS_WORD] + (self.words[CALL_WORD] & 1) * STATUS.size
 
 
+#: launches a validating copy of a batch, to the addresses of src, dst and weight
+LaunchCopy = Callable[[UnvalidatedBatch, tuple[int, ...]], None]
+
+
 class Fill(int):
     """A number that is the weight of all edges: its bits, as the graph's weights hold it."""
 
@@ -252,12 +259,14 @@ class Ingest:
         weight = on_device(weight, self.device, "weight")
         return src, dst, weight.astype(np.float32) if weight.dtype.char == "e" else weight  # halves need a CUDA header
 
-    def fused(self, store: Store, operation: str, edges: tuple[Any, Any, Any], into: Store | None = None) -> Any:
+    def fused(
+        self, store: Store, operation: str, edges: tuple[Any, Any, Any], into: Store | None = None, part: int = 0
+    ) -> Any:
         """Have ``store`` validate and apply a batch in one launch (``Store.apply_unvalidated``), and return its answer.
 
         ``into`` is the store of in-edges, if there is one and the batch changes it. ``operation`` is ``"insert"``,
-        ``"delete"`` or ``"find"``. The answer is None if kernels cannot take the arrays as they are (see
-        :meth:`prepare`), and False if the store declines the batch; then nothing was done.
+        ``"delete"`` or ``"find"``; ``part``: what it is called in messages. The answer is None if kernels cannot take
+        the arrays as they are (see :meth:`prepare`), and False if the store declines the batch; then nothing was done.
         """
         src, dst, weight = edges
         mirrored, loops = self._symmetric, 0
@@ -269,7 +278,7 @@ class Ingest:
             mirrored = False
         if not self._num_vertices:
             return None
-        batch = self._unvalidated(operation, src, dst, weight, mirrored, loops, 0)
+        batch = self._unvalidated(operation, src, dst, weight, mirrored, loops, part)
         if batch is None:
             return None
         try:
@@ -278,9 +287,37 @@ class Ingest:
             answer = None
         if answer is not None:
             return answer
-        self._calls -= 1  # the batch was not launched
-        self.used = False
+        self._take_back()
         return False
+
+    def halves(
+        self, store: Store, delete: tuple[Any, Any, Any], insert: tuple[Any, Any, Any], into: Store | None = None
+    ) -> Any:
+        """Have ``store`` prepare a deletion and the insertion behind it, and return the two steps (``Store.halves``).
+
+        The insertion is launched first, so its errors are known when the deletion is checked, which answers the host.
+        The answer is None or False as that of :meth:`fused`.
+        """
+        src, dst, weight = insert
+        if (weight is None) is not (self._weight_dtype is None) or self._drops_loops or not self._num_vertices:
+            return None
+        mirrored, removed, steps = self._symmetric, None, None
+        added = self._unvalidated("insert", src, dst, weight, mirrored, self.loops, 2 | MORE_PARTS)
+        if added is not None:
+            removed = self._unvalidated("delete", delete[0], delete[1], None, mirrored, 0, 1)
+        if added is not None and removed is not None:
+            with suppress(MemoryError):  # as in fused()
+                steps = store.halves(removed, added, self.launch_copy, into)
+        if steps is not None:
+            return steps
+        if added is not None:
+            self._take_back()
+        return None if removed is None else False
+
+    def _take_back(self) -> None:
+        """Take the number of a call back whose batch was not applied: it will be used again."""
+        self._calls -= 1
+        self.used = False
 
     def _unvalidated(
         self, operation: str, src: Any, dst: Any, weight: Any, mirrored: bool, loops: int, part: int
@@ -351,14 +388,18 @@ class Ingest:
         held = None if weight is None else self._weight_dtype
         size = batch.size
         result = EdgeList(empty(size, np.uint32), empty(size, np.uint32), held and empty(size, held))
+        self.launch_copy(batch, tuple([0 if part is None else part.data.ptr for part in result]))
+        return result
+
+    def launch_copy(self, batch: UnvalidatedBatch, addresses: tuple[int, ...]) -> None:
+        """Check a batch, and copy it to the ``addresses`` of src, dst and weight; the last part answers the host."""
         kernel = self._kernels.get(batch.variant)
         if kernel is None:
             kernel = StructKernel(program(batch.variant), "ingest", COPIES.size + UNVALIDATED.size)
             self._kernels[batch.variant] = kernel
-        COPIES.packer.pack_into(kernel.buffer, 0, *(0 if part is None else part.data.ptr for part in result))
+        COPIES.packer.pack_into(kernel.buffer, 0, *addresses)
         UNVALIDATED.pack_into(kernel.buffer, COPIES.size, *batch.words)
-        kernel.launch(min((len(src) + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
-        return result
+        kernel.launch(min((batch.words[SIZE_WORD] + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
 
     def refresh(self) -> None:
         """Wait for the device and read what kernels have found since the last time, without raising."""

@@ -133,13 +133,14 @@ class Sorter:
         self._kernels: dict[tuple[str, Variant | None], StructKernel] = {}
         self._resident: dict[StructKernel, int] = {}
         self._kept: dict[tuple[int, str], Taking] = {}
+        self._kept_sorting: dict[tuple[int, int, str], tuple[StructKernel, SortMemory]] = {}
         self._multiprocessors: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
 
     def takes(self, size: int, num_vertices: int) -> bool:
         """Return whether unvalidated batches can be taken: huge ones only if their words have 64 bits at most."""
-        return self._is_sorted_here(size, num_vertices) or not _is_wide(size, num_vertices)
+        return self.is_sorted_here(size, num_vertices) or not _is_wide(size, num_vertices)
 
-    def _is_sorted_here(self, size: int, num_vertices: int) -> bool:
+    def is_sorted_here(self, size: int, num_vertices: int) -> bool:
         """Return whether our own launches sort so many edges; a multiprocessor has two blocks at least."""
         if _is_wide(size, num_vertices):
             return size <= min(MOST_WIDE, 2 * self._multiprocessors * MOST_OF_BLOCK)
@@ -167,7 +168,7 @@ class Sorter:
         """Return what batches of a kind share, and keep that of small ones."""
         num_vertices, variant, held, paired = traits
         offsets = batch_offsets(size, operation, held, paired=paired)
-        if not self._is_sorted_here(size, num_vertices):
+        if not self.is_sorted_here(size, num_vertices):
             return Taking(traits, offsets, None, None)
         kernel = self._kernel(f"take_{_way(size, num_vertices, 'sorted')}", variant)
         taking = Taking(traits, offsets, kernel, self._memory_for(kernel, size, num_vertices))
@@ -203,11 +204,25 @@ class Sorter:
     def sort(self, src: Array, dst: Array, num_vertices: int) -> tuple[Array, Array]:
         """Return keys and order of validated edges (``uint32[m]``); see :func:`suricate.primitives.sort_batch`."""
         size = len(src)
-        if not self._is_sorted_here(size, num_vertices):
+        if not self.is_sorted_here(size, num_vertices):
             return cuda.sort_batch(src, dst, _id_bits(num_vertices))
-        kernel = self._kernel(f"sort_{_way(size, num_vertices, 'tiles')}", None)
-        sorting = self._memory_for(kernel, size, num_vertices)
-        self._launch(kernel, EDGE_SORTING.packer, (), sorting, (size, src.data.ptr, dst.data.ptr))
+        return self.sort_at(size, src.data.ptr, dst.data.ptr, num_vertices)
+
+    def sort_at(self, size: int, src: int, dst: int, num_vertices: int, kept: str = "") -> tuple[Array, Array]:
+        """Return keys and order of validated edges at these addresses, so many that they are sorted here.
+
+        Memory for a few is used again by the next sort that is to be ``kept`` under the same name.
+        """
+        found = self._kept_sorting.get((size, num_vertices, kept)) if kept else None
+        if found is None:
+            kernel = self._kernel(f"sort_{_way(size, num_vertices, 'tiles')}", None)
+            found = kernel, self._memory_for(kernel, size, num_vertices)
+            if kept and size <= MOST_SMALL:
+                if len(self._kept_sorting) == KEPT:
+                    self._kept_sorting.clear()
+                self._kept_sorting[size, num_vertices, kept] = found
+        kernel, sorting = found
+        self._launch(kernel, EDGE_SORTING.packer, (), sorting, (size, src, dst))
         return sorting.keys, sorting.order
 
     def _memory_for(self, kernel: StructKernel, size: int, num_vertices: int) -> SortMemory:

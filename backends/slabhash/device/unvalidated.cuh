@@ -19,17 +19,16 @@ __device__ __forceinline__ FirstEdge load_first(const Unvalidated& r, long long 
     return first;
 }
 
-// Grid: check and copy the batch. Ends with the first half of a grid-wide barrier. With `alone` every edge is the first of a lane,
-// which copies what it has; then no block reads what another one has copied before the next barrier.
+// Grid: check and copy the batch; it is bad as well if an earlier part of the call is. Ends with the first half of a
+// grid-wide barrier. With `alone` every edge is the first of a lane, which copies what it has; then no block reads what another one has copied before the next barrier.
 template <int AHEAD>
 __device__ __forceinline__ uint32_t check_batch(const View& g, const Unvalidated& r, const Copies& to, bool alone,
                                                 const FirstEdge& first) {
-    if (thread_index() == 0) begin_call(r);
-    bool good = true;
+    bool good = thread_index() != 0 || !begin_call(r);
     if (!alone) {
-        good = take_entries<AHEAD>(r, to);
+        good &= take_entries<AHEAD>(r, to);
     } else if (first.k < r.n) {
-        good = take_entry(r, to, first.k, first.entry);
+        good &= take_entry(r, to, first.k, first.entry);
     }
     if (!good) {
         store_word(g.counters + REJECTED, r.call);

@@ -52,7 +52,7 @@ def pair(noted: list[str], *, free: tuple[bool, bool] = (True, True), fails: tup
         if has_slabs:
             store.insert(np.arange(50, dtype=np.uint32), np.arange(50, dtype=np.uint32))
             store.reserve(1000)
-        store._fused = Launches(noted, name, fails=failing)  # type: ignore[assignment]
+        store.fused = Launches(noted, name, fails=failing)  # type: ignore[assignment]
     return stores
 
 
