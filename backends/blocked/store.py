@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
 CURSOR = "suricate.backends.blocked.cursor"
 
+AHEAD = 8  #: so many batches like the last one are to fit by the host's bounds, else it asks for the counters
+
 
 class BlockedStore(BatchStore[Plan | None, None]):
     """Chains of blocks. See :class:`suricate.store.Store` for the other arguments.
@@ -345,6 +347,18 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """Return an upper bound of the blocks in use after so many more insertions, without a wait."""
         known, inserted = self.counters.values, int(self.counters.unseen[0]) + num_edges
         return int(known[USED] - known[FREE]) + ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
+
+    def queued(self, inserted: int, deleted: int) -> None:
+        """See :meth:`BatchStore.queued`; the counters are asked for before the bounds become loose, as that takes time.
+
+        So they are when the blocks may soon be too few for more batches like this one.
+        """
+        if self.device.is_cuda:
+            updates, counters = inserted + deleted, self.counters
+            counters.charge(inserted, deleted)
+            loose = 64 * int(counters.unseen[0] + counters.unseen[1]) > self._edge_bound()
+            if loose or not updates or self._bound(AHEAD * updates) > self.pool.blocks:
+                counters.post(self.counters_array())
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
         """See :meth:`BatchStore.apply_insertion`."""

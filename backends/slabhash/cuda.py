@@ -136,10 +136,8 @@ class CudaKernels:
 
     def _batch_kernel(self, slabs: Slabs, name: str, variant: Variant | None) -> BatchKernel:
         source, batch = BATCHES[name]
-        program, packer = (
-            backend_programs(self._shape, self._options.edges_in_flight, variant)[source],
-            batch.own_packer,
-        )
+        packer, programs = batch.own_packer, backend_programs(self._shape, self._options.edges_in_flight, variant)
+        program = programs[source]
         prefix = len(self._packed(slabs)[1]) + (batch.base.size if batch.base else 0)
         if variant is not None:
             packer = joined(packer, UNVALIDATED)

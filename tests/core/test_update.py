@@ -14,7 +14,7 @@ from suricate.devices import CPU
 from suricate.errors import BackendError, CapacityError, SelfLoopError, VertexRangeError, WeightError
 from suricate.options import GraphOptions
 from suricate.store import Store
-from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList, Outcome
+from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, Change, EdgeList, Outcome
 from suricate.update import Updater
 
 N = 8
@@ -207,6 +207,27 @@ def test_a_failure_of_the_second_store_is_undone_in_both(operation, when, error)
         batches.apply(([0, 4, 7], [1, 4, 7], None), insertion((0, 1, 7), (2, 3, 9), (5, 6, 4), (5, 6, 8)))
     assert state(batches) == before
     assert batches.apply(([2], [3], None), None).num_deleted == 1
+
+
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError])
+def test_a_failure_between_the_steps_of_a_batch_is_undone(error):
+    """A device batch that is invalid as well is reported first where memory is short."""
+    batches, asked = updater(in_edges=True, weight_dtype="float32"), []
+    batches.apply(None, insertion((0, 1, 1), (2, 3, 2)))
+    before, removed = state(batches), EdgeList(*np.array([[0, 5], [1, 5]], np.uint32))
+
+    def delete():
+        outcome = batches.out.delete(removed.src, removed.dst)
+        batches.into.delete(removed.dst, removed.src)
+        return lambda: Change(removed, outcome, False)
+
+    def insert():
+        raise error("no insertion")
+
+    with pytest.raises(error, match="no insertion"):
+        batches._all.run(delete, insert, lambda: asked.append(True))
+    assert state(batches) == before
+    assert asked == [True] * (error is MemoryError)
 
 
 @pytest.mark.parametrize("operation", ["delete", "insert"])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from suricate.backends.slabhash import halves
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.errors import CapacityError
 
@@ -32,14 +33,15 @@ class Launches:
         return "change"
 
     def delete_unvalidated(self, slabs: Any, batch: Any, second: Any = None) -> str:
+        self.attempt("delete")
         self.noted.append(f"delete {self.name}")
         if second is not None:
             second()
         return "change"
 
-    def second_insertion(self, slabs: Any, reservation: Any) -> Any:
+    def second_insertion(self, slabs: Any, reservation: Any, *, turned: bool = True) -> Any:
         self.attempt("second")
-        return lambda: self.noted.append(f"insert {self.name}")
+        return lambda *_: self.noted.append(f"insert {self.name}{' turned' * turned}")
 
     def second_deletion(self, slabs: Any, edges: int) -> Any:
         return lambda: self.noted.append(f"delete {self.name}")
@@ -62,7 +64,7 @@ def state(store: SlabHashStore) -> tuple[int, int, int, int]:
 
 
 def unvalidated(operation: str) -> Any:
-    return SimpleNamespace(operation=operation, size=EDGES, waits=False)
+    return SimpleNamespace(operation=operation, size=EDGES, waits=False, guard=0)
 
 
 @pytest.mark.parametrize("operation", ["insert", "delete"])
@@ -71,7 +73,7 @@ def test_both_stores_take_the_batch(operation: str) -> None:
     out, into = pair(noted)
     before = into.ledger.inserted
     assert out.apply_unvalidated(unvalidated(operation), into) == "change"
-    assert noted == [f"{operation} out", f"{operation} in"]
+    assert noted == [f"{operation} out", f"{operation} in" + " turned" * (operation == "insert")]
     assert out.ledger.has_deleted == into.ledger.has_deleted == (operation == "delete")
     if operation == "insert":
         assert into.ledger.inserted == before + EDGES
@@ -97,3 +99,30 @@ def test_reservations_are_taken_back_if_memory_runs_out(fails: tuple[str, str]) 
         out.apply_unvalidated(unvalidated("insert"), into)
     assert (state(out), state(into)) == before
     assert not noted
+
+
+@pytest.mark.parametrize("fails", [("", ""), ("delete", ""), ("second", ""), ("", "second")])
+@pytest.mark.parametrize("free", [(True, True), (False, True), (True, False)])
+def test_both_halves_of_a_batch(
+    monkeypatch: pytest.MonkeyPatch, free: tuple[bool, bool], fails: tuple[str, str]
+) -> None:
+    """The insertion is copied first, and slabs are set aside for it; they are given back if nothing is inserted."""
+    noted: list[str] = []
+    out, into = pair(noted, free=free, fails=fails)
+    before = state(out), state(into)
+    change = SimpleNamespace(batch=SimpleNamespace(addresses=tuple(range(7))))
+    monkeypatch.setattr(halves, "memory_of_batch", lambda *args: change)
+    halved = unvalidated("delete"), unvalidated("insert"), lambda batch, addresses: noted.append(f"copy to {addresses}")
+    if not all(free):
+        assert out.halves(*halved, into) is None
+        assert (state(out), state(into)) == before
+        return
+    if any(fails):
+        with pytest.raises(CapacityError):
+            out.halves(*halved, into)[0]()
+        assert (state(out), state(into)) == before
+        return
+    delete, insert = out.halves(*halved, into)
+    assert (delete(), insert()) == ("change", change)
+    assert noted == ["copy to (0, 1, 2)", "delete out", "delete in", "insert out", "insert in turned"]
+    assert out.ledger.inserted == before[0][-1] + EDGES

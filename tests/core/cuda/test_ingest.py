@@ -104,6 +104,33 @@ def test_a_batch_that_the_store_declines_leaves_no_trace(validation, answer):
     assert store.batches[0].words[9] == 1  # the number of the call was taken back
 
 
+def test_both_halves_are_parts_of_one_call(validation):
+    """The insertion is checked first; only the last part answers. A batch that is declined leaves no trace."""
+    given, copies = [], []
+
+    def halves(removed, added, copy, into):
+        given.append((removed, added))
+        copies.append(copy)
+        return answers.pop()
+
+    made, answers = validation(directed=False), [("delete", "insert"), None]
+    store = SimpleNamespace(halves=halves)
+    batch = (column(1), column(2), None), (column(3, 4), column(5, 6), None)
+    assert made.halves(store, *batch) is False
+    assert made.halves(store, *batch) == ("delete", "insert")
+    for removed, added in given:
+        assert (removed.operation, removed.size, added.operation, added.size) == ("delete", 2, "insert", 4)
+        assert added.words[-2:] == (1, 2 | ingest.FIRST_PART | ingest.MORE_PARTS)
+        assert removed.words[-2:] == (1, 1)
+        assert removed.guard == added.guard == made.guard.ctypes.data
+    assert copies == [made.launch_copy] * 2
+    made.begin(10, 4)
+    assert made.halves(store, batch[0], ([1], [2], None)) is None
+    assert made.halves(store, ([1], [2], None), batch[1]) is None
+    assert not made.used
+    assert len(given) == 2
+
+
 @pytest.mark.parametrize(
     ("options", "operation", "edges"),
     [
