@@ -14,7 +14,7 @@ from suricate.cuda.ingest import UnvalidatedBatch
 from suricate.cuda.launch import StructKernel
 from suricate.devices import Array, Device
 from suricate.primitives import cuda as shared
-from suricate.primitives.changing import address
+from suricate.primitives.changing import Scratch, address
 from suricate.primitives.cuda import BLOCK, launch, packed, packed_batch, weight_bits
 from suricate.primitives.located import LOOKUP, LocatedBatch, Report
 
@@ -41,7 +41,7 @@ class GpmaCuda:
 
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits, self._weight_dtype = device, weight_bits(weight_dtype), weight_dtype
-        self._barrier = GridBarrier(device)
+        self._barrier, self._scratch = GridBarrier(device), Scratch(device)
         self._kernels: dict[Any, StructKernel] = {}
         self._resident: dict[StructKernel, int] = {}
         self._multiprocessors: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
@@ -74,10 +74,10 @@ class GpmaCuda:
             kernel = self._kernels["update"] = StructKernel(code, "update", UPDATE_ARGUMENTS.size)
         # What the grid does together is rare, but then it should be the whole device.
         blocks = min(self._most_blocks(kernel), max(self._multiprocessors, -(-size // WARPS)))
-        *places, total = offsets_of(8 * size, size, 8 * size, 4 * size, size, 4 * size, 16 * blocks)
-        memory = self._device.xp.cuda.alloc(total)
-        start = memory.ptr
-        return CudaPlan(memory, tuple([start + place for place in places]), blocks)
+        addresses, memory = self._scratch(
+            (size, blocks), lambda: offsets_of(8 * size, size, 8 * size, 4 * size, size, 4 * size, 16 * blocks)
+        )
+        return CudaPlan(memory, addresses, blocks)
 
     def insert(
         self, graph: Graph, new: Graph | None, plan: CudaPlan, batch: LocatedBatch, weight: Array | int, report: Report
