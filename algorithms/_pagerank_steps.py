@@ -26,15 +26,10 @@ class Passes(NamedTuple):
     weigh: Callable[..., Any]
     pull: Callable[..., Any]
     finish: Callable[..., Any]
-    finish_and_stay: Callable[..., Any]
-    publish: Callable[..., Any]
     push: Callable[..., Any]
     finish_pushed: Callable[..., Any]
     pull_paced: Callable[..., Any]
     finish_paced: Callable[..., Any]
-    pull_in_loop: Callable[..., Any]
-    finish_paced_and_stay: Callable[..., Any]
-    publish_paced: Callable[..., Any]
 
 
 SLOW = 0.7  #: a step that leaves more than so much of the change before is followed by extrapolated ones
@@ -73,20 +68,6 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
         error.add(abs(rank - share[v] / scale))
         after[v] = rank * scale
         dangling.add(rank if inv[v] < 0 else 0.0)
-
-    def finish_and_stay(v, value, share, after, inv, jumps, spread, alpha, error, dangling):
-        scale = abs(inv[v])
-        own = share[v] if loops and not closed else 0.0
-        rank = (1 - alpha + alpha * dangling.value) * jumps[v * spread] + alpha * (value + own)
-        if closed:
-            rank = rank / (1 - alpha * scale)
-        error.add(abs(rank - share[v] / scale))
-        after[v] = rank * scale
-        dangling.add(rank if inv[v] < 0 else 0.0)
-        return 1
-
-    def publish(v, share, after, inv, jumps, spread, alpha, error, dangling):
-        share[v] = after[v]
 
     def push(u, v, w, share):
         if loops and u == v:
@@ -133,49 +114,8 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
             known = GIVEN_UP if earlier == GIVEN_UP or (was_fast and not is_fast) else known
             next_pace[v] = -known if is_fast else known
 
-    def pull_in_loop(
-        u, v, w, share, after, inv, jumps, spread, alpha, error, dangling, pace, next_pace, factor, before
-    ):
-        if loops and u == v:
-            return 0.0
-        return w * share[u] if weighted else share[u]
-
-    def finish_paced_and_stay(
-        v, value, share, after, inv, jumps, spread, alpha, error, dangling, pace, next_pace, factor, before
-    ):
-        scale = abs(inv[v])
-        own = share[v] if loops and not closed else 0.0
-        least = (1 - alpha + alpha * dangling.value) * jumps[v * spread]
-        rank = least + alpha * (value + own)
-        if closed:
-            rank = rank / (1 - alpha * scale)
-        change = abs(rank - share[v] / scale)
-        earlier = abs(pace[0])
-        was_fast = pace[0] < 0
-        last = alpha * error.value if was_fast else error.value
-        is_fast = last <= FAST * earlier if was_fast else earlier > 0 and last > SLOW * earlier
-        if is_fast:
-            rank = max(least, factor * rank + (1 - factor) * before[v] / scale)
-            change = change / alpha
-        error.add(change)
-        before[v] = share[v]
-        after[v] = rank * scale
-        if inv[v] < 0:
-            dangling.add(rank)
-        if v == 0:
-            known = FRESH / 2 if earlier == FRESH else last
-            known = GIVEN_UP if earlier == GIVEN_UP or (was_fast and not is_fast) else known
-            next_pace[v] = -known if is_fast else known
-        return 1
-
-    def publish_paced(v, share, after, inv, jumps, spread, alpha, error, dangling, pace, next_pace, factor, before):
-        share[v] = after[v]
-        if v == 0:
-            pace[v] = next_pace[v]
-
     return Passes(
-        weight, weigh, pull, finish, finish_and_stay, publish, push, finish_pushed, pull_paced, finish_paced,
-        pull_in_loop, finish_paced_and_stay, publish_paced,
+        weight, weigh, pull, finish, push, finish_pushed, pull_paced, finish_paced,
     )  # fmt: skip
 
 

@@ -167,7 +167,7 @@ class PageRank(Algorithm):
         self._start(graph)
         self._share = xp.full(n, 1 / max(n, 1), self.dtype)
         self._inv = xp.full(n, -1, self.dtype)
-        self._after, self._before, self._announced = xp.empty_like(self._share), None, None
+        self._after, self._announced = xp.empty_like(self._share), None
         self._loop, self._steps, self._local_updates, self._was_local = None, 0, 0.0, False
         if n == 0:
             return
@@ -243,20 +243,19 @@ class PageRank(Algorithm):
                 self._pace[0] = max(self._pace[0], FRESH)
 
     def _loop_over_all(self, graph: Graph, until: tuple[Any, float], *, paced: bool) -> None:
-        """Make the steps in one launch, without a wait; a step takes longer than one of its own where nothing scans."""
-        functions, args = self._passes, self._state
-        pull, finish, publish = functions.pull, functions.finish_and_stay, functions.publish
+        """Make the steps in one launch, without a wait."""
+        functions, args, swap = self._passes, self._state, [(self._share, self._after)]
+        pull, finish = functions.pull, functions.finish
         if paced:
-            if self._before is None or len(self._before) != len(self._share):
-                self._before = graph.device.xp.empty_like(self._share)
-            args = (*args, *self._paces, self._before)
-            pull, finish, publish = functions.pull_in_loop, functions.finish_paced_and_stay, functions.publish_paced
+            pull, finish, args = functions.pull_paced, functions.finish_paced, (*args, *self._paces)
+            swap.append((self._pace, self._next_pace))
         self._loop = converge(
-            graph, None, pull, args=args, reduce="sum", over="in", then=finish, commit=publish, wake=None,
-            dtype=self.dtype, max_steps=self.max_iter, until=until,
+            graph, None, pull, args=args, reduce="sum", over="in", then=finish, wake=None, dtype=self.dtype,
+            max_steps=self.max_iter, until=until, swap=swap,
         )  # fmt: skip
+        self._share, self._after = self._after, self._share
         if paced:
-            vertex_map(graph, None, take_back, args=(self._share, self._before, self._next_pace, self._pace))
+            vertex_map(graph, None, take_back, args=(self._share, self._after, self._next_pace, self._pace))
 
     @property
     def _state(self) -> tuple[Any, ...]:

@@ -294,6 +294,7 @@ def converge(
     dtype: Any = None,
     max_steps: int | None = None,
     until: Any = None,
+    swap: Any = (),
 ) -> Propagated:
     """Pull in rounds over an active set, until it is empty (the vertex programs of GraphLab, one call for all rounds).
 
@@ -312,6 +313,10 @@ def converge(
         max_steps: at most so many rounds.
         until: a ``Scalar`` that ``then`` adds to: the loop ends after the round in which its total is 0, or
             ``(scalar, bound)``: at most ``bound``; or None.
+        swap: pairs ``(a, b)`` of arrays in ``args``, of one entry per vertex or of one entry in all, whose contents are
+            exchanged between rounds, as :func:`iterate` does. All vertices are active then in all rounds, whatever
+            ``then`` returns; ``frontier``, ``wake`` and ``commit`` are None. What ``then`` writes, no function reads at
+            other vertices.
 
     Returns:
         The number of rounds, of vertices computed in all, and whether the active set became empty.
@@ -323,8 +328,11 @@ def converge(
     call = binding.bind_pull(graph, fn, args, reduce, None, dtype, then, commit)
     over = checks.pull_direction(graph, over)
     wake = None if wake is None else checks.push_direction(graph, wake, "wake")
-    start = starts.start_of(graph, frontier)
-    return driver_of(graph).converge(graph, call, start, over, wake, steps, checks.until_on(graph, until))
+    start, stop = starts.start_of(graph, frontier), checks.until_on(graph, until)
+    pairs = checks.places_of(graph, call, swap)
+    if pairs and not (frontier is None and wake is None and commit is None):
+        raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")
+    return driver_of(graph).converge(graph, call, start, over, wake, steps, stop, pairs)
 
 
 @on_graph_device

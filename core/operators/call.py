@@ -8,7 +8,7 @@ call the function of the same name in the driver of the graph's device. These si
     advance(graph, call, start, out, over, scheme) -> Frontier
     propagate(graph, call, start, out, over, max_steps, order, layers, once) -> Propagated
     neighbor_reduce(graph, call, vertices, out, over, scheme) -> Frontier | None
-    converge(graph, call, start, over, wake, max_steps, until) -> Propagated
+    converge(graph, call, start, over, wake, max_steps, until, swap) -> Propagated
     vertex_map(graph, call, start) -> Frontier
     edge_map(graph, call, start, over, first) -> None
     intersect(graph, call, left, right, pairs, out, oriented, method) -> None
@@ -39,6 +39,10 @@ call the function of the same name in the driver of the graph's device. These si
     it was first altered) or ``"equal"`` (besides, all offers to a vertex in one step are equal).
 ``max_steps``
     At most ``MAX_STEPS``. ``until``: an :class:`Until`; of ``converge`` perhaps None.
+``swap``
+    Positions in ``call.values`` of pairs of arrays of one type and length, one entry per vertex or one, or nothing.
+    Otherwise ``start`` is all vertices, ``wake`` and ``call.commit`` are None, and what ``call.then`` returns is passed
+    over.
 ``wake``
     Over which edges a vertex of ``converge`` wakes others: ``"out"``, ``"in"`` or ``"both"``, resolved as for pushes,
     or None: over none.
@@ -140,6 +144,9 @@ class Order(NamedTuple):
     array: Array
     bound: Array
     delta: Any
+
+
+Swap = tuple[tuple[int, int], ...]  #: positions in ``Call.values`` of arrays that change places between rounds
 
 
 class Until(NamedTuple):

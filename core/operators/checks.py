@@ -18,7 +18,7 @@ from suricate.errors import (
     UnknownNameError,
     VertexRangeError,
 )
-from suricate.operators.call import MAX_STEPS, OUT_DTYPES, Call, Order, Until
+from suricate.operators.call import MAX_STEPS, OUT_DTYPES, Call, Order, Swap, Until
 from suricate.operators.schemes import WHOLE_GRAPH
 from suricate.parameters import integer
 from suricate.structures.words import Words
@@ -162,6 +162,19 @@ def swaps(device: Device, swap: Any) -> tuple[tuple[Array, Array], ...]:
         if pair[0].dtype != pair[1].dtype or pair[0].shape != pair[1].shape:
             raise ShapeError("swap takes pairs of arrays of one dtype and shape")
     return pairs
+
+
+def places_of(graph: Graph, call: Call, swap: Any) -> Swap:
+    """Return where in ``call.values`` the pairs of arrays are that ``converge`` exchanges, checked."""
+    if swap == ():
+        return ()
+    places = []
+    for pair in swaps(graph.device, swap):
+        found = [next((i for i, value in enumerate(call.values) if value is one), -1) for one in pair]
+        if -1 in found or len(pair[0]) not in (1, graph.num_vertices):
+            raise ParameterError("swap takes arrays that are in args, too, of one entry per vertex, or of one in all")
+        places.append((found[0], found[1]))
+    return tuple(places)
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------

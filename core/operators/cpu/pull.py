@@ -9,7 +9,7 @@ import numpy as np
 
 from suricate import threads
 from suricate.operators import schemes
-from suricate.operators.call import Call, Start, Until, stamps_of
+from suricate.operators.call import Call, Start, Swap, Until, stamps_of
 from suricate.operators.cpu.instances import Walk, instance
 from suricate.operators.cpu.parallel import cut, run_shared
 from suricate.operators.cpu.push_steps import SCAN, shared_from
@@ -140,8 +140,9 @@ def _queue(graph: Graph, name: str) -> np.ndarray:
 
 
 def converge(
-    graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None
-) -> Propagated:
+    graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
+    swap: Swap = (),
+) -> Propagated:  # fmt: skip
     """Pull in rounds over an active set; where a number says when to stop, each round is one call of the loop."""
     walk, g, h = walk_over(graph, over, swapped=over != "out")
     _, waking, also_waking = walk_over(graph, wake or "out")
@@ -149,12 +150,13 @@ def converge(
     module, stamps, views = instance("converge", walk, call), stamps_of(graph), (g, h, graph.num_vertices)
     queue, spare = _queue(graph, "operators.queue"), _queue(graph, "operators.spare")
     vertices = union_of(graph, start, stamps, spare, ends=True)
-    at_once = 1 if call.reduce == "mode" or _has_accumulators(call) else max_steps
+    everybody = vertices
+    at_once = 1 if swap or call.reduce == "mode" or _has_accumulators(call) else max_steps
     share = int(MANY) if call.function.by_hand else shared_from(graph, NO_VERTICES)
     wakers, rounds, touched, stopped = (waking, also_waking, wakes), 0, 0, False
     while vertices.size and rounds < max_steps and not stopped:
         first, tables = stamps.steps(at_once), mode_tables(graph, call, module, views, vertices)
-        values = numba_values(call)
+        values = exchanged(numba_values(call), swap) if rounds % 2 else numba_values(call)
         made, more, left = module.converge(
             g, h, *wakers, graph.num_vertices, *vertices, stamps.array, first, at_once, share, queue, spare, *tables,
             *values,
@@ -168,10 +170,20 @@ def converge(
             vertices = _shared_round(graph, call, given, values, (stamps.array, first + made), queue)
             made, rounds, queue, spare = made + 1, rounds + 1, spare, queue
         stamps.give_back(first + made)
+        vertices = everybody if swap else vertices
         stopped = until is not None and until.scalar.read() <= until.bound
+    if rounds and rounds % 2 == 0:
+        for a, b in swap:
+            call.values[a][:], call.values[b][:] = call.values[b].copy(), call.values[a].copy()
     if not rounds:
         numba_values(call)  # the totals of a call that had nothing to do are neutral
     return Propagated.of(rounds, touched, vertices.size == 0)
+
+
+def exchanged(values: tuple[Any, ...], swap: Swap) -> tuple[Any, ...]:
+    """Return the values with pairs of them exchanged."""
+    other = {a: b for pair in swap for a, b in (pair, pair[::-1])}
+    return tuple(values[other.get(i, i)] for i in range(len(values)))
 
 
 def _shared_round(

@@ -7,7 +7,6 @@
 // goes on alone, and the others wait at the next barrier.
 //
 // Where most vertices are active and a backend's segments are wide and have one owner, the first phase passes over the storage instead.
-// Where nobody is woken it commits, too, and there is no second phase (COMMITS_AT_ONCE).
 // Where most are woken, nobody wakes them: they see the bits of their neighbours when they pull (SYMMETRIC).
 //
 // What a block must see of the others is written before a barrier and read behind it; the barriers' fences make it visible
@@ -110,11 +109,6 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             const auto complete = [&](uint32_t i, uint32_t x, const Reduced& reduced) {
                 notes[i] = judged(x, reduced);
             };
-            const auto poll = [&]() {  // everybody passes a barrier before it and behind it
-                if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort)
-                    rounds->stop = fresh(*memory.abort);
-            };
-            bool committed = false;  // in the first phase, when all had seen the values before
             const auto active = [&](long long i) {
                 const uint32_t x = ids ? ids[i] : uint32_t(i);
                 return dense && !by_bits && fresh(memory.stamp[x]) != current ? EMPTY : x;
@@ -138,21 +132,12 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                     if (is_woken(part)) memory.stamp[x] = current;
                 } ARGS);
                 barrier();
-                committed = COMMITS_AT_ONCE;
-                if (committed) poll();
                 for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count()) {
                     const uint32_t x = uint32_t(v);
                     const bool is_active = round == 0 || fresh(memory.stamp[x]) == current;
                     Reduced whole = nothing_reduced();
                     if (is_active) whole.value = sums[x];
-                    const uint8_t says = judged(is_active ? x : EMPTY, whole);
-                    if (!committed) notes[x] = says;
-                    else if (says & COMPUTED) {
-#if HAS_COMMIT
-                        commit_fn(x ARGS);
-#endif
-                        if (says & STAYS) memory.stamp[x] = current + 1;
-                    }
+                    notes[x] = judged(is_active ? x : EMPTY, whole);
                     sums[x] = identity();  // at last: a store behind a load of the same word would hold up the SM
                 }
             } else
@@ -160,9 +145,6 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 pull_vertices<CONVERGE_BLOCK>(WALKED, wakers, num_vertices, active, number, share, block, blocks,
                                               IS_MODE ? EMPTY : limit, heavy, shared, complete ARGS);
             count();
-            if (committed) {
-                ROUND_FINISH
-            }
             barrier();
             const unsigned long long packed = alone ? 0 : counted(rounds->heavy[turn]);
             if (packed != 0) {
@@ -178,31 +160,31 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 break;
             }
 
-            const bool will_be_dense = committed || (computed > num_vertices / SPARSE && computed > 4 * ALONE);
+            const bool will_be_dense = computed > num_vertices / SPARSE && computed > 4 * ALONE;
             const bool next_by_bits = will_be_dense && in_order && counted(rounds->arcs[turn]) > num_arcs / BITS_SHARE;
             uint32_t* const queue = round & 1 ? memory.near : memory.spare;
             const NextRound next = {memory.stamp,          current + 1,   queue,
                                     &rounds->queued[turn], will_be_dense, next_by_bits ? memory.near : nullptr};
-            if (!committed) {
-                poll();
-                const Heavy waking = heavy_in(heavy_memory, &rounds->waking[turn], heavy_capacity);
-                finish_round<CONVERGE_BLOCK>(WOKEN, ids, number, notes, share, block, blocks, limit, waking, next,
-                                             shared, woken ARGS);
-                ROUND_FINISH
+            // Everybody passes a barrier before it and behind it.
+            if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort)
+                rounds->stop = fresh(*memory.abort);
+            const Heavy waking = heavy_in(heavy_memory, &rounds->waking[turn], heavy_capacity);
+            finish_round<CONVERGE_BLOCK>(WOKEN, ids, number, notes, share, block, blocks, limit, waking, next,
+                                         shared, woken ARGS);
+            ROUND_FINISH
+            barrier();
+            const unsigned long long heavy_wakers = alone || !HAS_WAKE ? 0 : counted(rounds->waking[turn]);
+            if (heavy_wakers != 0) {
+                const auto parts = [&](uint32_t x) { return wake_buckets(WOKEN, x); };
+                for_split_runs(heavy_wakers, waking, block, blocks, parts,
+                               [&](uint32_t, uint32_t x, uint32_t from, uint32_t to) {
+                                   for (uint32_t k = from + threadIdx.x % 32 / BUCKET_LANES; k < to;
+                                        k += 32 / BUCKET_LANES)
+                                       wake_bucket(WOKEN, x, k, threadIdx.x % BUCKET_LANES, next, woken);
+                                   __syncwarp();
+                               });
+                flush_active(next, woken);
                 barrier();
-                const unsigned long long heavy_wakers = alone || !HAS_WAKE ? 0 : counted(rounds->waking[turn]);
-                if (heavy_wakers != 0) {
-                    const auto parts = [&](uint32_t x) { return wake_buckets(WOKEN, x); };
-                    for_split_runs(heavy_wakers, waking, block, blocks, parts,
-                                   [&](uint32_t, uint32_t x, uint32_t from, uint32_t to) {
-                                       for (uint32_t k = from + threadIdx.x % 32 / BUCKET_LANES; k < to;
-                                            k += 32 / BUCKET_LANES)
-                                           wake_bucket(WOKEN, x, k, threadIdx.x % BUCKET_LANES, next, woken);
-                                       __syncwarp();
-                                   });
-                    flush_active(next, woken);
-                    barrier();
-                }
             }
             ++round;
             ROUND_READ

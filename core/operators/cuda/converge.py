@@ -10,7 +10,7 @@ from suricate.cuda.program import Program, c_type
 from suricate.devices import Array, Device
 from suricate.errors import ParameterError
 from suricate.operators import schemes
-from suricate.operators.call import Call, Start, Until
+from suricate.operators.call import Call, Start, Swap, Until
 from suricate.operators.cuda.launches import merged, multiprocessors, split_memory
 from suricate.operators.cuda.loops import LoopMemory, Outcomes, packed_vertices, propagated
 from suricate.operators.cuda.programs import Walk, launch_values, program_of, walk_of
@@ -28,9 +28,12 @@ ROUND_WORDS = 16  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.c
 
 
 def converge(
-    graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None
-) -> Propagated:
+    graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
+    swap: Swap = (),
+) -> Propagated:  # fmt: skip
     """Pull in rounds over an active set (see ``suricate.operators.converge``)."""
+    if swap:
+        return _passes(graph, call, over, max_steps, until, swap)
     pulled = _walks(graph, over, "in", "out")
     woken = _walks(graph, wake or over, "out", "in")
     symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
@@ -50,6 +53,23 @@ def converge(
     return propagated(graph, outcome)
 
 
+def _passes(graph: Graph, call: Call, over: str, max_steps: int, until: Until | None, swap: Swap) -> Propagated:
+    """Pull in rounds over all vertices, between which arrays are exchanged."""
+    pulled = _walks(graph, over, "in", "out")
+    scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
+    program = passes_program(pulled[0], call, over, until, swap, scans=scans)
+    workspace, (heavy, most) = graph.workspace, split_memory(graph)
+    outcome, turns = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
+    arguments = (
+        *(walk.packed for walk in pulled), pulled[0].bound, np.uint32(max_steps),
+        np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, most,
+        turns, outcome.address, *launch_values(call),
+    )  # fmt: skip
+    grid = (_blocks(scans=scans) * multiprocessors(graph.device.index),)
+    program.kernel("passes")(grid, (CONVERGE_BLOCK,), arguments)
+    return propagated(graph, outcome)
+
+
 def _blocks(*, scans: bool) -> int:
     return SCAN_BLOCKS if scans else CONVERGE_BLOCKS
 
@@ -65,27 +85,42 @@ def converge_program(
     """Return the program of a call, made once; ``symmetric``: a vertex pulls from those that may wake it, no others."""
     name = None if until is None else _name_of(call, until.scalar)
     functions = call.function, call.then, call.commit
-    at_once = wake is None and commits_at_once(call)
-    key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, scans, at_once)
+    key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, scans)
     program = _programs.get(key)
     if program is None:
-        macros = {"CONVERGE_BLOCKS": _blocks(scans=scans), "PASSES_SCAN": int(scans), "COMMITS_AT_ONCE": int(at_once)}
+        macros = {"CONVERGE_BLOCKS": _blocks(scans=scans), "PASSES_SCAN": int(scans)}
         program = _programs[key] = _made(walk, call, over, wake, name, macros, symmetric=symmetric)
     return program
 
 
-def commits_at_once(call: Call) -> bool:
-    """Return whether a vertex may be committed before others have run ``then``, which do not see it."""
-    then, commit = call.then, call.commit
-    if then is None or commit is None:
-        return commit is None
-    if then.elsewhere is None or commit.elsewhere is None:
-        return False
+def passes_program(
+    walk: Walk, call: Call, over: str, until: Until | None, swap: Swap, *, scans: bool
+) -> Program:
+    """Return the program of passes over all vertices, made once."""
+    name = None if until is None else _name_of(call, until.scalar)
+    pairs = tuple((a, b, len(call.values[a]) == 1 < walk.num_vertices) for a, b in swap)
+    key = (walk.prelude, call.function, call.then, call.dtype, call.reduce, call.layout, over, name, scans, pairs)
+    program = _programs.get(key)
+    if program is None:
+        program = _programs[key] = program_of(
+            "passes.cu", walk, call, call.dtype, **value_macros(call, over), CONVERGE_BLOCK=CONVERGE_BLOCK,
+            CONVERGE_BLOCKS=_blocks(scans=scans), PASSES_SCAN=int(scans), ROUND_WORDS=ROUND_WORDS,
+            SWAP_NAMES=" ".join(f"exchange_names(a{a}, a{b});" for a, b in swap),
+            EXCHANGE=" ".join(f"exchange(a{a}, a{b}, {1 if one else 'num_vertices'});" for a, b, one in pairs),
+            **_totals_of_passes(call, name),
+        )  # fmt: skip
+    return program
 
-    def held(positions: frozenset[int]) -> set[int]:
-        return {id(call.values[position]) for position in positions}
 
-    return held(then.elsewhere).isdisjoint(held(commit.writes)) and held(commit.elsewhere).isdisjoint(held(then.writes))
+def _totals_of_passes(call: Call, until: str | None) -> dict[str, str]:
+    """Return the macros by which a pass adds to accumulators and reads their totals (see ``passes.cu``)."""
+    found = [f"a{i}" for i, argument in enumerate(call.function.arguments) if argument.kind == "accumulator"]
+    return {
+        "ROUND_FINISH": " ".join(f"{name}.flush(slot_of({name}_slots, round));" for name in found),
+        "ROUND_READ": " ".join(f"read_total({name}, {name}_slots, round, first_thread);" for name in found),
+        "LOOP_FINISH": " ".join(f"leave_total({name}, {name}_slots);" for name in found),
+        "UNTIL": "false" if until is None else f"double({until}.value) <= bound",
+    }
 
 
 _programs: dict[tuple[Any, ...], Program] = {}

@@ -29,7 +29,7 @@ BLOCK = 256  #: threads per block, in all kernels but loops
 WARPS = BLOCK // 32
 PAIR_TILE = 8  #: threads per pair in intersect_pairs
 #: templates of which all blocks must be resident
-COOPERATIVE = ("converge.cu", "forest.cu", "layers.cu", "propagate.cu")
+COOPERATIVE = ("converge.cu", "forest.cu", "layers.cu", "passes.cu", "propagate.cu")
 
 #: of each entry in a list of heavy vertices of a pull
 HEAVY_BYTES = 40

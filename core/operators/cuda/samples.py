@@ -12,7 +12,7 @@ from suricate.edgefn import EdgeFunction, argument_of, compile_function
 from suricate.edgefn.layout import layout_of
 from suricate.operators.call import Call, Until
 from suricate.operators.cuda import push_samples
-from suricate.operators.cuda.converge import converge_program
+from suricate.operators.cuda.converge import converge_program, passes_program
 from suricate.operators.cuda.layers import layers_program
 from suricate.operators.cuda.programs import MERGE, Walk, program_of
 from suricate.operators.cuda.pull import value_macros
@@ -148,7 +148,10 @@ def _rounds(walk: Walk, view: StoreView) -> list[Program]:
     then = compile_function(relax, arguments, leading=("v", "value"), role="vertex", value_dtype=F64, **types)
     commit = compile_function(publish, arguments, leading=("v",), role="vertex", **types)
     call = Call(function, (None, None, total), "sum", F64, then, commit)
+    pair = call._replace(values=(np.empty(2), None, total), commit=None)
     return [
+        passes_program(walk, pair, "in", Until(total, 0.5), ((0, 0),), scans=True),
+        passes_program(walk, pair, "both", None, ((0, 0),), scans=False),
         converge_program(walk, call, "in", "out", Until(total, 0.5), symmetric=True, scans=True),
         converge_program(walk, call._replace(commit=None), "both", "both", None, symmetric=True, scans=False),
         converge_program(walk, call, "in", "in", None, symmetric=False, scans=False),

@@ -16,10 +16,11 @@ from suricate.devices import CPU
 from suricate.operators.cpu import instances
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
-COOPERATIVE = ("converge.cu", "forest.cu", "layers.cu", "propagate.cu")
+COOPERATIVE = ("converge.cu", "forest.cu", "layers.cu", "passes.cu", "propagate.cu")
 TEMPLATES = {
     "advance.cu",
     "converge.cu",
+    "passes.cu",
     "forest.cu",
     "layers.cu",
     "edge_map.cu",

@@ -14,7 +14,7 @@ from operator_launches import FakeGraph, call_of
 import suricate as su
 from suricate.cuda.program import Program
 from suricate.operators import binding, schemes
-from suricate.operators.call import Start
+from suricate.operators.call import Start, Until
 from suricate.operators.cuda import converge, driver, launches, loops
 from suricate.structures.frontier import Frontier
 
@@ -26,6 +26,10 @@ def read(u, v, w, x):
 
 
 def label(u, v, w, x):
+    return x[u]
+
+
+def by_label(u, v, w, x, y, pace, next_pace, changed, seen):
     return x[u]
 
 
@@ -103,3 +107,49 @@ def test_rounds(monkeypatch: pytest.MonkeyPatch, directed: bool) -> None:
         before = expected.copy()
         np.minimum.at(expected, v, before[u])
     assert x.tolist() == expected.tolist()
+
+
+def least(v, value, x, y, pace, next_pace, changed, seen):
+    """Take what the neighbours have; what is read elsewhere comes from the pass before."""
+    y[v] = x[v] + value % 7 + pace[0]
+    changed.add(value)
+    seen.add(seen.value + 1 if v == 0 else 0)
+    if v == 0:
+        next_pace[v] = pace[v] + 1
+
+
+@pytest.mark.parametrize(("backend", "scans"), [("slabhash", True), ("slabhash", False), ("csr_baseline", False)])
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_passes(monkeypatch: pytest.MonkeyPatch, backend: str, scans: bool, rounds: int) -> None:
+    """Arrays are exchanged between passes over all vertices, a heavy one included; totals are those of a pass."""
+    monkeypatch.setattr(schemes, "passes_scan", lambda graph, view: scans)
+    rng, n = np.random.default_rng(4), 1200
+    graph = su.Graph(n, backend=backend, device="cpu", in_edges=True)
+    src, dst = rng.integers(0, n, (2, 5000))
+    dst[:1400] = 5
+    src[:1200] = np.arange(n)
+    graph.insert_edges(src, dst)
+    fake = FakeGraph(graph)
+    x, y, pace = rng.integers(0, 9, n), np.zeros(n, np.int64), np.array([3])
+    arrays = [part.view(FakeArray) for part in (x.copy(), y, pace.copy(), np.zeros(1, np.int64))]
+    totals = [su.Scalar("sum", "int64"), su.Scalar("sum", "int64")]
+    for total in totals:
+        total._slots = total._slots.view(FakeArray)
+    values = (*arrays, *totals)
+    plain = (*(np.asarray(part) for part in arrays), *totals)
+    call = binding.bind_pull(graph, by_label, plain, "sum", None, None, least)._replace(values=values)
+    u, v = (np.asarray(part) for part in graph.edges()[:2])
+    sums = []
+    for _ in range(rounds):
+        value = np.zeros(n, np.int64)
+        np.add.at(value, v, x[u])
+        x, pace = x + value % 7 + pace, pace + 1
+        sums.append(value.sum())
+    until = Until(totals[0], -1.0)
+    everybody = Start((Frontier._of_all(fake.device, n),))
+    done = driver.converge(fake, call, everybody, "in", None, rounds, until, ((0, 1), (2, 3)))
+    assert (done.steps, done.touched, done.converged) == (rounds, rounds * n, False)
+    assert arrays[1].tolist() == x.tolist()
+    assert arrays[3].tolist() == pace.tolist()
+    assert [total.total.tolist() for total in totals] == [[sums[-1]], [rounds]]
+    assert totals[0]._slots[(totals[0].turn + 1) % 3] == 0
