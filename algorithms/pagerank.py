@@ -27,8 +27,7 @@ The dynamic methods follow Sahu, where the printed algorithm is mended: flags of
 what is compared, ranks of vertices that are left out are kept. They need in-edges, and the number of vertices as it
 was, since another one changes all jumps; otherwise "nd" takes their place. They keep the weight of the jumps, and
 :attr:`PageRank.result` divides by the sum of the ranks, which is exact: for a given weight the solution is a multiple
-of the ranks. On a CUDA device the steps of a dynamic method are one loop without a wait, and so are whole passes where
-these go by "scan" (:func:`~suricate.operators.schemes.passes_scan`); else a whole pass is one launch or two.
+of the ranks. On a CUDA device the steps of a dynamic method are one loop without a wait, and so are whole passes.
 
 An approximation by design. With b = (tol + frontier_tol) * alpha / (1 - alpha), and the L1 norm, whole passes end at an
 L1 distance of at most b from the exact ranks, dynamic methods of 3 b, and b more for each further batch since the last
@@ -172,7 +171,7 @@ class PageRank(Algorithm):
         if n == 0:
             return
         self._weigh_all(graph)
-        self._iterate(graph, anew=True)
+        self._iterate(graph)
         self._look(graph)
 
     def _start(self, graph: Graph) -> None:
@@ -190,7 +189,7 @@ class PageRank(Algorithm):
     def _weigh_all(self, graph: Graph) -> None:
         """Weigh all vertices; add up the ranks of dangling ones."""
         state = (self._share, self._inv)
-        if not (self.self_loops or self.weighting.applies(graph)):
+        if not self._by_edges(graph):
             vertex_map(graph, None, by_degree_of_all, args=(graph, *state, self._dangling))
             return
         if self.weighting.applies(graph):
@@ -199,25 +198,26 @@ class PageRank(Algorithm):
             self._count_edges(graph, None)
         vertex_map(graph, None, dangle, args=(*state, self._dangling))
 
+    def _by_edges(self, graph: Graph) -> bool:
+        """Return whether the weight of a vertex is not its degree, which one pass over the vertices finds."""
+        return self.self_loops or self.weighting.applies(graph)
+
     def _count_edges(self, graph: Graph, vertices: Any) -> Frontier:
         """Weigh vertices of a graph whose edges weigh 1; return them without repeats."""
         count = by_degree_with_loop if self.self_loops else by_degree
         return vertex_map(graph, vertices, count, args=(graph, self._share, self._inv))
 
-    def _iterate(self, graph: Graph, *, anew: bool = False) -> None:
-        """Make steps over all vertices until the norm is at most ``tol``; ``anew``: the host may wait for them."""
+    def _iterate(self, graph: Graph) -> None:
+        """Make steps over all vertices until the norm is at most ``tol``."""
         until, self._local_updates, self._announced = (self._error, self.tol), 0.0, None
         paced = self.method == "auto" and graph.has_in_edges
-        if graph.device.is_cuda and graph.has_in_edges:
-            scans = passes_scan(graph, graph.view("in"))
-            if scans or not anew:
-                self._loop_over_all(graph, until, paced=paced and not scans)
-                return
         if graph.device.is_cuda:
             swap = [(self._share, self._after)]
-            step = self._step(graph, paced=paced)
-            swap += [(self._pace, self._next_pace)] if paced else []
-            self._steps = iterate(step, until=until, max_steps=self.max_iter, swap=swap)
+            if graph.has_in_edges:
+                paced = paced and not passes_scan(graph, graph.view("in"))
+                self._loop_over_all(graph, until, swap, paced=paced)
+            else:
+                self._steps = iterate(self._step(graph, paced=False), until=until, max_steps=self.max_iter, swap=swap)
             self._share, self._after = self._after, self._share
         else:
             self._step_and_leap(graph, paced=paced)
@@ -242,20 +242,17 @@ class PageRank(Algorithm):
                 self._dangling.set(self._dangling.read() + weight * (self._dangling.read() - dangling))
                 self._pace[0] = max(self._pace[0], FRESH)
 
-    def _loop_over_all(self, graph: Graph, until: tuple[Any, float], *, paced: bool) -> None:
+    def _loop_over_all(self, graph: Graph, until: tuple[Any, float], swap: list[Any], *, paced: bool) -> None:
         """Make the steps in one launch, without a wait."""
-        functions, args, swap = self._passes, self._state, [(self._share, self._after)]
+        functions, args = self._passes, self._state
         pull, finish = functions.pull, functions.finish
         if paced:
             pull, finish, args = functions.pull_paced, functions.finish_paced, (*args, *self._paces)
-            swap.append((self._pace, self._next_pace))
+            swap = [*swap, (self._pace, self._next_pace)]
         self._loop = converge(
             graph, None, pull, args=args, reduce="sum", over="in", then=finish, wake=None, dtype=self.dtype,
             max_steps=self.max_iter, until=until, swap=swap,
         )  # fmt: skip
-        self._share, self._after = self._after, self._share
-        if paced:
-            vertex_map(graph, None, take_back, args=(self._share, self._after, self._next_pace, self._pace))
 
     @property
     def _state(self) -> tuple[Any, ...]:
@@ -291,8 +288,9 @@ class PageRank(Algorithm):
         """Bring the ranks up to date by :attr:`method`."""
         grown = graph.num_vertices > len(self._share)
         kinds = ("inserted", "deleted", "replaced") if self.weighting.applies(graph) else ("inserted", "deleted")
-        edges = tuple(found for found in map(delta.arc_list, kinds) if found.size)
-        method = self._chosen(graph, edges, grown=grown)
+        found = map(delta.placed_arcs, kinds)  # on CUDA without arrays of them: whole passes need none
+        placed = tuple(part for part in found if part is not None and part.size)
+        method = self._chosen(graph, placed, grown=grown)
         if method == "static" or len(self._share) == 0 or not self._usable:
             self.compute(graph)
             return
@@ -302,6 +300,10 @@ class PageRank(Algorithm):
         if method in LOCAL and self._announced is None:
             self._announced = self._share.copy()
             self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
+        if method not in LOCAL and not (self._by_edges(graph) or self._local_updates):
+            self._warm(graph, ())
+            return
+        edges = tuple(arcs for arcs in map(delta.arc_list, kinds) if arcs.size)
         if method not in LOCAL:
             self._warm(graph, edges)
             self._look(graph)
@@ -350,15 +352,14 @@ class PageRank(Algorithm):
         return ends
 
     def _warm(self, graph: Graph, edges: tuple[Any, ...]) -> None:
-        """Iterate over all vertices from the old ranks, after a change of ``edges``."""
+        """Iterate over all vertices from the old ranks, after a change of ``edges`` (of which degrees tell enough)."""
         state = (self._share, self._inv)
-        by_edges = self.self_loops or self.weighting.applies(graph)
-        if edges and (by_edges or self._local_updates):
+        if edges:
             self._refresh(graph, edges)
         if self._local_updates:  # which do not keep the sum of the ranks
             vertex_map(graph, None, measure, args=(*state, self._mass))
             vertex_map(graph, None, normalise, args=(*state, self._mass, self._dangling))
-        elif by_edges:
+        elif self._by_edges(graph):
             vertex_map(graph, None, dangle, args=(*state, self._dangling))
         else:
             vertex_map(graph, None, by_degree_of_all, args=(graph, *state, self._dangling))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -143,10 +144,22 @@ def _bytes_of(argument: Any) -> bytes:
 
     None is a null pointer, and Python's own numbers have 64 bits, as in CuPy's launches.
     """
+    kind = type(argument)
+    packer = _PACKERS.get(kind)
+    if packer is None:
+        packer = _PACKERS[kind] = _packer_of(argument)
+    return packer(argument)
+
+
+def _packer_of(argument: Any) -> Callable[[Any], bytes]:
+    """Return what packs values of the type of ``argument``."""
     if isinstance(argument, np.generic):
-        return argument.tobytes()
+        return np.generic.tobytes
     if argument is None:
-        return bytes(8)
+        return lambda argument: bytes(8)
     if isinstance(argument, (int, float)):
-        return np.asarray(argument).tobytes()
-    return argument.data.ptr.to_bytes(8, "little")
+        return lambda argument: np.asarray(argument).tobytes()
+    return lambda argument: argument.data.ptr.to_bytes(8, "little")
+
+
+_PACKERS: dict[type, Callable[[Any], bytes]] = {}

@@ -148,20 +148,34 @@ class ViewStruct:
 
     declaration: str
     dtype: np.dtype = field(compare=False)
+    packer: struct.Struct = field(compare=False)
 
     def pack(self, data: Any) -> Any:
         """Return the struct's value (``np.void``) for a view's NamedTuple; pass it to a kernel as one argument."""
-        return np.array(tuple(part.data.ptr if hasattr(part, "dtype") else part for part in data), self.dtype)[()]
+        values = [part.data.ptr if hasattr(part, "dtype") else part for part in data]
+        return np.frombuffer(self.packer.pack(*values), self.dtype)[0]
+
+
+_structs: dict[tuple[Any, ...], ViewStruct] = {}
 
 
 def view_struct(data: Any) -> ViewStruct:
-    """Return the struct made of a view's NamedTuple: pointers for arrays, ``long long`` for ints."""
+    """Return the struct made of a view's NamedTuple: pointers for arrays, ``long long`` for ints; made once."""
+    key = (type(data), *[getattr(part, "dtype", None) for part in data])
+    found = _structs.get(key)
+    if found is None:
+        found = _structs[key] = _view_struct(data)
+    return found
+
+
+def _view_struct(data: Any) -> ViewStruct:
     fields, members = [], []
     for name, part in zip(data._fields, data, strict=True):
         is_array = hasattr(part, "dtype")
         fields.append((name, np.uint64 if is_array else np.int64))
         members.append(f"    {c_type(part.dtype)}* {name};" if is_array else f"    long long {name};")
-    return ViewStruct("struct View {\n" + "\n".join(members) + "\n};", np.dtype(fields, align=True))
+    packer = struct.Struct("=" + "".join("Q" if kind is np.uint64 else "q" for _, kind in fields))
+    return ViewStruct("struct View {\n" + "\n".join(members) + "\n};", np.dtype(fields, align=True), packer)
 
 
 def view_prelude(view: StoreView) -> str:

@@ -50,7 +50,13 @@ def compile_function(
     Raises:
         EdgeFunctionError: ``fn`` cannot be translated; the message has file, line and the reason.
     """
-    signature = Signature(arguments, weight_dtype, leading, role, value_dtype, result_layout, bounds.CHECKED)
+    types = (tuple(map(id, arguments)), weight_dtype, leading, role, value_dtype, result_layout, bounds.CHECKED)
+    if type(fn) is FunctionType:
+        seen = _SEEN.get((id(fn.__code__), types))
+        found = seen and seen[1].variant(fn)
+        if found:
+            return found
+    signature = Signature(arguments, *types[1:])
     if isinstance(fn, EdgeFunction):
         return fn.typed(signature)
     function = plain_function(fn)
@@ -60,6 +66,9 @@ def compile_function(
     if found is None:
         with _LOCK:
             found = entry.variant(function) or entry.add(function, signature)
+    if len(_SEEN) == MOST_SEEN:
+        _SEEN.clear()
+    _SEEN[id(function.__code__), types] = arguments, entry  # held, so that their ids stay taken
     return found
 
 
@@ -88,6 +97,8 @@ class _Entry:
 
 
 _COMPILED: dict[Any, _Entry] = {}
+_SEEN: dict[Any, tuple[tuple[Argument, ...], _Entry]] = {}  # by the ids of arguments, which takes no hash of types
+MOST_SEEN = 4096  #: of them: some arguments are new objects each time
 _LOCK = threading.RLock()  # of translations: calls of several graphs may come from several threads
 
 

@@ -172,7 +172,10 @@ def argument_of(value: Any) -> Argument:
     Raises:
         DTypeError, ShapeError: ``value`` cannot be an argument of an edge function.
     """
-    described = getattr(value, "edge_argument", None)  # of our own structures
+    kind = type(value)
+    if kind in _SCALARS:
+        return _scalar_of(value)
+    described = None if kind.__name__ == "ndarray" else getattr(value, "edge_argument", None)  # of our own structures
     if described is not None:
         return described
     dtype = getattr(value, "dtype", None)

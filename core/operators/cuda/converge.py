@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.cuda.program import Program, c_type
-from suricate.devices import Array, Device
+from suricate.devices import Device
 from suricate.errors import ParameterError
 from suricate.operators import schemes
 from suricate.operators.call import Call, Start, Swap, Until
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CONVERGE_BLOCK = 512  #: threads of a block
 #: blocks per multiprocessor, all of them resident: a barrier gets dearer with every block
 CONVERGE_BLOCKS, SCAN_BLOCKS = 2, 3  #: the latter where rounds pass over the storage
+PASS_BLOCKS = 3  #: of rounds over all vertices by "vertex"
 SYMMETRIC = (("in", "out"), ("out", "in"), ("both", "both"))  #: directions of pulling and waking that see the same arcs
 ROUND_WORDS = 16  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.cu``)
 
@@ -65,7 +66,7 @@ def _passes(graph: Graph, call: Call, over: str, max_steps: int, until: Until | 
         np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, most,
         turns, outcome.address, *launch_values(call),
     )  # fmt: skip
-    grid = (_blocks(scans=scans) * multiprocessors(graph.device.index),)
+    grid = ((SCAN_BLOCKS if scans else PASS_BLOCKS) * multiprocessors(graph.device.index),)
     program.kernel("passes")(grid, (CONVERGE_BLOCK,), arguments)
     return propagated(graph, outcome)
 
@@ -93,9 +94,7 @@ def converge_program(
     return program
 
 
-def passes_program(
-    walk: Walk, call: Call, over: str, until: Until | None, swap: Swap, *, scans: bool
-) -> Program:
+def passes_program(walk: Walk, call: Call, over: str, until: Until | None, swap: Swap, *, scans: bool) -> Program:
     """Return the program of passes over all vertices, made once."""
     name = None if until is None else _name_of(call, until.scalar)
     pairs = tuple((a, b, len(call.values[a]) == 1 < walk.num_vertices) for a, b in swap)
@@ -104,7 +103,7 @@ def passes_program(
     if program is None:
         program = _programs[key] = program_of(
             "passes.cu", walk, call, call.dtype, **value_macros(call, over), CONVERGE_BLOCK=CONVERGE_BLOCK,
-            CONVERGE_BLOCKS=_blocks(scans=scans), PASSES_SCAN=int(scans), ROUND_WORDS=ROUND_WORDS,
+            CONVERGE_BLOCKS=SCAN_BLOCKS if scans else PASS_BLOCKS, PASSES_SCAN=int(scans), ROUND_WORDS=ROUND_WORDS,
             SWAP_NAMES=" ".join(f"exchange_names(a{a}, a{b});" for a, b in swap),
             EXCHANGE=" ".join(f"exchange(a{a}, a{b}, {1 if one else 'num_vertices'});" for a, b, one in pairs),
             **_totals_of_passes(call, name),
@@ -180,10 +179,10 @@ class RoundStates:
         self._device = device
         self._next = self.SIZE
 
-    def take(self) -> Array:
-        """Return ``uint64[ROUND_WORDS]``, all zero; nobody else gets them."""
+    def take(self) -> np.uint64:
+        """Return the address of ``uint64[ROUND_WORDS]``, all zero; nobody else gets them."""
         if self._next == self.SIZE:
             self._all = self._device.xp.zeros((self.SIZE, ROUND_WORDS), np.uint64)
-            self._next = 0
+            self._next, self._start = 0, self._all.data.ptr
         self._next += 1
-        return self._all[self._next - 1]
+        return np.uint64(self._start + (self._next - 1) * ROUND_WORDS * 8)

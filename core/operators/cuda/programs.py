@@ -122,7 +122,10 @@ def launch_values(call: Call) -> tuple[Any, ...]:
     given = zip(call.function.arguments, call.values, strict=True)
     if bounds.CHECKED:
         return tuple([argument.packed(value) for argument, value in given])
-    return tuple([value if argument.kind == "array" else argument.packed(value) for argument, value in given])
+    return tuple([value if argument.kind in _PACKED else argument.packed(value) for argument, value in given])
+
+
+_PACKED = ("array", "scalar")  # numbers are since they were checked
 
 
 def skip_scalars(call: Call) -> None:
