@@ -47,6 +47,7 @@ __device__ __forceinline__ void for_chain(const View& g, uint32_t slab, int lane
             if constexpr (LANES >= SLAB_LANES) {
                 for_words(g, base, lane % SLAB_LANES, ALL_SLOTS, f);
             } else {
+#pragma unroll 1  // what f loads for the words of one load is under way together; of several it took the registers
                 for (int q = lane; q < SLAB_LANES; q += LANES) for_words(g, base, q, ALL_SLOTS, f);
             }
         }
