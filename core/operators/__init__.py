@@ -332,6 +332,8 @@ def converge(
     pairs = checks.places_of(graph, call, swap)
     if pairs and not (frontier is None and wake is None and commit is None):
         raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")
+    if pairs and over != "out":
+        checks.apart(call)
     return driver_of(graph).converge(graph, call, start, over, wake, steps, stop, pairs)
 
 

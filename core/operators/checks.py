@@ -177,6 +177,16 @@ def places_of(graph: Graph, call: Call, swap: Any) -> Swap:
     return tuple(places)
 
 
+def apart(call: Call) -> None:
+    """Raise if the second phase of a pull writes what a function reads at other vertices, in the same round."""
+    assert call.then is not None
+    written = {id(call.values[position]) for position in call.then.writes}
+    for function in (call.function, call.then):
+        for position in function.elsewhere or ():
+            if id(call.values[position]) in written:
+                raise RequirementError(f"args[{position}] is written by then and read at other vertices: use commit")
+
+
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 

@@ -42,6 +42,14 @@ def relax(v, value, x):
     return 3
 
 
+def read_first(u, v, w, x, y):
+    return x[u] * w
+
+
+def store_second(v, value, x, y):
+    y[v] = value
+
+
 def publish(v, x):
     x[v] = 0
 
@@ -181,3 +189,7 @@ def test_rounds(graph: su.Graph, kernels: list[str], over: str, wake: str) -> No
     arcs = ArcList(array(4, np.uint32), array(4, np.uint32), None, array(4, np.uint8), 1, 4)
     driver.converge(fake, call, Start((ids(fake, 5),), (arcs,)), over, wake, 100, None)
     assert kernels == ["merge_vertices", "merge_vertices", "converge"]
+    kernels.clear()
+    both = call_of(fake, binding.bind_pull(graph, read_first, (np.zeros(10_000),) * 2, "sum", None, None, store_second))
+    driver.converge(fake, both, Start((Frontier.all(fake),)), over, None, 100, None, ((0, 1),))
+    assert kernels == ["passes"]

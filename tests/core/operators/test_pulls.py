@@ -401,8 +401,10 @@ def test_arrays_are_exchanged_between_rounds(backend, device, limit, degree):
     for wrong in ({"swap": [(label, spare)]}, {"swap": [(spare, spare)]}):
         with pytest.raises((su.errors.ParameterError, su.errors.ShapeError)):
             su.converge(graph, None, lowest_seen, args=args, **call | wrong)
-    with pytest.raises(su.errors.RequirementError):
+    with pytest.raises(su.errors.RequirementError, match="all vertices"):
         su.converge(graph, [1], lowest_seen, args=args, swap=[(label, new)], **call)
+    with pytest.raises(su.errors.RequirementError, match="written by then"):
+        su.converge(graph, None, lowest_seen, args=(label, label, seen), swap=[(label, label)], **call)
 
 
 @pytest.mark.gpu
