@@ -17,10 +17,10 @@ static_assert(sizeof(Turns) <= 8 * ROUND_WORDS, "the host allocates the memory f
 
 #define SCANS (PASSES_SCAN && SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !IS_MODE && OVER != OVER_BOTH)
 
-// a and b exchange their contents, `size` entries each; all threads of the grid call it.
-template <class T> __device__ __forceinline__ void exchange(T* a, T* b, unsigned long long size) {
+// Arrays a and b, pointers or what stands for them, exchange their contents, `size` entries each; all threads of the grid call it.
+template <class T> __device__ __forceinline__ void exchange(T& a, T& b, unsigned long long size) {
     for (unsigned long long i = thread_id(); i < size; i += thread_count()) {
-        const T held = a[i];
+        const auto held = a[i];
         a[i] = b[i];
         b[i] = held;
     }
