@@ -4,20 +4,30 @@
 // The numbers do not depend on the schedule.
 #include "core_lower.cuh"
 
-__device__ __forceinline__ Rounds begin(RoundState* state, uint32_t* stamp, uint32_t* queue0, uint32_t* queue1,
+// states: two RoundStates that launches use by turns, each clears that of the next, and whose turn it is.
+__device__ __forceinline__ Rounds begin(uint32_t* states, uint32_t* stamp, uint32_t* queue0, uint32_t* queue1,
                                         unsigned long long* kept, uint32_t n) {
+    const uint32_t turn = states[2 * ROUND_WORDS];
+    if (thread_id() < ROUND_WORDS) states[(turn ^ 1) * ROUND_WORDS + thread_id()] = 0;
+    RoundState* const state = reinterpret_cast<RoundState*>(states + turn * ROUND_WORDS);
     Rounds r = {state, stamp, {queue0, queue1}, uint32_t(kept[0]), 0, 0, 0};
     renew_epochs(r, n);
     return r;
 }
 
+// One thread, behind a barrier.
+__device__ __forceinline__ void end(uint32_t* states, const Rounds& r) {
+    states[2 * ROUND_WORDS] = reinterpret_cast<uint32_t*>(r.state) == states;
+}
+
 extern "C" __global__ void __launch_bounds__(CORE_BLOCK, 1)
 peel(View g, uint32_t n, uint64_t* standing, int* left, uint32_t* rest, uint32_t* spare, uint32_t* queue0,
-     uint32_t* queue1, uint32_t* stamp, RoundState* state, unsigned long long* kept) {
-    Rounds r = begin(state, stamp, queue0, queue1, kept, n);
+     uint32_t* queue1, uint32_t* stamp, uint32_t* states, unsigned long long* kept) {
+    Rounds r = begin(states, stamp, queue0, queue1, kept, n);
     const uint32_t base = r.epoch;
     peel_all(g, n, standing, left, rest, spare, r);
     if (thread_id() == 0) {
+        end(states, r);
         kept[0] = r.epoch;
         kept[2] = ORIGIN + (r.epoch - base);
         kept[3] = 0;
@@ -68,13 +78,13 @@ __device__ __forceinline__ void tally(const Cores& c, const Arcs& arcs, uint32_t
 extern "C" __global__ void __launch_bounds__(CORE_BLOCK, 1)
 maintain(View g, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32_t* support, uint32_t* later,
          uint32_t* mark, uint64_t* sums, uint32_t* before, uint64_t* standing, int* left, uint32_t* rest,
-         uint32_t* spare, uint32_t* queue0, uint32_t* queue1, uint32_t* stamp, RoundState* state,
+         uint32_t* spare, uint32_t* queue0, uint32_t* queue1, uint32_t* stamp, uint32_t* states,
          unsigned long long* kept) {
     const bool known = kept[3] != 0, renews = kept[1] > LAST_NUMBER;
     const bool full = kept[2] > LAST_NUMBER || kept[4] < ORIGIN / 2;
     const uint32_t start = renews ? 2 : uint32_t(kept[1]) + 2, clock = uint32_t(kept[2]), head = uint32_t(kept[4]);
-    Cores c = {g, standing, support, later, mark, left, spare, sums, {rest, before}, state, start, clock, head, 0};
-    Rounds r = begin(state, stamp, queue0, queue1, kept, n);
+    Rounds r = begin(states, stamp, queue0, queue1, kept, n);
+    Cores c = {g, standing, support, later, mark, left, spare, sums, {rest, before}, r.state, start, clock, head, 0};
     if (renews) {
         for (uint32_t v = thread_id(); v < n; v += thread_count()) mark[v] = 0;
     }
@@ -89,13 +99,14 @@ maintain(View g, uint32_t n, Arcs deleted, Arcs inserted, uint32_t limit, uint32
     bool within = !full;
     if (within) {
         r.most = limit;
-        lower_all(c, deleted, before, r);
+        lower_all(c, deleted, n, before, r);
         within = r.served <= limit && raise_all(c, r, inserted);
         r.most = EMPTY;
     }
     const uint32_t base = r.epoch;
     if (!within) peel_all(g, n, standing, left, rest, spare, r);
     if (thread_id() == 0) {
+        end(states, r);
         kept[0] = r.epoch;
         kept[1] = c.number;
         kept[2] = within ? c.clock : ORIGIN + (r.epoch - base);

@@ -99,7 +99,6 @@ class CoreNumbers:
             return
         if self.device.is_cuda:
             program, blocks, arguments = self._launch_of(graph, (self._standing,))
-            _clear(arguments[-2])
             program.kernel("peel")((blocks,), (BLOCK,), arguments)
         else:
             self._peel(graph)
@@ -154,9 +153,9 @@ class CoreNumbers:
     def _launch_of(self, graph: Graph, own: tuple[Any, ...]) -> tuple[Program, int, tuple[Any, ...]]:
         """Return program, number of blocks and all arguments of a kernel: the view, its own, then what both need."""
         view, workspace, n = graph.view("out"), graph.workspace, graph.num_vertices
-        state = workspace.array("cores.state", ROUND_WORDS, np.uint32)
+        states = workspace.array("cores.states", 2 * ROUND_WORDS + 1, np.uint32)
         lists = self._scratch(graph, "rest", "spare", "queue0", "queue1")
-        both = (workspace.array("cores.left", n, np.int32), *lists, self._stamp, state, self._kept)
+        both = (workspace.array("cores.left", n, np.int32), *lists, self._stamp, states, self._kept)
         program, blocks = program_over(view, SOURCE, prelude_of), resident_blocks(self.device.index, BLOCK)
         return program, blocks, (packed(view), np.uint32(n), *own, *both)
 
@@ -177,9 +176,9 @@ class _Updates:
 
     def __init__(self, graph: Graph, standing: Array, launch: tuple[Program, int, tuple[Any, ...]]) -> None:
         self.graph, self.standing = graph, standing
-        self._program, blocks, self._arguments = launch
+        self._program, blocks, arguments = launch
         self._view = graph.view("out")
-        self._kernel = PreparedKernel(self._program.kernel("maintain"), blocks, BLOCK, self._arguments)
+        self._kernel = PreparedKernel(self._program.kernel("maintain"), blocks, BLOCK, arguments)
 
     def walks(self, graph: Graph) -> bool:
         """Take the view of ``graph`` as it is now; return False if its backend's shape has changed."""
@@ -196,9 +195,4 @@ class _Updates:
         """Launch an update after these changes."""
         self._kernel.put_struct(DELETED, ARCS.packer, arc_values(deleted))
         self._kernel.put_struct(INSERTED, ARCS.packer, arc_values(inserted))
-        _clear(self._arguments[-2])
         self._kernel.launch()
-
-
-def _clear(array: Array) -> None:
-    array.data.memset_async(0, array.nbytes)

@@ -25,7 +25,7 @@ struct RoundState {
     uint32_t listed[3];
     uint32_t remaining[3];
     uint32_t least[3];
-    uint32_t hubs[3];
+    uint32_t parts[3];
     uint32_t gone;
 };
 static_assert(sizeof(RoundState) <= 4 * ROUND_WORDS, "the host allocates the memory for it");
@@ -139,17 +139,22 @@ __device__ __forceinline__ const uint32_t* rounds_alone(const View& g, Rounds& r
     return r.queue[r.side ^ 1];
 }
 
-// Serve the vertices of `list`, in one round of all blocks or in several of block 0: serve(list, warp, warps, count, next), by all
-// threads of some blocks together. Returns what was queued meanwhile. All threads of the grid call it with equal arguments; between two
-// calls lies a barrier.
+// Serve the vertices of `list` in a round of all blocks: serve(list, warp, warps, count, next), by all threads of some blocks together.
+// Returns what was queued meanwhile. All threads of the grid call it with equal arguments; between two calls lies a barrier.
 template <class Serve>
-__device__ __forceinline__ const uint32_t* run_round(const View& g, Rounds& r, const uint32_t* list, uint32_t& count,
-                                                     Serve&& serve) {
-    if (is_little(g, list, count)) return rounds_alone(g, r, list, count, serve);  // the same in all blocks
+__device__ __forceinline__ const uint32_t* share_round(Rounds& r, const uint32_t* list, uint32_t& count, Serve&& serve) {
     r.served += count;
     const Next next = open_round(r);
     serve(list, thread_id() / 32, thread_count() / 32, count, next);
     return close_round(r, count);
+}
+
+// The same, or several rounds of block 0.
+template <class Serve>
+__device__ __forceinline__ const uint32_t* run_round(const View& g, Rounds& r, const uint32_t* list, uint32_t& count,
+                                                     Serve&& serve) {
+    if (is_little(g, list, count)) return rounds_alone(g, r, list, count, serve);  // the same in all blocks
+    return share_round(r, list, count, serve);
 }
 
 // The same with what was queued meanwhile, and so on until nothing is.

@@ -1,0 +1,87 @@
+"""Core numbers on CUDA: the kernels, run on the CPU, keep what they know of every vertex right."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from emulated import GXX, kernel
+from launches import FakePrepared, array, fake_cupy
+from operator_launches import FakeGraph
+
+import suricate as su
+from suricate.algorithms.kcore import KCore
+from suricate.cuda.program import Program
+from suricate.generators import rmat
+from suricate.structures import core_numbers
+from suricate.structures.core_numbers import CoreNumbers
+from suricate.types import ArcList
+
+pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
+Edges = tuple[np.ndarray, np.ndarray]
+
+
+@pytest.fixture(autouse=True)
+def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
+    monkeypatch.setattr(Program, "kernel", kernel)
+    monkeypatch.setattr(core_numbers, "PreparedKernel", FakePrepared)
+    monkeypatch.setattr(core_numbers, "resident_blocks", lambda *args: 3)
+
+
+def arcs_of(edges: Edges) -> ArcList:
+    """Return both arcs of each edge."""
+    ends = [array(2 * len(edges[0]), np.uint32) for _ in range(2)]
+    ends[0][:], ends[1][:] = np.concatenate(edges), np.concatenate(edges[::-1])
+    return ArcList(*ends, None, None, 0, len(ends[0]))
+
+
+def check(graph: su.Graph, numbers: CoreNumbers) -> None:
+    """The numbers are right, and so is what is counted of the order."""
+    n = graph.num_vertices
+    src, dst = (np.asarray(part).astype(np.int64) for part in graph.edges()[:2])
+    src, dst = np.append(src, dst[src != dst]), np.append(dst, src[src != dst])
+    core, place = np.asarray(numbers.core).astype(np.int64), np.asarray(numbers._place).astype(np.int64)
+    assert core.tolist() == KCore.reference(src, dst, None, n, False).core.tolist()
+    assert not numbers._sums.any()
+    if not numbers._kept[3]:
+        return
+    src, dst = src[src != dst], dst[src != dst]
+    assert np.bincount(dst[core[src] >= core[dst]], minlength=n).tolist() == numbers._support.tolist()
+    after = (core[src] > core[dst]) | ((core[src] == core[dst]) & (place[src] >= place[dst]))
+    later = np.bincount(dst[after], minlength=n)
+    assert later.tolist() == numbers._later.tolist()
+    assert (later <= core).all()
+
+
+CASES: list[tuple[str, int, Edges]] = [
+    ("rmat", 1 << 9, rmat(9, 24, seed=2)[:2]),
+    ("clique", 170, np.divmod(np.arange(170 * 170), 170)),  # larger than the lists of parts
+    ("hubs", 700, (np.arange(2800) % 4, np.arange(2800) // 4)),
+    ("path", 300, (np.arange(299), np.arange(1, 300))),
+]
+
+
+@pytest.mark.parametrize(("name", "n", "edges"), CASES, ids=[case[0] for case in CASES])
+def test_batches(name: str, n: int, edges: Edges) -> None:
+    rng = np.random.default_rng(5)
+    graph = su.Graph(n, backend="slabhash", device="cpu", directed=False)
+    graph.insert_edges(*map(np.asarray, edges))
+    fake = FakeGraph(graph)
+    numbers = CoreNumbers(fake.device)  # type: ignore[arg-type]
+    numbers.compute(fake)  # type: ignore[arg-type]
+    check(graph, numbers)
+    for k in (1, 9, 60, 300, 5):
+        held = graph.edges()
+        at = rng.permutation(len(held.src))[:k]
+        gone = held.src[at], held.dst[at]
+        graph.delete_edges(*gone)
+        fake._views.clear()
+        numbers.update(fake, arcs_of(gone))  # type: ignore[arg-type]
+        check(graph, numbers)
+        come = tuple(np.concatenate((part[::2], rng.integers(0, n, k // 2).astype(np.uint32))) for part in gone)
+        done = graph.insert_edges(*come)
+        fake._views.clear()
+        numbers.update(fake, inserted=arcs_of((done.inserted.src, done.inserted.dst)))  # type: ignore[arg-type]
+        check(graph, numbers)
