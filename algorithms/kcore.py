@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 USUAL_ROW = 32  #: arcs per vertex of the graphs by which ``recompute_share`` was measured
+FEWEST = 16  #: times as much an insertion counts at most on graphs of shorter rows: their levels are large
 
 
 class KCoreResult(NamedTuple):
@@ -54,9 +55,9 @@ class KCore(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Lower what deletions took support from, then raise what insertions gave it to."""
-        deleted, inserted = delta.arc_list("deleted"), delta.arc_list("inserted")
-        row = graph.most_arcs / max(graph.num_vertices, 1)  # what it takes to lower a vertex
-        if self.outweighs(graph, deleted, inserted, times=row / USUAL_ROW):
+        deleted, inserted = delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
+        row = graph.most_arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
+        if self.outweighs(graph, deleted, inserted, times=row, each=max(1.0, 1 / max(row, 1 / FEWEST))):
             self._numbers.compute(graph)
         else:
             self._numbers.update(graph, deleted, inserted)

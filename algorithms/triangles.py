@@ -142,14 +142,15 @@ class Triangles(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Count the triangles that have gone and those that have come."""
-        new, gone = delta.arc_list("inserted"), delta.arc_list("deleted")
-        if self._counts_anew(graph, new.size + gone.size):
+        new, gone = delta.placed_arcs("inserted"), delta.placed_arcs("deleted")
+        changed = sum(part.size for part in (new, gone) if part is not None)
+        if self._counts_anew(graph, changed):
             self.compute(graph)
             return
         self._grow(graph.num_vertices)
         if not graph.device.is_cuda or graph.view().find == "linear":
             self._count_by_operators(graph, delta.edges("inserted"), delta.edges("deleted"))
-        elif new.size or gone.size:
+        elif changed:
             changes = self._changes
             if changes is None or not changes.counts_in(graph, self._triangles, self._degrees):
                 changes = self._changes = TriangleChanges(graph, self._triangles, self._degrees)

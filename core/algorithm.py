@@ -95,15 +95,20 @@ class Algorithm(ABC):
         self.compute(graph)
 
     def outweighs(
-        self, graph: Graph, deleted: Changed | None = None, *others: Changed | None, times: float = 1.0
+        self,
+        graph: Graph,
+        deleted: Changed | None = None,
+        *others: Changed | None,
+        times: float = 1.0,
+        each: float = 1.0,
     ) -> bool:
         """Return whether to repair the result after these changes costs more than computing anew; does not wait.
 
         The size of an edge set counts, an upper bound of its arcs, against an upper bound of those of ``graph``.
-        ``times``: how much more a deletion costs than another change. To be called once per update.
+        ``times``, ``each``: what a deletion and another change count. To be called once per update.
         """
         lost, gained = 0 if deleted is None else deleted.size, sum(0 if part is None else part.size for part in others)
-        size, arcs = times * lost + gained, max(graph.most_arcs, 1)
+        size, arcs = times * lost + each * gained, max(graph.most_arcs, 1)
         bound = self.recompute_share * arcs
         if self.pace is None:
             return size > bound

@@ -32,12 +32,13 @@ from suricate.cuda.structs import constants, enum
 from suricate.devices import Array, Device
 from suricate.structures.arcs import ARCS, NO_ARCS, arc_values, packed_arcs, plain_arcs
 from suricate.structures.walking import ROUND_WORDS, assembled, loops_over, packed, program_over, resident_blocks
-from suricate.types import ArcList, StoreView
+from suricate.types import ArcList, PlacedArcs, StoreView
 
 if TYPE_CHECKING:
     from suricate.cuda.program import Program
     from suricate.graph import Graph
 
+Arcs = ArcList | PlacedArcs | None
 HERE = Path(__file__).parent
 SOURCE, TEMPLATE = HERE / "core_numbers.cu", HERE / "core_numbers_cpu.py"
 BLOCK = 512  #: threads per block of the cooperative kernels
@@ -103,7 +104,7 @@ class CoreNumbers:
         else:
             self._peel(graph)
 
-    def update(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
+    def update(self, graph: Graph, deleted: Arcs = None, inserted: Arcs = None) -> None:
         """Bring the numbers up to date with arcs that were deleted and inserted; ``graph`` holds the change already."""
         n = graph.num_vertices
         self.grow(n)
@@ -114,7 +115,8 @@ class CoreNumbers:
             self._stamp[...] = self._mark[...] = self._kept[:2] = 0
             self._peel(graph)
             return
-        view, gone, come = graph.view("out"), plain_arcs(deleted), plain_arcs(inserted)
+        assert not isinstance(deleted, PlacedArcs) and not isinstance(inserted, PlacedArcs)
+        view, gone, come = graph.view("out"), plain_arcs(deleted or NO_ARCS), plain_arcs(inserted or NO_ARCS)
         queues, (listed, left) = self._scratch(graph, "queue0", "queue1"), self._scratch(graph, "listed", "left")
         loops = loops_over(view, TEMPLATE)
         numbers, marks = (self.core, self._support, self._place, self._later), (self._stamp, self._mark, self._kept)
@@ -191,7 +193,7 @@ class _Updates:
         self._kernel.put(0, packed(view))
         return True
 
-    def launch(self, deleted: ArcList, inserted: ArcList) -> None:
+    def launch(self, deleted: Arcs, inserted: Arcs) -> None:
         """Launch an update after these changes."""
         self._kernel.put_struct(DELETED, ARCS.packer, arc_values(deleted))
         self._kernel.put_struct(INSERTED, ARCS.packer, arc_values(inserted))

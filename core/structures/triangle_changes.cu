@@ -144,6 +144,7 @@ extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, CHANGE_BLOCKS)
 change_triangles(const __grid_constant__ View g, const __grid_constant__ Arcs gone, const __grid_constant__ Arcs come,
                  const __grid_constant__ Memory m, long long* triangles, long long* degrees) {
     const Work w = {g, gone, come, m, triangles, degrees};
+    for (uint32_t i = thread_id(); i < m.set_words; i += thread_count()) m.next_set[i] = EMPTY;
     uint32_t expected = EMPTY;  // as many arrivals as all bits of the counter say
     enter(w, gone, 0, -1, m.gone_key, m.gone_capacity);
     enter(w, come, uint32_t(gone.size), 1, m.come_key, m.come_capacity);

@@ -8,6 +8,7 @@ one kernel, in memory of the graph's workspace that is kept from batch to batch.
 from __future__ import annotations
 
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,10 @@ import numpy as np
 
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.structs import Struct, enum
-from suricate.devices import Array
-from suricate.structures.arcs import ARCS, NO_ARCS, arc_values, packed_arcs
+from suricate.devices import Array, Device
+from suricate.structures.arcs import ARCS, NO_ARCS, SIZE, arc_values, packed_arcs
 from suricate.structures.walking import assembled, packed, program_over, resident_blocks
-from suricate.types import ArcList, StoreView
+from suricate.types import ArcList, PlacedArcs, StoreView
 
 if TYPE_CHECKING:
     from suricate.cuda.program import Program
@@ -30,7 +31,7 @@ FREEDOM, SPARE = 3, 8  #: slots of a table per entry, and besides: a warp waits 
 COUNTERS = 4  #: of which the kernel uses three
 VIEW, GONE, COME, MEMORY, TRIANGLES, DEGREES = range(6)  # places of the arguments
 
-MEMORY_STRUCT = Struct("Memory", {  # what comes before ``heavy_base`` has all bits set at first
+MEMORY_STRUCT = Struct("Memory", {  # what comes before ``heavy_base`` has all bits set at first, ``set_words`` of them
     "counter": "uint32_t*",  # [4], see the kernel
     "heavy": "unsigned long long*",  # [1]: packed number of heavy pairs and of their buckets, less one
     "gone_key": "unsigned long long*",  # [gone_capacity]: table of the deleted edges, as in struct EdgeTable
@@ -41,6 +42,8 @@ MEMORY_STRUCT = Struct("Memory", {  # what comes before ``heavy_base`` has all b
     "rows": "uint32_t*",  # a word per deleted arc and one per source
     "pair": "uint32_t*",  # [pairs]: numbers of arcs u < v of few neighbours, deleted ones before new ones
     "heavy_pair": "uint32_t*",  # [pairs]
+    "next_set": "uint32_t*",  # [set_words]: the same of the next launch, which this one sets
+    "set_words": "uint32_t",
     "gone_capacity": "uint32_t",
     "come_capacity": "uint32_t",
     "slots": "uint32_t",
@@ -62,6 +65,13 @@ def programs(view: StoreView) -> list[Program]:
     return [] if view.find == "linear" else [assembled(view, SOURCE, prelude())]
 
 
+class _Holder:
+    """Whose launches the memory of a workspace was prepared for."""
+
+    def __init__(self, device: Device) -> None:
+        self.holds: TriangleChanges | None = None
+
+
 class TriangleChanges:
     """The launches that keep counts of one undirected graph on CUDA current. Nothing waits for the device.
 
@@ -78,14 +88,15 @@ class TriangleChanges:
         self._view: StoreView | None = None
         self._sizes = -1, -1
         self._words: Array | None = None  # those of the workspace that ``Memory`` points to
-        self._set = 0  # bytes of them that have all bits set at first
+        self._turns: list[tuple[int, ...]] = []  # the values of ``Memory`` in the next launch, and the one after it
+        self._holder = graph.workspace.state(_Holder)
         self.graph = graph
 
     def counts_in(self, graph: Graph, triangles: Array, degrees: Array) -> bool:
         """Return whether these are the graph and the arrays that it was made for."""
         return self.graph is graph and self._counts[0] is triangles and self._counts[1] is degrees
 
-    def apply(self, gone: ArcList, come: ArcList) -> None:
+    def apply(self, gone: ArcList | PlacedArcs | None, come: ArcList | PlacedArcs | None) -> None:
         """Count what has changed with arcs that were deleted and inserted; the graph holds the change already.
 
         Both arcs of an edge are listed, each at most once; self-loops are passed over.
@@ -94,14 +105,15 @@ class TriangleChanges:
         if view is not self._view:
             self._walk(view)
         kernel = self._kernel
-        kernel.put_struct(GONE, ARCS.packer, arc_values(gone))
-        kernel.put_struct(COME, ARCS.packer, arc_values(come))
-        if (gone.size, come.size) != self._sizes:
-            self._take_memory(gone.size, come.size)
-        words = self._words
-        assert words is not None
-        words.data.memset_async(0xFF, self._set)
+        lost, new = arc_values(gone), arc_values(come)
+        kernel.put_struct(GONE, ARCS.packer, lost)
+        kernel.put_struct(COME, ARCS.packer, new)
+        sizes = lost[SIZE], new[SIZE]
+        if sizes != self._sizes or self._holder.holds is not self:
+            self._take_memory(*sizes)
+        kernel.put_struct(MEMORY, MEMORY_STRUCT.packer, self._turns[0])
         kernel.launch()
+        self._turns.reverse()
 
     def _walk(self, view: StoreView) -> None:
         """Walk this view from now on."""
@@ -118,20 +130,29 @@ class TriangleChanges:
         self._view = view
 
     def _take_memory(self, gone: int, come: int) -> None:
-        """Point the kernel to memory for so many arcs."""
+        """Prepare memory for launches with so many arcs: each sets what the next one wants set."""
         pairs, slots = (gone + come) // 2, FREEDOM * gone + SPARE if gone else 0
         gone_capacity, come_capacity = (FREEDOM * (arcs // 2) + SPARE if arcs else 0 for arcs in (gone, come))
         rows = gone + min(gone, self.graph.num_vertices)
         lengths = {  # in words; numbers of 8 bytes lie at multiples of 8 bytes
             "counter": COUNTERS, "heavy": 2, "gone_key": 2 * gone_capacity, "come_key": 2 * come_capacity,
-            "source": slots, "row": slots, "heavy_base": 2 * pairs, "rows": rows, "pair": pairs, "heavy_pair": pairs,
+            "source": slots, "row": slots,
         }  # fmt: skip
-        words = self.graph.workspace.array("triangles.changes", sum(lengths.values()), np.uint32)
-        addresses, place = {}, words.data.ptr
-        for name, length in lengths.items():
-            addresses[name] = place
-            place += 4 * length
-        addresses |= {"gone_capacity": gone_capacity, "come_capacity": come_capacity, "slots": slots, "pairs": pairs}
-        self._kernel.put_struct(MEMORY, MEMORY_STRUCT.packer, tuple(addresses[name] for name in MEMORY_STRUCT.fields))
-        self._set = addresses["heavy_base"] - words.data.ptr
-        self._words, self._sizes = words, (gone, come)
+        others = {"heavy_base": 2 * pairs, "rows": rows, "pair": pairs, "heavy_pair": pairs}
+        half = sum(lengths.values())
+        words = self.graph.workspace.array("triangles.changes", 2 * half + sum(others.values()), np.uint32)
+        words.data.memset_async(0xFF, 8 * half)
+        numbers = {"set_words": half, "gone_capacity": gone_capacity, "come_capacity": come_capacity, "slots": slots,
+                   "pairs": pairs}  # fmt: skip
+        start = words.data.ptr
+        shared = _placed(others, start + 8 * half) | numbers
+        self._turns.clear()
+        for own, following in ((start, start + 4 * half), (start + 4 * half, start)):
+            values = _placed(lengths, own) | shared | {"next_set": following}
+            self._turns.append(tuple(values[name] for name in MEMORY_STRUCT.fields))
+        self._words, self._sizes, self._holder.holds = words, (gone, come), self
+
+
+def _placed(lengths: dict[str, int], start: int) -> dict[str, int]:
+    """Return the addresses of arrays of so many words, one behind the other."""
+    return dict(zip(lengths, accumulate((4 * length for length in lengths.values()), initial=start), strict=False))

@@ -11,4 +11,4 @@ import suricate as su
 def no_batch_outweighs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every batch be an update, unless the test is marked ``may_recompute``."""
     if not request.node.get_closest_marker("may_recompute"):
-        monkeypatch.setattr(su.Algorithm, "outweighs", lambda self, graph, *edges, times=1.0: False)
+        monkeypatch.setattr(su.Algorithm, "outweighs", lambda self, graph, *edges, **times: False)

@@ -56,7 +56,11 @@ def graph_of(backend: str, *, directed: bool) -> Any:
     """A graph whose arrays only look as if they were on a CUDA device."""
     real = su.Graph(VERTICES, backend=backend, device="cpu", directed=directed, in_edges=directed)
     xp = SimpleNamespace(empty=array, zeros=array)
-    workspace = SimpleNamespace(array=lambda name, size, dtype: array(size, dtype))
+    states: dict[Any, Any] = {}
+    workspace = SimpleNamespace(
+        array=lambda name, size, dtype: array(size, dtype),
+        state=lambda kind: states.setdefault(kind, kind(None)),
+    )
     return SimpleNamespace(
         num_vertices=VERTICES, directed=directed, has_in_edges=True, view=real.view, workspace=workspace,
         device=SimpleNamespace(is_cuda=True, index=0, xp=xp),
@@ -124,8 +128,8 @@ def test_the_memory_of_changed_triangles(launched: list[str], gone: int, come: i
     pairs, rows = int(memory["pairs"]), gone + min(gone, VERTICES)
     lengths = {
         "counter": 16, "heavy": 8, "gone_key": 8 * memory["gone_capacity"], "come_key": 8 * memory["come_capacity"],
-        "source": 4 * memory["slots"], "row": 4 * memory["slots"], "heavy_base": 8 * pairs, "rows": 4 * rows,
-        "pair": 4 * pairs, "heavy_pair": 4 * pairs,
+        "source": 4 * memory["slots"], "row": 4 * memory["slots"], "next_set": 4 * memory["set_words"],
+        "heavy_base": 8 * pairs, "rows": 4 * rows, "pair": 4 * pairs, "heavy_pair": 4 * pairs,
     }  # fmt: skip
     for name, after in zip(lengths, [*lengths][1:], strict=False):
         assert memory[after] >= memory[name] + lengths[name]
@@ -135,7 +139,10 @@ def test_the_memory_of_changed_triangles(launched: list[str], gone: int, come: i
     assert memory["come_capacity"] > come // 2 or not come
     assert memory["slots"] > gone or not gone
     assert pairs >= gone // 2 + come // 2
-    assert held.data.ptr + changes._set == memory["heavy_base"]
+    assert memory["next_set"] - memory["counter"] == 4 * memory["set_words"]
+    changes.apply(arcs_of(gone, filtered=True), arcs_of(come, filtered=True))
+    turned = changes._kernel.arguments[triangle_changes.MEMORY]
+    assert (turned["counter"], turned["next_set"]) == (memory["next_set"], memory["counter"])
 
 
 def test_union_find(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
