@@ -97,7 +97,8 @@ struct Lower {
         if (warps != thread_count() / 32) {
             const uint32_t most = max(warps / count, 1u);
             for (uint32_t task = warp; task < count * most; task += warps) {
-                const uint32_t v = list[task / most], neighbors = degree(c.g, v), sharers = min(most, sharers_of(neighbors));
+                const uint32_t v = list[task / most], neighbors = degree(c.g, v),
+                               sharers = min(most, sharers_of(neighbors));
                 if (task % most < sharers) serve(falls, v, neighbors, uint32_t(c.left[v]), task % most, sharers);
             }
             return;
@@ -155,7 +156,8 @@ __device__ __forceinline__ void lower_all(Cores& c, const Arcs& deleted, uint32_
     const uint32_t base = r.epoch;
     Lower lower = {c, at, n, base};
     while (count > 0 && r.served <= r.most) {
-        const bool wide = counted(c.state->parts[(r.epoch - base) % 3]) > count;  // who has many parts has many neighbours
+        const bool wide =
+            counted(c.state->parts[(r.epoch - base) % 3]) > count;  // who has many parts has many neighbours
         list = wide ? share_round(r, list, count, lower) : run_round(c.g, r, list, count, lower);
     }
     c.clock += 1 + (r.epoch - base);

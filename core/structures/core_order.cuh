@@ -1,6 +1,7 @@
 // Core numbers after insertions: the order of every level, and the candidates (see core_numbers.py).
 #pragma once
 #include "core_numbers.cuh"
+#include "core_sums.cuh"
 
 // What the phases share. support, later: see core_numbers_cpu.py; standing: see core_numbers.cuh. mark[v]: the number of the last search
 // of which v was a candidate, plus 1 if it rose. left, removed and sums are scratch, sums 0 before and after. listed: the candidates,

@@ -11,13 +11,38 @@ constexpr uint32_t SMALL = 64;  // neighbours
 constexpr uint32_t BATCH = 4;
 constexpr uint32_t HELD = 16;  // neighbours that a thread holds in shared memory; where it meets more it walks again
 constexpr uint32_t GROUP = SCAN_LANES > 0 ? 3 : 1;  // buckets that mostly do not hold more than HELD for a thread
-constexpr uint32_t HUB = 1024,
+constexpr uint32_t HUB = 256,
                    HUBS = 64;  // vertices of more neighbours than HUB are served by a block, HUBS of them in a round
+constexpr uint32_t FAR_HUB = 1024;  // by all blocks, rather than at once by the one that finds them
 constexpr uint32_t TEAMS = 32 / SEARCH_LANES;  // of a warp: each takes a bucket at a time
 static_assert(CORE_BLOCK >= 64, "a thread for each vertex of a block's own");
 constexpr uint32_t MOST_OWN = 64,
                    FEW_OWN = 16;  // vertices that a block keeps, and up to which it serves them itself: a warp for each
 constexpr uint32_t NOTHING = 0xFFFFFFFFu;  // the result of `change` where there was no operation
+
+// Vertices that a block serves together, and what it has found of one.
+struct Hubs {
+    uint32_t list[HUBS], number;
+    unsigned long long sum;
+};
+__device__ __forceinline__ Hubs& block_hubs() {
+    __shared__ Hubs hubs;
+    return hubs;
+}
+// All threads of the block, before the first is listed.
+__device__ __forceinline__ void no_hubs(Hubs& hubs) {
+    if (threadIdx.x == 0) hubs.number = hubs.sum = 0;
+    __syncthreads();
+}
+// Put v on the list of the block, if it has that many neighbours and there is space; a warp calls it, and gets one answer.
+__device__ __forceinline__ bool listed_as_hub(const View& g, uint32_t v, Hubs& hubs) {
+    if (degree(g, v) <= HUB) return false;
+    uint32_t place = 0;
+    if ((threadIdx.x & 31) == 0) place = atomicAdd(&hubs.number, 1u);
+    place = __shfl_sync(WARP, place, 0);
+    if (place < HUBS && (threadIdx.x & 31) == 0) hubs.list[place] = v;
+    return place < HUBS;
+}
 
 // What is read of a neighbour.
 struct Known {
@@ -96,20 +121,18 @@ template <class Visitor> struct ByNeighbor {
 
     template <class Queue>
     __device__ void operator()(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Queue& next) {
-        __shared__ uint32_t hubs[HUBS];
-        __shared__ uint32_t num_hubs;
+        Hubs& hubs = block_hubs();
         const uint32_t sharers = warps / count;
         if (sharers > 1) {
             const uint32_t i = warp / sharers;
             if (i < count) share(list[i], warp % sharers, sharers, next);
             return;
         }
-        if (threadIdx.x == 0) num_hubs = 0;
+        no_hubs(hubs);
+        by_tiles(list, warp, warps, count, next, hubs);
         __syncthreads();
-        by_tiles(list, warp, warps, count, next, hubs, &num_hubs);
-        __syncthreads();
-        const uint32_t found = min(num_hubs, HUBS);
-        for (uint32_t i = 0; i < found; ++i) share(hubs[i], threadIdx.x / 32, blockDim.x / 32, next);
+        const uint32_t found = min(hubs.number, HUBS);
+        for (uint32_t i = 0; i < found; ++i) share(hubs.list[i], threadIdx.x / 32, blockDim.x / 32, next);
         __syncthreads();  // before `hubs` is used again
     }
 
@@ -123,7 +146,7 @@ template <class Visitor> struct ByNeighbor {
     // A tile per vertex, a warp if it has more neighbours; hubs are listed for the whole block.
     template <class Queue>
     __device__ void by_tiles(const uint32_t* list, uint32_t warp, uint32_t warps, uint32_t count, const Queue& next,
-                             uint32_t* hubs, uint32_t* num_hubs) {
+                             Hubs& hubs) {
         constexpr uint32_t TILES = 32 / TILE;
         const uint32_t lane = threadIdx.x & 31, tile = lane / TILE;
         for (uint32_t base = warp; base < count; base += warps * TILES) {
@@ -136,20 +159,11 @@ template <class Visitor> struct ByNeighbor {
             uint32_t wide = __ballot_sync(WARP, neighbors > SMALL && lane % TILE == 0);
             for (; wide; wide &= wide - 1) {
                 const uint32_t u = __shfl_sync(WARP, v, __ffs(wide) - 1);
-                if (degree(g, u) > HUB && listed_as_hub(u, hubs, num_hubs)) continue;
+                if (listed_as_hub(g, u, hubs)) continue;
                 auto visit = visitor(u, next);
                 visit_part(g, u, 0, 1, visit);
             }
         }
-    }
-
-    // Put u on the list of the block, if there is space; a warp calls it, and gets one answer.
-    __device__ static bool listed_as_hub(uint32_t u, uint32_t* hubs, uint32_t* num_hubs) {
-        uint32_t place = 0;
-        if ((threadIdx.x & 31) == 0) place = atomicAdd(num_hubs, 1u);
-        place = __shfl_sync(WARP, place, 0);
-        if (place < HUBS && (threadIdx.x & 31) == 0) hubs[place] = u;
-        return place < HUBS;
     }
 };
 template <class Visitor>
@@ -192,7 +206,7 @@ template <class Visitor> struct OwnFirst {
             const uint32_t number = min(own.count[side], MOST_OWN), me = threadIdx.x / 32;
             if (number == 0) break;
             const uint32_t mine = threadIdx.x < number ? own.list[side][threadIdx.x] : EMPTY;
-            const bool wide = number <= FEW_OWN && mine != EMPTY && degree(serve.g, mine) > HUB;
+            const bool wide = number <= FEW_OWN && mine != EMPTY && degree(serve.g, mine) > FAR_HUB;
             if (__syncthreads_or(number > FEW_OWN || wide)) {
                 if (mine != EMPTY) append(next.queue, next.count, mine);
                 break;
@@ -208,38 +222,4 @@ template <class Visitor> struct OwnFirst {
 template <class Visitor>
 __device__ __forceinline__ OwnFirst<Visitor> own_first(const View& g, Visitor visitor) {
     return {{g, visitor}};
-}
-
-template <class T>
-__device__ __forceinline__ T warp_sum(T mine) {
-    for (int step = 16; step > 0; step >>= 1) mine += __shfl_xor_sync(WARP, mine, step);
-    return mine;
-}
-
-// For the vertices v = vertex(i), i < count: done(v, sum) in one thread, with the sum of what the visitors that visitor(v) makes have
-// found in `sum`. A tile per vertex, a warp if it has many neighbours or there are few vertices.
-template <class Vertex, class Visitor, class Done>
-__device__ __forceinline__ void sum_rows(const View& g, uint32_t count, Vertex&& vertex, Visitor&& visitor,
-                                         Done&& done) {
-    const uint32_t lane = threadIdx.x & 31, warps = thread_count() / 32;
-    for (unsigned long long base = thread_id() / 32; base < count; base += (unsigned long long)warps * (32 / TILE)) {
-        const unsigned long long i = base + (unsigned long long)(lane / TILE) * warps;
-        const uint32_t v = i < count ? vertex(uint32_t(i)) : EMPTY;
-        const bool wide = v != EMPTY && (count <= warps || degree(g, v) > SMALL);
-        uint64_t mine = 0;
-        if (v != EMPTY && !wide) {
-            auto visit = visitor(v);
-            visit_walk(WalkRow<TILE>{g, v, int(lane % TILE)}, visit);
-            mine = visit.sum;
-        }
-        for (int step = TILE / 2; step > 0; step >>= 1) mine += __shfl_xor_sync(WARP, mine, step);
-        if (v != EMPTY && !wide && lane % TILE == 0) done(v, mine);
-        for (uint32_t left = __ballot_sync(WARP, wide && lane % TILE == 0); left; left &= left - 1) {
-            const uint32_t u = __shfl_sync(WARP, v, __ffs(left) - 1);
-            auto visit = visitor(u);
-            visit_part(g, u, 0, 1, visit);
-            const uint64_t found = warp_sum(visit.sum);
-            if (lane == 0) done(u, found);
-        }
-    }
 }

@@ -142,7 +142,8 @@ __device__ __forceinline__ const uint32_t* rounds_alone(const View& g, Rounds& r
 // Serve the vertices of `list` in a round of all blocks: serve(list, warp, warps, count, next), by all threads of some blocks together.
 // Returns what was queued meanwhile. All threads of the grid call it with equal arguments; between two calls lies a barrier.
 template <class Serve>
-__device__ __forceinline__ const uint32_t* share_round(Rounds& r, const uint32_t* list, uint32_t& count, Serve&& serve) {
+__device__ __forceinline__ const uint32_t* share_round(Rounds& r, const uint32_t* list, uint32_t& count,
+                                                       Serve&& serve) {
     r.served += count;
     const Next next = open_round(r);
     serve(list, thread_id() / 32, thread_count() / 32, count, next);
