@@ -23,7 +23,7 @@ Work of an update: the arcs of what moves, of candidates and of what changes, on
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from suricate.cuda.program import Program
     from suricate.graph import Graph
 
-Arcs = ArcList | PlacedArcs | None
+Arcs: TypeAlias = ArcList | PlacedArcs | None
 HERE = Path(__file__).parent
 SOURCE, TEMPLATE = HERE / "core_numbers.cu", HERE / "core_numbers_cpu.py"
 BLOCK = 512  #: threads per block of the cooperative kernels
@@ -115,7 +115,8 @@ class CoreNumbers:
             self._stamp[...] = self._mark[...] = self._kept[:2] = 0
             self._peel(graph)
             return
-        assert not isinstance(deleted, PlacedArcs) and not isinstance(inserted, PlacedArcs)
+        assert not isinstance(deleted, PlacedArcs)  # which lie on a device
+        assert not isinstance(inserted, PlacedArcs)
         view, gone, come = graph.view("out"), plain_arcs(deleted or NO_ARCS), plain_arcs(inserted or NO_ARCS)
         queues, (listed, left) = self._scratch(graph, "queue0", "queue1"), self._scratch(graph, "listed", "left")
         loops = loops_over(view, TEMPLATE)

@@ -89,3 +89,28 @@ def test_the_bound_of_arcs(device: su.Device, backend: str) -> None:
         assert graph.most_arcs <= held * 2
     copy = graph.to(device)
     assert copy.most_arcs == held
+
+
+@pytest.mark.may_recompute
+@pytest.mark.parametrize(("side", "anew"), [(48, True), (0, False)])
+def test_insertions_into_sparse_graphs_count_more_for_core_numbers(
+    side: int, anew: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of four arcs: an insertion counts eight times, as levels are large. Rows of 36: once."""
+    ids = np.arange(N)
+    ends = (ids[:-1], ids[1:]) if side else tuple(part.ravel() for part in np.meshgrid(ids[:36], ids))
+    graph = su.Graph(N, device="cpu", directed=False)
+    graph.insert_edges(*ends)
+    if side:
+        graph.insert_edges(ids[:-side], ids[side:])
+    kind, decided = algorithm("kcore"), []
+    outweighs = kind.outweighs
+    monkeypatch.setattr(kind, "recompute_share", 0.1)
+    monkeypatch.setattr(kind, "learns", False)
+    monkeypatch.setattr(
+        kind, "outweighs", lambda *args, **times: decided.append(outweighs(*args, **times)) or decided[-1]
+    )
+    tracker = graph.track("kcore")
+    assert tracker.result is not None
+    graph.insert_edges(ids[:100], ids[500:600])
+    assert decided == [anew]
