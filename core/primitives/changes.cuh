@@ -7,6 +7,7 @@
 
 constexpr uint32_t CHANGE_WARPS = CHANGE_BLOCK / 32;
 constexpr int AT_ONCE = 4;  // entries of a thread that are looked for together
+constexpr uint32_t LOCATE_LANES = 8;  // threads that look for an entry, where there are so many for each
 
 // Block: inclusive number of threads with ``flag`` up to the calling one, and of all in ``total``. Two barriers of the block.
 __device__ __forceinline__ uint32_t rank_in_block(bool flag, uint32_t& total) {
@@ -30,10 +31,12 @@ struct Entries {
     long long share, first, last;
 };
 
+__device__ __forceinline__ bool are_few(const Changing& c) { return c.size * LOCATE_LANES <= thread_count(); }
+
 __device__ __forceinline__ Entries entries_of_block(const Changing& c) {
     const long long rounds = (c.size + (long long)thread_count() - 1) / thread_count();
     Entries entries;
-    entries.share = rounds * CHANGE_BLOCK;
+    entries.share = are_few(c) ? CHANGE_BLOCK / LOCATE_LANES : rounds * CHANGE_BLOCK;
     entries.first = blockIdx.x * entries.share;
     entries.last = min(c.size, entries.first + entries.share);
     return entries;
@@ -58,9 +61,52 @@ __device__ __forceinline__ void lower_bounds(const uint32_t* a, long long (&lo)[
     }
 }
 
+// LOCATE_LANES threads: first index in [lo, hi) whose value is not below ``value``, else hi. In each step they read that many values,
+// evenly spread.
+__device__ __forceinline__ long long lower_bound_by_lanes(const uint32_t* a, long long lo, long long hi, uint32_t value) {
+    const long long lane = threadIdx.x % LOCATE_LANES;
+    while (lo < hi) {
+        const long long step = (hi - lo + LOCATE_LANES) / (LOCATE_LANES + 1), probe = lo + (lane + 1) * step - 1;
+        const bool below = probe < hi && a[probe] < value;
+        const uint32_t count = __popc(__ballot_sync(tile_mask<LOCATE_LANES>(), below) & tile_mask<LOCATE_LANES>());
+        hi = count < LOCATE_LANES ? min(hi, lo + (count + 1) * step - 1) : hi;
+        lo += count * step;
+    }
+    return lo;
+}
+
+// Whether entry i is a later duplicate's, stored in slot ``at`` below ``end``, or not stored.
+__device__ __forceinline__ uint8_t kind_of(const Changing& c, long long i, long long at, long long end) {
+    if (i + 1 < c.size && c.keys[i + 1] == c.keys[i]) return DUPLICATE;
+    return at < end && c.dst[at] == uint32_t(c.keys[i]) ? PRESENT : ABSENT;
+}
+
+// Block, LOCATE_LANES threads per entry: as locate_entries, for blocks with so few.
+__device__ __forceinline__ void locate_few(const Changing& c, const Entries& entries) {
+    const long long i = entries.first + threadIdx.x / LOCATE_LANES;
+    const bool is_leader = threadIdx.x % LOCATE_LANES == 0 && i < entries.last;
+    long long at = 0;
+    uint8_t kind = DUPLICATE;
+    if (i < entries.last && !(c.guard && *c.guard)) {  // the whole tile
+        const uint32_t u = source(c.keys[i]);
+        const long long end = c.end[u];
+        at = lower_bound_by_lanes(c.dst, c.begin[u], end, uint32_t(c.keys[i]));
+        kind = kind_of(c, i, at, end);
+    }
+    uint32_t total;
+    const uint32_t rank = rank_in_block(is_leader && kind == (c.deleting ? PRESENT : ABSENT), total);
+    if (is_leader) {
+        c.kind[i] = kind;
+        c.slot[i] = at;
+        c.rank[i] = rank;
+    }
+    if (threadIdx.x == 0 && entries.first < entries.last) c.totals[blockIdx.x] = total;
+}
+
 // Block: kind, slot (the first not below the edge) and rank within the block of its entries; totals receives their number. In
 // an invalid batch no entry counts. A thread looks for AT_ONCE entries at a time, as each step of a search waits for memory.
 __device__ __forceinline__ void locate_entries(const Changing& c, const Entries& entries) {
+    if (are_few(c)) return locate_few(c, entries);
     const bool invalid = c.guard && *c.guard;
     const uint8_t wanted = c.deleting ? PRESENT : ABSENT;
     uint32_t counted = 0;
@@ -81,9 +127,7 @@ __device__ __forceinline__ void locate_entries(const Changing& c, const Entries&
         for (int k = 0; k < AT_ONCE; ++k) {
             if (base + k * CHANGE_BLOCK >= entries.last) break;  // the whole block
             const long long i = base + k * CHANGE_BLOCK + threadIdx.x;
-            uint8_t kind = DUPLICATE;
-            if (i < entries.last && !invalid && (i + 1 == c.size || c.keys[i + 1] != c.keys[i]))
-                kind = at[k] < end[k] && c.dst[at[k]] == v[k] ? PRESENT : ABSENT;
+            const uint8_t kind = i < entries.last && !invalid ? kind_of(c, i, at[k], end[k]) : DUPLICATE;
             uint32_t more;
             const uint32_t rank = rank_in_block(kind == wanted, more);
             if (i < entries.last) {
