@@ -42,23 +42,52 @@ __device__ __forceinline__ Entries entries_of_block(const Changing& c) {
     return entries;
 }
 
-// AT_ONCE searches of one thread: lo[k] becomes the first index in [lo[k], hi[k]) whose value is not below value[k], else hi[k].
-__device__ __forceinline__ void lower_bounds(const uint32_t* a, long long (&lo)[AT_ONCE], long long (&hi)[AT_ONCE],
-                                             const uint32_t (&value)[AT_ONCE]) {
-    bool more = true;
-    while (more) {
+// AT_ONCE searches of one thread, in ranges of ``size[k]`` slots from lo[k] on: lo[k] becomes the first index whose value is not below
+// value[k], else the end. Returns bits: whether it is the value. The values are looked at in aligned groups of four: a search goes by the
+// first ones, then the group is read at once (what it has outside of the range is in the same allocation, as those end at such groups).
+__device__ __forceinline__ uint32_t lower_bounds(const uint32_t* a, long long (&lo)[AT_ONCE], const uint32_t (&size)[AT_ONCE],
+                                                 const uint32_t (&value)[AT_ONCE]) {
+    uint32_t group[AT_ONCE], more[AT_ONCE], any = 0, found = 0;  // groups in which the value may lie: this one and so many more
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; ++k) {
+        group[k] = uint32_t(lo[k] / 4);
+        more[k] = size[k] ? uint32_t((lo[k] + size[k] - 1) / 4) - group[k] : 0;
+        any |= more[k];
+    }
+    while (any) {
         uint32_t probe[AT_ONCE];
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) probe[k] = lo[k] < hi[k] ? a[lo[k] + (hi[k] - lo[k]) / 2] : 0;
-        more = false;
+        for (int k = 0; k < AT_ONCE; ++k) probe[k] = more[k] ? a[4ll * (group[k] + (more[k] + 1) / 2)] : 0;
+        any = 0;
 #pragma unroll
         for (int k = 0; k < AT_ONCE; ++k) {
-            const long long mid = lo[k] + (hi[k] - lo[k]) / 2;
-            if (lo[k] < hi[k] && probe[k] < value[k]) lo[k] = mid + 1;
-            else hi[k] = min(hi[k], mid);
-            more |= lo[k] < hi[k];
+            if (!more[k]) continue;
+            const uint32_t half = (more[k] + 1) / 2;
+            const bool above = probe[k] <= value[k];
+            group[k] += above ? half : 0;
+            more[k] = above ? more[k] - half : half - 1;
+            any |= more[k];
         }
     }
+    uint4 words[AT_ONCE];
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; ++k)
+        if (size[k]) words[k] = reinterpret_cast<const uint4*>(a)[group[k]];
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; ++k) {
+        if (!size[k]) continue;
+        const long long before = 4ll * group[k] - lo[k];  // of the range's first slot
+        const uint32_t word[4] = {words[k].x, words[k].y, words[k].z, words[k].w};
+        long long at = 4ll * group[k];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const bool inside = before + j >= 0 && before + j < size[k];
+            at += before + j < 0 || (inside && word[j] < value[k]);
+            found |= uint32_t(inside && word[j] == value[k]) << k;
+        }
+        lo[k] = at;
+    }
+    return found;
 }
 
 // LOCATE_LANES threads: first index in [lo, hi) whose value is not below ``value``, else hi. In each step they read that many values,
@@ -75,10 +104,9 @@ __device__ __forceinline__ long long lower_bound_by_lanes(const uint32_t* a, lon
     return lo;
 }
 
-// Whether entry i is a later duplicate's, stored in slot ``at`` below ``end``, or not stored.
-__device__ __forceinline__ uint8_t kind_of(const Changing& c, long long i, long long at, long long end) {
+__device__ __forceinline__ uint8_t entry_kind(const Changing& c, long long i, bool stored) {
     if (i + 1 < c.size && c.keys[i + 1] == c.keys[i]) return DUPLICATE;
-    return at < end && c.dst[at] == uint32_t(c.keys[i]) ? PRESENT : ABSENT;
+    return stored ? PRESENT : ABSENT;
 }
 
 // Block, LOCATE_LANES threads per entry: as locate_entries, for blocks with so few.
@@ -91,7 +119,7 @@ __device__ __forceinline__ void locate_few(const Changing& c, const Entries& ent
         const uint32_t u = source(c.keys[i]);
         const long long end = c.end[u];
         at = lower_bound_by_lanes(c.dst, c.begin[u], end, uint32_t(c.keys[i]));
-        kind = kind_of(c, i, at, end);
+        kind = entry_kind(c, i, at < end && c.dst[at] == uint32_t(c.keys[i]));
     }
     uint32_t total;
     const uint32_t rank = rank_in_block(is_leader && kind == (c.deleting ? PRESENT : ABSENT), total);
@@ -111,8 +139,8 @@ __device__ __forceinline__ void locate_entries(const Changing& c, const Entries&
     const uint8_t wanted = c.deleting ? PRESENT : ABSENT;
     uint32_t counted = 0;
     for (long long base = entries.first; base < entries.last; base += AT_ONCE * CHANGE_BLOCK) {
-        long long at[AT_ONCE] = {}, below[AT_ONCE] = {}, end[AT_ONCE] = {};
-        uint32_t v[AT_ONCE] = {};
+        long long at[AT_ONCE] = {};
+        uint32_t degree[AT_ONCE] = {}, v[AT_ONCE] = {};
 #pragma unroll
         for (int k = 0; k < AT_ONCE; ++k) {
             const long long i = base + k * CHANGE_BLOCK + threadIdx.x;
@@ -120,14 +148,14 @@ __device__ __forceinline__ void locate_entries(const Changing& c, const Entries&
             const uint32_t u = source(c.keys[i]);
             v[k] = uint32_t(c.keys[i]);
             at[k] = c.begin[u];
-            below[k] = end[k] = c.end[u];
+            degree[k] = uint32_t(c.end[u] - at[k]);
         }
-        lower_bounds(c.dst, at, below, v);
+        const uint32_t stored = lower_bounds(c.dst, at, degree, v);
 #pragma unroll
         for (int k = 0; k < AT_ONCE; ++k) {
             if (base + k * CHANGE_BLOCK >= entries.last) break;  // the whole block
             const long long i = base + k * CHANGE_BLOCK + threadIdx.x;
-            const uint8_t kind = i < entries.last && !invalid ? kind_of(c, i, at[k], end[k]) : DUPLICATE;
+            const uint8_t kind = i < entries.last && !invalid ? entry_kind(c, i, stored >> k & 1) : DUPLICATE;
             uint32_t more;
             const uint32_t rank = rank_in_block(kind == wanted, more);
             if (i < entries.last) {
