@@ -61,12 +61,13 @@ def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
 
 def most_carved(pressures: np.ndarray, edges: int) -> int:
     """Return how many slots the first migrations of ``edges`` updates can carve: the dearest first, per edge."""
-    total = 0
-    for ratio, slots in reversed(list(enumerate(pressures.tolist()))):
-        total += min(slots, edges << (ratio + 1))
-        edges -= slots >> (ratio + 1)
-        if edges <= 0:
-            break
+    total, bits, slots_of = 0, len(pressures), pressures.tolist()
+    while bits and edges > 0:
+        slots = slots_of[bits - 1]
+        if slots:
+            total += min(slots, edges << bits)
+            edges -= slots >> bits
+        bits -= 1
     return total
 
 

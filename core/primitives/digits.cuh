@@ -41,12 +41,22 @@ __device__ __forceinline__ void clear_groups(const Sorting& s) {
     for (uint32_t k = thread_id(); k < size; k += thread_count()) s.offsets[k] = 0;
 }
 
-// Block: count the digits of its stretch into its row of ``rows`` and into its group.
+// Block: count the digits of its stretch into its row of ``rows`` and into its group. A thread reads DIGIT_ITEMS words at a time.
 __device__ __forceinline__ void count_digits(const DigitPass& p, DigitMemory& m, uint32_t* rows) {
     const uint32_t d = threadIdx.x;
     if (d < DIGITS) m.next[d] = 0;
     __syncthreads();
-    for (uint32_t i = p.first + threadIdx.x; i < p.last; i += SORT_BLOCK) atomicAdd(&m.next[p.digit(p.words[i])], 1u);
+    for (uint32_t base = p.first + threadIdx.x; base < p.last; base += DIGIT_TILE) {
+        uint64_t word[DIGIT_ITEMS];
+#pragma unroll
+        for (int q = 0; q < DIGIT_ITEMS; ++q) {
+            const uint32_t i = base + q * SORT_BLOCK;
+            word[q] = i < p.last ? p.words[i] : 0;
+        }
+#pragma unroll
+        for (int q = 0; q < DIGIT_ITEMS; ++q)
+            if (base + q * SORT_BLOCK < p.last) atomicAdd(&m.next[p.digit(word[q])], 1u);
+    }
     __syncthreads();
     if (d >= DIGITS) return;
     rows[blockIdx.x * DIGITS + d] = m.next[d];
