@@ -45,9 +45,10 @@ __device__ __forceinline__ Entries entries_of_block(const Changing& c) {
 // AT_ONCE searches of one thread, in ranges of ``size[k]`` slots from lo[k] on: lo[k] becomes the first index whose value is not below
 // value[k], else the end. Returns bits: whether it is the value. The values are looked at in aligned groups of four: a search goes by the
 // first ones, then the group is read at once (what it has outside of the range is in the same allocation, as those end at such groups).
-__device__ __forceinline__ uint32_t lower_bounds(const uint32_t* a, long long (&lo)[AT_ONCE], const uint32_t (&size)[AT_ONCE],
-                                                 const uint32_t (&value)[AT_ONCE]) {
-    uint32_t group[AT_ONCE], more[AT_ONCE], any = 0, found = 0;  // groups in which the value may lie: this one and so many more
+__device__ __forceinline__ uint32_t lower_bounds(const uint32_t* a, long long (&lo)[AT_ONCE],
+                                                 const uint32_t (&size)[AT_ONCE], const uint32_t (&value)[AT_ONCE]) {
+    uint32_t group[AT_ONCE], more[AT_ONCE],
+        any = 0, found = 0;  // groups in which the value may lie: this one and so many more
 #pragma unroll
     for (int k = 0; k < AT_ONCE; ++k) {
         group[k] = uint32_t(lo[k] / 4);
@@ -92,7 +93,8 @@ __device__ __forceinline__ uint32_t lower_bounds(const uint32_t* a, long long (&
 
 // LOCATE_LANES threads: first index in [lo, hi) whose value is not below ``value``, else hi. In each step they read that many values,
 // evenly spread.
-__device__ __forceinline__ long long lower_bound_by_lanes(const uint32_t* a, long long lo, long long hi, uint32_t value) {
+__device__ __forceinline__ long long lower_bound_by_lanes(const uint32_t* a, long long lo, long long hi,
+                                                          uint32_t value) {
     const long long lane = threadIdx.x % LOCATE_LANES;
     while (lo < hi) {
         const long long step = (hi - lo + LOCATE_LANES) / (LOCATE_LANES + 1), probe = lo + (lane + 1) * step - 1;
