@@ -154,10 +154,19 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`; the array grows to hold them."""
         self.poll()
+        if self._holds(num_edges):
+            return
+        self.known()
+        *ahead, needed = self.amounts_to_reserve(num_edges)
+        for more in ahead:
+            with suppress(CapacityError):
+                return self._hold(more)
+        self._hold(needed)
+
+    def _hold(self, num_edges: int) -> None:
+        """Have the array grow unless it has space for so many more edges."""
         if not self._holds(num_edges):
-            self.known()
-            if not self._holds(num_edges):
-                self._rebuild(ledger.reserved(self._most_entries() + num_edges, self.pool.leaves))
+            self._rebuild(ledger.reserved(self._most_entries() + num_edges, self.pool.leaves))
 
     def reserve_insertion(self, batch: LocatedBatch) -> Change | None:
         """See :meth:`BatchStore.reserve_insertion`; on CUDA waits if by the host's bounds the array must grow."""

@@ -29,7 +29,8 @@ from suricate.primitives import sort_batch
 GXX = shutil.which("g++")
 HEADER = Path(__file__).with_name("emulated.hpp")
 KERNEL = re.compile(r'extern "C" EMULATED_KERNEL void\s+(\w+)\(([^)]*)\)')
-COMPILER = ("g++", "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-shared", "-fPIC", "-pthread")
+# What a template keeps in static storage is each library's own.
+COMPILER = ("g++", "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fno-gnu-unique", "-shared", "-fPIC", "-pthread")
 ASM = re.compile(r'asm(?: volatile)?\("([a-z]+)[^"]*"\s*:(.*?)\);', re.DOTALL)
 OPERAND = re.compile(r'"=?[a-z]"\(((?:[^()]|\([^()]*\))*)\)')
 MULTIPROCESSORS, RESIDENT = 2, 2  #: blocks of a cooperative launch: all of them at a time
