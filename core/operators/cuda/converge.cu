@@ -166,11 +166,10 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             const NextRound next = {memory.stamp,          current + 1,   queue,
                                     &rounds->queued[turn], will_be_dense, next_by_bits ? memory.near : nullptr};
             // Everybody passes a barrier before it and behind it.
-            if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort)
-                rounds->stop = fresh(*memory.abort);
+            if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort) rounds->stop = fresh(*memory.abort);
             const Heavy waking = heavy_in(heavy_memory, &rounds->waking[turn], heavy_capacity);
-            finish_round<CONVERGE_BLOCK>(WOKEN, ids, number, notes, share, block, blocks, limit, waking, next,
-                                         shared, woken ARGS);
+            finish_round<CONVERGE_BLOCK>(WOKEN, ids, number, notes, share, block, blocks, limit, waking, next, shared,
+                                         woken ARGS);
             ROUND_FINISH
             barrier();
             const unsigned long long heavy_wakers = alone || !HAS_WAKE ? 0 : counted(rounds->waking[turn]);
