@@ -145,7 +145,7 @@ def _rebuilding(found: list[Cell]) -> str:
             won.setdefault((cell.use, cell.family, cell.num_edges), []).append(cell)
     lines = [
         f"- {use}, {family}, {power(edges)} edges: batches of {', '.join(power(cell.batch) for cell in group)}; "
-        f"at most {max(cell.lead for cell in group):.2g} times ahead."
+        f"at most {max(cell.lead for cell in group):.3g} times ahead."
         for (use, family, edges), group in won.items()
     ]
     return "\n".join(["### Where rebuilding wins\n", *(lines or ["Nowhere."]), ""])
