@@ -122,6 +122,11 @@ class Algorithm(ABC):
         The arrays are copies: what their owner does to them does not change the algorithm's state.
         """
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ParameterError(
+            "an algorithm holds what it computed on its graph and cannot be copied or pickled: copy its result"
+        )
+
     @classmethod
     def create(cls, params: Mapping[str, Any]) -> Self:
         """Return an instance with these parameters.

@@ -1,4 +1,4 @@
-"""Copies: ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give independent graphs; deltas too; trackers do not."""
+"""Copies: ``copy``, ``deepcopy`` and ``pickle`` give independent graphs; deltas too; trackers and algorithms refuse."""
 
 from __future__ import annotations
 
@@ -100,10 +100,12 @@ def test_a_graph_of_an_absent_device(monkeypatch):
 
 
 @pytest.mark.parametrize("way", ["copy", "deepcopy", "pickle"])
-def test_trackers_are_not_copied(device, way):
+def test_trackers_and_algorithms_are_not_copied(device, way):
     tracker = su.Graph(3, device=device).track("bfs", source=0)
     with pytest.raises(ParameterError, match="cannot be copied or pickled"):
         WAYS[way](tracker)
+    with pytest.raises(ParameterError, match="copy its result"):
+        WAYS[way](tracker.algorithm)
 
 
 @pytest.mark.parametrize("way", ["copy", "deepcopy", "pickle"])
