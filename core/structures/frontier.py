@@ -48,7 +48,7 @@ class Frontier:
         num_vertices: int | None = None,
         distinct: bool = True,
     ) -> None:
-        if not hasattr(device, "xp"):
+        if not hasattr(device, "is_cuda"):
             raise DeviceError("Frontier(device, ...): the first argument is no device; see Frontier.from_vertices")
         self.device = device
         self.distinct = distinct  #: whether no id is repeated
