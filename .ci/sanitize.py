@@ -1,13 +1,14 @@
 """A short tour of every CUDA kernel, for ``compute-sanitizer``: all backends, updated, queried and traversed.
 
-Usage: ``compute-sanitizer --tool memcheck python .ci/sanitize.py [BACKEND ...]``. Every step is checked against a dict.
-``DEVICE=cpu`` makes the tour on the CPU, which shows that the script itself is right.
+Usage: ``compute-sanitizer --tool memcheck python .ci/sanitize.py [--part PART] [--graph NUMBER] [BACKEND ...]``; parts
+and graphs are independent, so they can run side by side. Every step is checked against a dict. ``DEVICE=cpu`` makes the
+tour on the CPU, which shows that the script itself is right.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 
 import numpy as np
 
@@ -167,21 +168,36 @@ def loops(graph: su.Graph) -> int:
     return 0 if graph.directed else int((src == dst).sum())
 
 
-def main() -> None:
-    """Tour all backends that run on CUDA."""
-    names = sys.argv[1:] or [name for name, backend in su.plugins.backends().items() if DEVICE in backend.devices]
-    for name in names:
-        for weight_dtype, directed, kept, large in (
-            (None, True, False, LARGE),
-            ("float32", False, False, LARGEST),
-            ("float64", True, True, LARGE),
-        ):
-            tour(name, weight_dtype, directed, large, in_edges=kept)
-            answers(name, weight_dtype, directed)
-            print(name, weight_dtype, "directed" if directed else "undirected", "ok", flush=True)
+GRAPHS = (  # weights, directed, in-edges kept, edges of the large batch
+    (None, True, False, LARGE),
+    ("float32", False, False, LARGEST),
+    ("float64", True, True, LARGE),
+)
+
+
+def union_find() -> None:
+    """Join some elements."""
     components = su.UnionFind(VERTICES, device=DEVICE)
     components.union([0, 1, 5], [1, 2, 6])
     assert components.num_components == VERTICES - 3
+
+
+def main() -> None:
+    """Tour the backends that are named, or all that run on the device."""
+    available = [name for name, backend in su.plugins.backends().items() if DEVICE in backend.devices]
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("backends", nargs="*", metavar="BACKEND", help=", ".join(available))
+    parser.add_argument("--part", choices=("tour", "answers"), help="only this part")
+    parser.add_argument("--graph", type=int, choices=range(len(GRAPHS)), help="only this graph")
+    chosen = parser.parse_args()
+    for name in chosen.backends or available:
+        for weight_dtype, directed, kept, large in GRAPHS if chosen.graph is None else [GRAPHS[chosen.graph]]:
+            if chosen.part != "answers":
+                tour(name, weight_dtype, directed, large, in_edges=kept)
+            if chosen.part != "tour":
+                answers(name, weight_dtype, directed)
+            print(name, weight_dtype, "directed" if directed else "undirected", "ok", flush=True)
+    union_find()
 
 
 if __name__ == "__main__":
