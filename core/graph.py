@@ -262,7 +262,7 @@ class Graph:
     def _end_change(self, before: int, delta: Delta) -> Delta:
         """Bring the trackers up to date if the graph has changed since the version ``before``; return ``delta``."""
         if self._kept and self._updater.version != before:
-            advance_all(self._kept, delta)
+            advance_all(self._kept, delta, before)
         return delta
 
     @on_graph_device
@@ -363,8 +363,9 @@ class Graph:
     def mark(self) -> None:
         """Start to remember insertions, for :meth:`updated` and operators of that scheme; forgets those before."""
         self._views.clear()
-        for store in self._stores:
-            store.mark()
+        with self._updater.whole():
+            for store in self._stores:
+                store.mark()
 
     @on_graph_device
     def updated(self) -> EdgeList:
@@ -402,16 +403,18 @@ class Graph:
         """
         num_edges = integer("num_edges", num_edges, low=0)
         self._views.clear()
-        for store in self._stores:
-            store.reserve(num_edges if self.directed else 2 * num_edges)
+        with self._updater.whole():
+            for store in self._stores:
+                store.reserve(num_edges if self.directed else 2 * num_edges)
 
     @on_graph_device
     def compact(self) -> None:
         """Flush tombstones and repack; the edges and the version stay as they are. Waits."""
         self._updater.raise_found()
         self._views.clear()
-        for store in self._stores:
-            store.compact()
+        with self._updater.whole():
+            for store in self._stores:
+                store.compact()
 
     @on_graph_device
     def synchronize(self) -> None:

@@ -48,7 +48,7 @@ class Kept:
     """One instance of an algorithm, kept current for the trackers that share it; used under the lock of the graph.
 
     Attributes:
-        algorithm, updates, version, stale: as of :class:`Tracker`.
+        algorithm, updates, version: as of :class:`Tracker`.
         params: what the algorithm was made with.
         trackers: those that are open, held weakly; without any it does not follow the graph.
         last: the result that stays, in a tuple; empty as long as the algorithm has it.
@@ -60,16 +60,21 @@ class Kept:
             algorithm.pace = Pace(graph.device)
         self.trackers: WeakSet[Tracker] = WeakSet()
         self.updates = UpdateCounts()
-        self.stale, self.version = True, graph.version
+        self._failed, self.version = True, graph.version
         self.last: tuple[Any, ...] = ()
+
+    @property
+    def stale(self) -> bool:
+        """Whether the last update failed, or an interrupt came between the change of the graph and the update."""
+        return self._failed or (len(self.trackers) > 0 and self.version != self.graph.version)
 
     def compute(self) -> None:
         """Compute from scratch."""
         self.graph.synchronize()
-        self.stale = True
+        self._failed = True
         self.algorithm.compute(self.graph)
         self.updates.computed += 1
-        self.stale, self.version, self.last = False, self.graph.version, ()
+        self._failed, self.version, self.last = False, self.graph.version, ()
 
     def result(self) -> Any:
         """Return the result, computed first if it is stale, protected against changes."""
@@ -77,14 +82,14 @@ class Kept:
             self.compute()
         return protected(self.last[0] if self.last else self.algorithm.result)
 
-    def advance(self, delta: Delta) -> None:
-        """Follow one change of the graph."""
-        if self.stale:  # the next access computes from scratch anyway
+    def advance(self, delta: Delta, before: int) -> None:
+        """Follow one change of the graph, which had the version ``before``."""
+        if self._failed or self.version != before:  # the next access computes from scratch anyway
             return
         if delta.is_known_empty:
             self.updates.skipped += 1
         else:
-            self.stale = True
+            self._failed = True
             try:
                 self.algorithm.update(self.graph, delta)
             except Exception:
@@ -94,18 +99,19 @@ class Kept:
                 if self.algorithm.pace is not None:
                     self.algorithm.pace.finish()
             self.updates.updated += 1
-            self.stale = False
+            self._failed = False
         self.version = self.graph.version
 
     def close(self, tracker: Tracker) -> Kept:
         """Go on without ``tracker``; return what is left to it: this, or a copy of the result if others go on."""
+        self._failed = self.stale
         self.trackers.discard(tracker)
         if not self.trackers:
             return self
         left = Kept(self.graph, type(self.algorithm).create(self.params), self.params)
         left.updates, left.version = replace(self.updates), self.version
         if not self.stale:
-            left.last, left.stale = (protected(self.algorithm.result, copies=True),), False
+            left.last, left._failed = (protected(self.algorithm.result, copies=True),), False
         return left
 
 
@@ -155,7 +161,7 @@ class Tracker:
 
     @property
     def stale(self) -> bool:
-        """Whether the last update failed."""
+        """Whether the last update failed or was interrupted: the next access to the result computes it from scratch."""
         return self._kept.stale
 
     @property
@@ -269,8 +275,8 @@ def make_tracker(
     return Tracker(graph, kept)
 
 
-def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta) -> None:
-    """Bring all that is kept for trackers up to date.
+def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before: int) -> None:
+    """Bring all that is kept for trackers up to date after a change of the graph, which had the version ``before``.
 
     If updates raise, the others are still brought up to date; then the first error is raised, with a note. An invalid
     batch of a graph with deferred checks is none of theirs: that is raised by the next call that waits.
@@ -283,7 +289,7 @@ def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta) -> Non
             if kept is None or not kept.trackers:
                 continue
             try:
-                kept.advance(delta)
+                kept.advance(delta, before)
             except Exception as error:
                 error.add_note(
                     f"in the update of tracker {kept.algorithm.name!r}; the graph holds the change, the result is stale"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -31,6 +32,7 @@ from suricate.cuda.ingest import Ingest
 from suricate.delta import DeletedEdges, Delta, uploaded
 from suricate.devices import Array
 from suricate.errors import SuricateError, VertexRangeError
+from suricate.interrupts import Uninterrupted
 from suricate.locks import Lock
 from suricate.options import GraphOptions
 from suricate.store import Store
@@ -72,6 +74,7 @@ class Updater:
         self._eager = options.checks == "eager"
         self._symmetric = not options.directed
         self._all = Stores(stores, symmetric=self._symmetric)
+        self.whole = nullcontext if self.device.is_cuda else Uninterrupted  #: context in which stores are changed
         self._fuses_queries = ingest is not None and self.out.takes_unvalidated
         self._fuses = self._fuses_queries and (self.into is None or self.into.takes_unvalidated_pairs)
         self._had_loops = False  # whether a batch held a self-loop
@@ -111,8 +114,12 @@ class Updater:
         if insert is not None:
             self._added += insert[0].size << self._symmetric
         delta = self._delta(None, *changes)
-        if eager and ingest is not None:
-            ingest.raise_pending(fused=True)
+        try:
+            if eager and ingest is not None:
+                ingest.raise_pending(fused=True)
+        except KeyboardInterrupt:
+            self.version += 1  # the wait has ended, not the batch
+            raise
         self.version += 1
         return delta
 
@@ -151,15 +158,20 @@ class Updater:
                 ingest.raise_pending()
         gone: Change | Callable[[], Change] | None
         new: Change | Callable[[], Change] | None
-        try:
-            gone, new = self._all.change(removed, added, guard, stays=stays)
-        except MemoryError:
-            self.raise_pending()  # if the batch is invalid as well, say that
-            raise
-        if guard is not None and self._eager:
-            self.raise_pending()
-        self.version += 1
-        self._added += 0 if added is None else len(added.src)
+        with self.whole():
+            try:
+                gone, new = self._all.change(removed, added, guard, stays=stays)
+            except MemoryError:
+                self.raise_pending()  # if the batch is invalid as well, say that
+                raise
+            try:
+                if guard is not None and self._eager:
+                    self.raise_pending()
+            except KeyboardInterrupt:
+                self.version += 1
+                raise
+            self.version += 1
+            self._added += 0 if added is None else len(added.src)
         if stays:
             gone, new = (part and partial(uploaded, self.device, part) for part in (gone, new))
         return self._delta(removed=gone, added=new)
@@ -266,10 +278,11 @@ class Updater:
             raise VertexRangeError(f"{after} vertices are too many: there are {MAX_VERTICES} ids")
         ids = self.device.xp.asarray(np.concatenate((old, np.arange(before, after, dtype=np.uint32))))
         deleted = self.deleted.minus(old)
-        self._resize(after)
-        self.deleted = deleted
-        if count:
-            self.version += 1
+        with self.whole():
+            self._resize(after)
+            self.deleted = deleted
+            if count:
+                self.version += 1
         return ids, self._delta((before, after))
 
     def _resize(self, num_vertices: int) -> None:
@@ -305,15 +318,16 @@ class Updater:
         inside = member(self.device, self.num_vertices, vertices)
         edges = incident_edges(arcs, inside, self.device, directed=directed)
         deleted = self.deleted.plus(distinct)
-        try:
-            self._cut(vertices, arcs, inside)
-        except BaseException as error:
-            traceback.clear_frames(error.__traceback__)
-            for part in arcs:
-                self._all.in_each(error, insert_into, part)
-            raise
-        self.deleted = deleted
-        self.version += 1
+        with self.whole():
+            try:
+                self._cut(vertices, arcs, inside)
+            except BaseException as error:
+                traceback.clear_frames(error.__traceback__)
+                for part in arcs:
+                    self._all.in_each(error, insert_into, part)
+                raise
+            self.deleted = deleted
+            self.version += 1
         deleted_edges = DeletedEdges(edges, joined(self.device.xp, *arcs))
         return self._delta(deleted=deleted_edges, deleted_vertices=vertices)
 

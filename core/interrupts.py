@@ -1,0 +1,42 @@
+"""Ctrl-C waits until a store is whole again.
+
+Python raises ``KeyboardInterrupt`` between any two steps of the main thread, which may be half-way through a change.
+No other thread runs signal handlers, so they need no protection.
+"""
+
+from __future__ import annotations
+
+import _signal  # the functions of ``signal`` without its enumerations: half a microsecond instead of several
+import threading
+from collections.abc import Callable
+from signal import SIGINT
+from types import FrameType
+from typing import Any
+
+
+class Uninterrupted:
+    """A context manager: inside, an interrupt from the keyboard is noted; its handler is called at the end.
+
+    If interrupts have no Python handler (they are ignored, or end the process), nothing is done.
+    """
+
+    __slots__ = ("_handler", "_noted")
+
+    def __enter__(self) -> None:
+        self._handler: Callable[[int, FrameType | None], Any] | None = None
+        self._noted = False
+        if threading.get_ident() != threading.main_thread().ident:
+            return
+        handler = _signal.getsignal(SIGINT)
+        if callable(handler):
+            self._handler = handler
+            _signal.signal(SIGINT, self._note)
+
+    def __exit__(self, *_: object) -> None:
+        if self._handler is not None:
+            _signal.signal(SIGINT, self._handler)
+            if self._noted:
+                self._handler(SIGINT, None)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._noted = True
