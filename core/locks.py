@@ -55,10 +55,13 @@ def on_graph_device(function: Function) -> Function:
 
 
 def capacity_error(device: Device, error: MemoryError) -> MemoryError:
-    """Return ``error`` if it is one of ours already, else a ``CapacityError`` in its place."""
+    """Return ``error`` if it is one of ours already, else a ``CapacityError`` in its place, with its notes."""
     if isinstance(error, SuricateError):
         return error
-    return CapacityError(f"memory does not suffice on {device}: {error}")
+    ours = CapacityError(f"memory does not suffice on {device}: {error}")
+    for note in getattr(error, "__notes__", ()):
+        ours.add_note(note)
+    return ours
 
 
 class _Local(threading.local):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.errors import RequirementError, UnknownNameError, VertexRangeError
+from suricate.errors import CapacityError, RequirementError, UnknownNameError, VertexRangeError
 from suricate.tracker import UpdateCounts
 
 
@@ -92,6 +92,18 @@ def test_parameters_and_attributes(graph):
     assert graph.compute(Degrees, scale=10) == tracker.result
     with pytest.raises(TypeError, match="speed"):
         graph.track(Degrees, speed=1)
+
+
+def test_memory_that_runs_out_in_an_update_is_told_from_a_batch_that_did_not_fit(graph):
+    class Large(Degrees):
+        def update(self, graph, delta):
+            raise MemoryError("a terabyte")
+
+    tracker = graph.track(Large)
+    with pytest.raises(CapacityError, match="a terabyte") as caught:
+        graph.insert_edges([3], [4])
+    assert "the graph holds the change" in caught.value.__notes__[0]
+    assert tracker.stale
 
 
 def test_an_error_leaves_the_change_and_a_result_that_recovers(graph):
