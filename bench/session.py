@@ -110,7 +110,7 @@ def report(files: Sequence[Path], outputs: dict[str, Path | None], console: Cons
     ("page"), and as the data of ``suricate advise`` ("save_map").
 
     Raises:
-        ValueError: a line of a file is not one of ours.
+        ValueError: a line of a file is not one of ours, or there is nothing to draw.
         OSError: a file cannot be written.
         ImportError: pictures were asked for without matplotlib.
     """
@@ -125,7 +125,10 @@ def report(files: Sequence[Path], outputs: dict[str, Path | None], console: Cons
 def _write_plots(path: Path, headers: Rows, rows: Rows) -> list[Path]:
     from suricate.bench.reports.plot import plot
 
-    return plot(rows, path, maps.machines(headers), _peaks(headers))
+    files = plot(rows, path, maps.machines(headers), _peaks(headers))
+    if not files:
+        raise ValueError(f"{path} is not written: no operation was measured with batches of several sizes")
+    return files
 
 
 def _write_html(path: Path, headers: Rows, rows: Rows) -> list[Path]:

@@ -15,7 +15,7 @@ import numpy as np
 from suricate.arrays import as_array, as_ids, range_message
 from suricate.delta import both_directions
 from suricate.devices import Array
-from suricate.errors import DTypeError, MissingLibraryError, ParameterError, ShapeError, VertexRangeError
+from suricate.errors import DTypeError, MissingLibraryError, ParameterError, ShapeError, VertexRangeError, WeightError
 from suricate.locks import on_graph_device
 from suricate.types import MAX_VERTICES, Adjacency
 
@@ -95,7 +95,7 @@ def from_scipy_sparse(cls: type[Graph], matrix: Any, **options: Any) -> Graph:
 
 
 def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **options: Any) -> Graph:
-    """Return a copy of a NetworkX graph, directed if that is.
+    """Return a copy of a NetworkX graph, directed if that is; with ``directed=True`` an undirected edge is two arcs.
 
     Nodes that are exactly the integers ``0 .. n - 1`` keep them as ids; any others are numbered in the order of
     ``graph.nodes``. Parallel edges become one; the last weight wins.
@@ -113,13 +113,15 @@ def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **
     _refuse_num_vertices(options, "graph")
     if not callable(getattr(graph, "is_directed", None)):
         raise ParameterError(f"graph must be a graph of NetworkX, got {type(graph).__name__}")
+    _refuse_weight_dtype(options, weight, "edge attribute")
+    if options.setdefault("directed", graph.is_directed()) is True:
+        graph = graph.to_directed(as_view=True)
     nodes = list(graph.nodes)
     number = {node: i for i, node in enumerate(nodes)}
     if all(type(node) is int and 0 <= node < len(nodes) for node in nodes):
         number = {node: node for node in nodes}
     ends = np.array([(number[u], number[v]) for u, v in graph.edges()], np.int64).reshape(-1, 2)
     weights = None if weight is None else [w for _, _, w in graph.edges(data=weight, default=1)]
-    options.setdefault("directed", graph.is_directed())
     return from_coo(cls, ends[:, 0], ends[:, 1], weights, num_vertices=len(nodes), **options)
 
 
@@ -136,6 +138,7 @@ def from_pandas_edgelist(
     Raises:
         ParameterError, ShapeError: ``frame`` is no data frame, or lacks a column.
         DTypeError: ids or weights are no numbers, or some are missing.
+        WeightError: ``weight_dtype`` without ``weight``.
     """
     if not hasattr(frame, "columns"):
         raise ParameterError(f"frame must be a data frame of pandas, got {type(frame).__name__}")
@@ -143,6 +146,7 @@ def from_pandas_edgelist(
     if missing:
         columns = ", ".join(map(str, frame.columns))
         raise ShapeError(f"the data frame has no column {missing[0]!r}; it has: {columns}")
+    _refuse_weight_dtype(options, weight, "column")
     src, dst = (as_ids(frame[column].to_numpy(), f"column {column!r}") for column in (source, target))
     weights = None if weight is None else frame[weight].to_numpy()
     return from_coo(cls, src, dst, weights, **options)
@@ -226,6 +230,13 @@ def weight_dtype_of(dtype: Any) -> np.dtype:
     if dtype.kind in "iu":
         return np.dtype(np.uint32 if dtype == np.uint32 else np.int32)
     raise DTypeError(f"weights have dtype {dtype}: they must be numbers")
+
+
+def _refuse_weight_dtype(options: dict[str, Any], weight: str | None, what: str) -> None:
+    if weight is None and options.get("weight_dtype") is not None:
+        raise WeightError(
+            f"weight_dtype was given without weight: name the {what} with the weights, as weight='weight'"
+        )
 
 
 def _refuse_num_vertices(options: dict[str, Any], argument: str) -> None:

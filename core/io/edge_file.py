@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.arrays import both_arcs
 from suricate.io import files
 from suricate.types import EdgeList
 
@@ -67,7 +68,8 @@ class EdgeFile:
         """Return a new ``Graph`` with these edges; ``options`` are those of ``Graph``.
 
         Unless given, ``num_vertices``, ``directed`` (True where the file does not say) and ``weight_dtype`` are those
-        of the file; ``weight_dtype=None`` leaves the weights out.
+        of the file; ``weight_dtype=None`` leaves the weights out. In a directed graph an edge that stands for both
+        directions is two arcs.
 
         Raises:
             WeightError: ``weight_dtype`` cannot hold the weights, or the file has none.
@@ -77,5 +79,8 @@ class EdgeFile:
         dtype = None if self.weight is None else self.weight.dtype
         defaults = {"num_vertices": self.num_vertices, "directed": self.directed is not False, "weight_dtype": dtype}
         graph = Graph(**(defaults | options))
-        graph.insert_edges(self.src, self.dst, None if graph.weight_dtype is None else self.weight)
+        edges = EdgeList(self.src, self.dst, None if graph.weight_dtype is None else self.weight)
+        if graph.directed and self.directed is False:
+            edges = both_arcs(np, edges)
+        graph.insert_edges(*edges)
         return graph

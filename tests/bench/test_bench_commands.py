@@ -167,6 +167,13 @@ def test_what_cannot_be_run_is_exit_code_2_before_any_work(tmp_path, args, monke
     assert "Error: " in result.output
 
 
+def test_a_picture_of_nothing_is_exit_code_2(tmp_path, finished_demo):
+    pytest.importorskip("matplotlib")
+    result = run(bench, "--report", finished_demo[1], "--plot", tmp_path / "rates.png")
+    assert result.exit_code == 2
+    assert "rates.png is not written: no operation was measured with batches of several sizes" in result.output
+
+
 def test_a_graph_without_edges_is_exit_code_2(tmp_path):
     (tmp_path / "empty.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n3 3 0\n")
     result = run(bench, "--output", tmp_path / "results.jsonl", "--graph", tmp_path / "empty.mtx")

@@ -116,6 +116,20 @@ def test_networkx(where, kind):
     )
 
 
+def test_an_undirected_edge_of_networkx_is_two_arcs_of_a_directed_graph(where):
+    given = nx.MultiGraph([(0, 1, {"cost": 5}), (2, 2, {"cost": 3}), (1, 0, {"cost": 7})])
+    graph = su.Graph.from_networkx(given, weight="cost", directed=True, **where)
+    assert sorted(graph.to_networkx().edges(data="weight")) == [(0, 1, 7), (1, 0, 7), (2, 2, 3)]
+    assert su.Graph.from_networkx(nx.DiGraph([(0, 1), (1, 0)]), directed=False, **where).num_edges == 1
+
+
+def test_weights_that_nobody_has_named_are_refused(where):
+    with pytest.raises(WeightError, match="name the edge attribute"):
+        su.Graph.from_networkx(nx.Graph([(0, 1, {"weight": 2})]), weight_dtype="float32", **where)
+    with pytest.raises(WeightError, match="name the column"):
+        su.Graph.from_pandas_edgelist(pd.DataFrame({"source": [0], "target": [1]}), weight_dtype="int32", **where)
+
+
 def plain_edges(graph):
     return [(min(u, v), max(u, v)) for u, v in graph.edges]
 

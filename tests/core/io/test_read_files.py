@@ -364,7 +364,10 @@ def test_to_graph(put, device):
     src, dst, weight = (device.to_numpy(part).tolist() for part in graph.edges())
     assert sorted(zip(src, dst, weight, strict=True)) == [(0, 1, 4.5), (1, 2, 3.5)]
     bare = file.to_graph(device=device, weight_dtype=None, directed=True, num_vertices=9)
-    assert (bare.num_vertices, bare.num_edges, bare.directed, bare.weight_dtype) == (9, 2, True, None)
+    assert (bare.num_vertices, bare.num_edges, bare.directed, bare.weight_dtype) == (9, 4, True, None)
+    arcs = file.to_graph(device=device, directed=True)  # an edge is two arcs, of the same weight
+    assert device.to_numpy(arcs.edge_weights([0, 1, 1, 2], [1, 0, 2, 1])).tolist() == [4.5, 4.5, 3.5, 3.5]
+    assert io.read(path, directed=True).to_graph(device=device).num_edges == 2
     assert file.to_graph(device=device, weight_dtype="float32").weight_dtype == np.float32
 
 
