@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import llvmlite.binding
 from numba import njit
 from numba.core import event
 from numba.extending import register_jitable
@@ -48,4 +49,17 @@ class _Listener(event.Listener):
             NOTICE.end()
 
 
+def _free_pass_managers() -> None:
+    """Have LLVM's pass managers freed with their Python objects, in the versions of llvmlite that forget to (0.46 on).
+
+    In those a class whose ``_dispose`` does nothing comes before the one whose ``_dispose`` frees. Numba makes dozens
+    of managers per kernel that it compiles, and a process would keep some 3 MB for each kernel.
+    """
+    managers: Any = getattr(llvmlite.binding, "newpassmanagers", None)  # 0.43 has none
+    for one in (managers.ModulePassManager, managers.FunctionPassManager) if managers else ():
+        if one._dispose is llvmlite.binding.ffi.ObjectRef._dispose:
+            one._dispose = managers.NewPassManager._dispose
+
+
 event.register("numba:compile", _Listener())
+_free_pass_managers()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from llvmlite.binding import ffi
+from numba import njit
 
 from suricate import notice
 from suricate.jit import inner, kernel
@@ -31,6 +34,24 @@ def test_a_kernel_compiles_the_inner_functions_it_calls():
     double_all(values)
     assert values.tolist() == [0, 2, 4, 6]
     assert len(double_all.signatures) == 1
+
+
+def test_compiling_frees_the_pass_managers_of_llvm(monkeypatch):
+    managers = pytest.importorskip("llvmlite.binding.newpassmanagers")
+    made, freed = [], []
+    for one in (managers.ModulePassManager, managers.FunctionPassManager):
+        init, dispose = one.__init__, one._dispose
+        assert dispose is not ffi.ObjectRef._dispose  # which does nothing
+        monkeypatch.setattr(one, "__init__", lambda self, *ptr, init=init: (made.append(1), init(self, *ptr))[1])
+        monkeypatch.setattr(one, "_dispose", lambda self, dispose=dispose: (freed.append(1), dispose(self)))
+
+    @njit
+    def added(a, b):
+        return a + b
+
+    assert added(2, 3) == 5
+    gc.collect()
+    assert len(made) == len(freed) > 0
 
 
 def test_an_inner_function_is_plain_python_outside_of_kernels():
@@ -90,6 +111,7 @@ def test_a_failed_compilation_ends_as_well():
 
 
 SCRIPT = """
+from llvmlite.binding import ffi
 from suricate import notice
 notice.PATIENCE = 0
 import suricate as su
