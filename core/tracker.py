@@ -100,7 +100,7 @@ class Kept:
                     self.algorithm.pace.finish()
             self.updates.updated += 1
             self._failed = False
-        self.version = self.graph.version
+        self.version = before + 1  # not that of the graph, which an update may have changed further
 
     def close(self, tracker: Tracker) -> Kept:
         """Go on without ``tracker``; return what is left to it: this, or a copy of the result if others go on."""

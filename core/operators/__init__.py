@@ -76,7 +76,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from suricate.devices import Array
-from suricate.errors import RequirementError
+from suricate.errors import ParameterError, RequirementError
 from suricate.graph import Graph
 from suricate.locks import on_graph_device
 from suricate.operators import binding, checks, starts
@@ -423,8 +423,10 @@ def iterate(
         The number of rounds. This waits for the device.
 
     Raises:
-        ParameterError, ShapeError, DTypeError: ``max_steps`` or ``swap`` do not fit.
+        ParameterError, ShapeError, DTypeError: an argument does not fit.
     """
+    if not callable(body):
+        raise ParameterError(f"body must be a function without parameters, got {type(body).__name__}")
     steps = checks.step_limit(max_steps)
     stop = checks.until_of(until)
     device = stop.scalar.device

@@ -50,7 +50,8 @@ def intersect(
 
     Args:
         left: a ``Graph`` or an ``EdgeSet``.
-        right: the same, on the same device; None: ``left``. Two graphs of one backend have the same options.
+        right: the same, on the same device, with as many vertices; None: ``left``. Two graphs of one backend have the
+            same options.
         u: ids; or an ``EdgeSet`` or ``EdgeList``, whose arcs are the pairs (``v`` is None then); or None: every arc of
             ``left`` is a pair, straight from storage.
         v: ids, as many as ``u``.
@@ -87,6 +88,8 @@ def _intersect(
     oriented: str | None, out: Array | None,
 ) -> Array | None:  # fmt: skip
     checks.name("method", method, METHODS)
+    if left.num_vertices != right.num_vertices:
+        raise VertexRangeError(f"left has {left.num_vertices} vertices, right has {right.num_vertices}: use one range")
     views = _view_of(graph, left), _view_of(graph, right)
     pairs = _pairs(graph, *pair)
     _check_orientation(graph, oriented, pair[0], left is right, method)
@@ -121,12 +124,8 @@ class EdgeSetScope:
 
 def _graph_of(left: Any, right: Any) -> Any:
     """Return the graph of an intersection: the first of its operands that is one, else what takes its place."""
-    for given, label in ((left, "left"), (right, "right")):
-        if (
-            not isinstance(given, EdgeSet)
-            and not hasattr(given, "exclusive")
-            and not (given is None and given is right)
-        ):
+    for given, label in ((left, "left"), (left if right is None else right, "right")):
+        if not isinstance(given, EdgeSet) and not hasattr(given, "exclusive"):
             kind = type(given).__name__
             raise ParameterError(f"{label} must be a Graph or an EdgeSet, got {kind}: pass ids as u=..., v=...")
     return next((given for given in (left, right) if hasattr(given, "exclusive")), None) or EdgeSetScope(left)

@@ -106,6 +106,17 @@ def test_memory_that_runs_out_in_an_update_is_told_from_a_batch_that_did_not_fit
     assert tracker.stale
 
 
+def test_an_update_that_changes_the_graph_leaves_no_tracker_behind(graph):
+    class Closing(Degrees):
+        def update(self, graph, delta):
+            graph.insert_edges([5], [0])
+
+    trackers = [graph.track(Degrees), graph.track(Closing), graph.track(Degrees, scale=2)]
+    graph.insert_edges([2], [3])
+    assert [tracker.result for tracker in trackers[:2]] == [degrees(graph)] * 2
+    assert trackers[2].result == [2 * degree for degree in degrees(graph)]
+
+
 def test_an_error_leaves_the_change_and_a_result_that_recovers(graph):
     failing, other = graph.track(Degrees, fail=True), graph.track(Degrees)
     with pytest.raises(RuntimeError, match="half done") as caught:

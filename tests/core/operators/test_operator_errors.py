@@ -217,3 +217,18 @@ def test_arrays_of_the_wrong_device(graph, out, device):
         su.advance(host, [0], hop, out)
     with pytest.raises(VertexRangeError):
         su.intersect(graph, None, device.xp.asarray([0]), device.xp.asarray([N]))
+
+
+def test_operands_of_an_intersection_have_one_range_of_ids(graph):
+    other = su.Graph(graph.num_vertices + 1, backend=graph.backend, device=graph.device)
+    early = su.EdgeSet(graph, [0], [1])
+    for left, right in ((graph, other), (other, graph), (other, early), (early, su.EdgeSet(other, [0], [4]))):
+        with pytest.raises(VertexRangeError, match=r"left has \d vertices, right has \d"):
+            su.intersect(left, right, [0], [1])
+    with pytest.raises(ParameterError, match="left must be a Graph or an EdgeSet, got NoneType"):
+        su.intersect(None)
+
+
+def test_what_is_iterated_is_a_function(graph):
+    with pytest.raises(ParameterError, match="body must be a function without parameters, got int"):
+        su.iterate(3, until=su.Scalar("sum", "int64", graph), max_steps=2)
