@@ -21,7 +21,7 @@ import numpy as np
 from suricate.arrays import sorted_distinct
 from suricate.devices import Device, resolve_device
 from suricate.edge_streams import LEVELS, LevelTable
-from suricate.errors import ParameterError
+from suricate.errors import ParameterError, ShapeError
 from suricate.parameters import flag, integer, real
 from suricate.types import MAX_VERTICES, EdgeList, edge_keys
 
@@ -303,6 +303,7 @@ def sliding_window(
     time: np.ndarray | None = None,
     window: int,
     slide: int,
+    directed: bool = True,
 ) -> Iterator[Batch]:
     """Yield batches that keep a graph equal to the last ``window`` edges of a stream (the protocol of GPMA).
 
@@ -315,13 +316,17 @@ def sliding_window(
         weight: weights of the stream, or None.
         time: if given, the stream is put in the order of time first; edges of equal time keep their order.
         window: number of edges, at least 1. slide: number of edges, from 1 to ``window``.
+        directed: False for an undirected graph, in which ``(u, v)`` and ``(v, u)`` are one edge.
+
+    Raises:
+        ParameterError, ShapeError: an argument does not fit.
     """
     from suricate.delta import Batch
 
     window = integer("sliding_window: window", window, low=1)
     slide = integer("sliding_window: slide", slide, low=1, high=window)
     stream = _in_order(EdgeList(src, dst, weight), time)
-    again = _next_occurrence(stream)
+    again = _next_occurrence(stream, directed=flag("sliding_window: directed", directed))
     begin, end, count = 0, min(window, len(stream.src)), len(stream.src)
     yield Batch(insert=_part(stream, 0, end))
     while end < count:
@@ -434,6 +439,9 @@ def _finish(src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, device:
 
 def _in_order(stream: EdgeList, time: np.ndarray | None) -> EdgeList:
     arrays = EdgeList(*(None if part is None else np.asarray(part) for part in stream))
+    for name, column in (*arrays._asdict().items(), ("time", time)):
+        if column is not None and np.shape(column) != (arrays.src.size,):
+            raise ShapeError(f"{name} has shape {np.shape(column)}: pass one entry per edge, as many as src has")
     if time is None:
         return arrays
     order = np.argsort(time, kind="stable")
@@ -444,9 +452,10 @@ def _part(stream: EdgeList, begin: int, end: int) -> EdgeList:
     return EdgeList(*(None if part is None else part[begin:end] for part in stream))
 
 
-def _next_occurrence(stream: EdgeList) -> np.ndarray:
+def _next_occurrence(stream: EdgeList, *, directed: bool) -> np.ndarray:
     """Return for every place of the stream the next one with the same edge, or the stream's length."""
-    keys, count = edge_keys(stream.src, stream.dst), len(stream.src)
+    src, dst, count = stream.src, stream.dst, len(stream.src)
+    keys = edge_keys(src, dst) if directed else edge_keys(np.minimum(src, dst), np.maximum(src, dst))
     order = np.argsort(keys, kind="stable")
     again = np.full(count, count, np.int64)
     same = keys[order[1:]] == keys[order[:-1]]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import suricate as su
 from suricate import generators
-from suricate.errors import ParameterError
+from suricate.errors import ParameterError, ShapeError
 from suricate.types import EdgeList, edge_keys
 
 
@@ -273,6 +274,25 @@ def test_sliding_window_content_is_exact(stream, window, part, timed):
         end = min(window + number * slide, len(events))
         assert graph == dict(events[max(0, end - window) : end])
     assert end == len(events)
+
+
+@given(streams, st.integers(1, 12))
+def test_a_window_of_undirected_edges_is_exact(stream, window):
+    src, dst, weight = np.array(stream, np.int64).reshape(-1, 3).T
+    graph, end = su.Graph(4, device="cpu", directed=False, weight_dtype="int32"), 0
+    for batch in generators.sliding_window(src, dst, weight=weight, window=window, slide=1, directed=False):
+        graph.apply(batch)
+        end = min(window, len(stream)) if end == 0 else end + 1
+        last = {(min(u, v), max(u, v)): value for u, v, value in stream[max(0, end - window) : end]}
+        assert dict(zip(pairs(graph.edges()), graph.edges().weight.tolist(), strict=True)) == last
+
+
+def test_columns_of_a_stream_have_one_length():
+    for argument, values in (("weight", [1]), ("time", [2, 1]), ("weight", 3)):
+        with pytest.raises(ShapeError, match=f"{argument} has shape"):
+            next(generators.sliding_window([0, 1, 2], [1, 2, 0], window=2, slide=1, **{argument: values}))
+    with pytest.raises(ShapeError, match="dst has shape"):
+        next(generators.temporal_batches([0, 1, 2], [1, 2]))
 
 
 @given(streams, st.sampled_from([0.0, 0.5, 0.9, 1.0]), st.integers(1, 12), st.booleans())
