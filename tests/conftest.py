@@ -10,10 +10,12 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from numba.core.codegen import JITCodeLibrary
 
 from suricate import threads
 from suricate.devices import Device, cuda_device_count, resolve_device
@@ -51,10 +53,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_objects_to_collect() -> None:
-    """Spare the collections of a module what was there before it: each took the benchmark's tests half a second."""
+def few_objects_to_collect() -> Iterator[None]:
+    """Spare the collections of a module what was there before it: each took the benchmark's tests half a second.
+
+    Kernels that it loads from disk lose the form in which others could inline them, which none does: it is half of the
+    memory of each, and tests load thousands.
+    """
     gc.collect()
     gc.freeze()
+    yield
+    for one in gc.get_objects():  # of this module
+        if type(one) is JITCodeLibrary and one._disable_inspection:  # it comes from disk
+            one._shared_module = None
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
