@@ -73,3 +73,18 @@ __device__ __forceinline__ uint32_t move_slab(const View& old, const Mover& m, b
     append_keys(g, moves, u, word, w, head + bucket_of(word, buckets), fresh);
     return next;
 }
+
+// Movers, the warp together: move the edges of the chain from `slab` on, if it is not EMPTY, to the buckets of vertex u from slab
+// `head` on, and free its slabs. Returns how many the warp freed.
+__device__ __forceinline__ uint32_t move_chain(const View& g, const Mover& m, uint32_t slab, uint32_t u, uint32_t head,
+                                               uint32_t buckets) {
+    uint32_t freed = 0;
+    while (__any_sync(WARP, slab != EMPTY)) {
+        const bool active = slab != EMPTY;
+        const uint32_t next = move_slab(g, m, active, slab, g, u, head, buckets);
+        wipe_slab(g, m, active, slab);
+        freed += __popc(__ballot_sync(WARP, active && m.lane == 0));
+        slab = next;
+    }
+    return freed;
+}

@@ -72,7 +72,7 @@ __device__ void plan_moves(const View& g, const Insertion& b, long long first, u
 // slab by slab; the old slabs are freed. The warp together; returns how many slabs it freed.
 __device__ __forceinline__ uint32_t move_bucket(const View& g, const Mover& m, const Insertion& b, bool there,
                                                 long long p) {
-    uint32_t v = 0, target = 0, heads = 1, slab = EMPTY, freed = 0;
+    uint32_t v = 0, target = 0, heads = 1, slab = EMPTY;
     const Move move = there ? b.moves[p] : Move{0, 0};
     if (there && (target = b.target[move.item]) != EMPTY) {
         v = b.queue[move.item];
@@ -83,14 +83,7 @@ __device__ __forceinline__ uint32_t move_bucket(const View& g, const Mover& m, c
         for (uint32_t k = uint32_t(uint64_t(heads) * move.bucket / old.count) + m.lane; k < end; k += KEY_LANES)
             g.owner[target + k] = v;
     }
-    while (__any_sync(WARP, slab != EMPTY)) {
-        const bool active = slab != EMPTY;
-        const uint32_t next = move_slab(g, m, active, slab, g, v, target, heads);
-        wipe_slab(g, m, active, slab);
-        freed += __popc(__ballot_sync(WARP, active && m.lane == 0));
-        slab = next;
-    }
-    return freed;
+    return move_chain(g, m, slab, v, target, heads);
 }
 
 // Grid: rehash the queued vertices. Four grid-wide barriers.

@@ -37,16 +37,8 @@ __device__ __forceinline__ uint32_t empty_buckets(const View& g, uint32_t u, con
                                                   uint32_t heads) {
     const Mover m;
     uint32_t freed = 0;
-    for (uint32_t first = 0; first < old.count; first += MOVERS) {
-        uint32_t slab = first + m.index() < old.count ? old.head + first + m.index() : EMPTY;
-        while (__any_sync(WARP, slab != EMPTY)) {
-            const bool active = slab != EMPTY;
-            const uint32_t next = move_slab(g, m, active, slab, g, u, target, heads);
-            wipe_slab(g, m, active, slab);
-            freed += __popc(__ballot_sync(WARP, active && m.lane == 0));
-            slab = next;
-        }
-    }
+    for (uint32_t first = 0; first < old.count; first += MOVERS)
+        freed += move_chain(g, m, first + m.index() < old.count ? old.head + first + m.index() : EMPTY, u, target, heads);
     return freed;
 }
 
