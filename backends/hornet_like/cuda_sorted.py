@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from suricate.backends.hornet_like.layout import (
     CLASSES,
     COUNTS,
     GRAPH,
+    NEED,
     UPDATE,
     Graph,
 )
@@ -25,7 +27,7 @@ from suricate.primitives.changing import CHANGE_BLOCK, Scratch, address, scratch
 from suricate.primitives.cuda import launch, packed, weight_bits
 from suricate.primitives.located import LocatedBatch, Report
 
-BARRIERS = 3  #: of the grid in an update that are counted on the host
+BARRIERS = 3  #: of the grid in an update that are counted on the host; 1 if it is resumed
 LARGEST = (1 << 32) - 1
 POLLS = 1 << 15  #: of the answer whether the pool is large enough, before the host waits for the end of the kernel
 MORE_CHUNKS = 1 << 10  #: scratch memory is for a multiple of so many chunks, so that its size is seldom another one
@@ -34,7 +36,7 @@ ARGUMENTS = joined(UPDATE.packer, GRAPH.packer)
 
 @dataclass(slots=True)
 class SortedPlan(Plan):
-    """How many edges there may be to move; the kernel plans for itself, once more if the host must know."""
+    """How many edges there may be to move; the kernel plans for itself. A second launch goes on behind that."""
 
     kernels: HornetSorted
     graph: Graph
@@ -43,6 +45,7 @@ class SortedPlan(Plan):
     deleting: bool
     may_shrink: bool
     unchecked: bool = False
+    scratch: tuple[tuple[int, ...], Any] | None = None  # addresses and memory, from the first launch on
 
     def need(self) -> np.ndarray:
         """See :meth:`Plan.need`."""
@@ -55,7 +58,7 @@ class HornetSorted:
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits = device, weight_bits(weight_dtype)
         self._barrier, self._scratch, self._laps = GridBarrier(device), Scratch(device), device.xp.zeros(1, np.uint32)
-        self._counts, self._planned = device.xp.zeros(COUNTS, np.int64), device.xp.zeros(CLASSES, np.int64)
+        self._counts, self._planned = device.xp.zeros(COUNTS, np.int64), device.xp.zeros(COUNTS, np.int64)
         self._kernel: StructKernel | None = None
         self._answers = PinnedCounters(device, 1)
         self._blocks, self._calls = 0, 0
@@ -73,9 +76,10 @@ class HornetSorted:
         return SortedPlan(self, graph, batch, edges, deleting=True, may_shrink=may_shrink)
 
     def planned(self, plan: SortedPlan) -> np.ndarray:
-        """Return how many blocks of each class an update takes; waits for the device."""
-        self._launch(plan.graph, plan, self._status, Report(self._status, self._status), only_plans=True)
-        return self._planned.get()
+        """Return how many blocks of each class an update takes, of which no more was launched; waits for the device."""
+        if plan.scratch is None:
+            self._launch(plan.graph, plan, self._status, Report(self._status, self._status), only_plans=True)
+        return self._planned.get()[NEED : NEED + CLASSES]
 
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
         """See :meth:`HornetKernels.insert`."""
@@ -99,17 +103,19 @@ class HornetSorted:
             kernel = self._kernel = StructKernel(sorted_program(self._bits), "update_sorted", ARGUMENTS.size)
             processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
             self._blocks = processors * kernel.resident(CHANGE_BLOCK)
-        size = len(batch)
-        rows, chunks = min(size, len(graph.begin)) + 1, move_chunks(plan.edges) + 1 + MORE_CHUNKS & -MORE_CHUNKS
-        addresses, _memory = self._scratch((size, rows, chunks), lambda: self._offsets(size, rows, chunks))
+        size, resumed = len(batch), plan.scratch is not None
+        if plan.scratch is None:
+            rows, chunks = min(size, len(graph.begin)) + 1, move_chunks(plan.edges) + 1 + MORE_CHUNKS & -MORE_CHUNKS
+            plan.scratch = self._scratch((size, rows, chunks), lambda: self._offsets(size, rows, chunks))
+        addresses = plan.scratch[0]
         arrays = graph.begin.data.ptr, graph.end.data.ptr, graph.dst.data.ptr, graph.weight.data.ptr
         barrier, answers = self._barrier, self._answers
         self._calls = (self._calls + 1) & LARGEST
         ARGUMENTS.pack_into(
             kernel.buffer, 0, *values(batch, arrays, weight, report, addresses[:5]),
-            barrier.address, barrier.expected(self._blocks, BARRIERS), plan.deleting, *addresses[5:],
+            barrier.address, barrier.expected(self._blocks, 1 if resumed else BARRIERS), plan.deleting, *addresses[5:],
             self._counts.data.ptr, self._planned.data.ptr, self._laps.data.ptr,
-            len(graph.dst), answers.address if plan.unchecked else 0, self._calls, plan.may_shrink, only_plans,
+            len(graph.dst), answers.address if plan.unchecked else 0, self._calls, plan.may_shrink, only_plans, resumed,
             *map(address, graph),
         )  # fmt: skip
         answers.busy = answers.busy or plan.unchecked
@@ -119,8 +125,9 @@ class HornetSorted:
     def _offsets(self, size: int, rows: int, chunks: int) -> tuple[int, ...]:
         """Return the offsets of the scratch arrays, in the order of the struct, and the size of all."""
         return scratch_offsets(
-            size, self._blocks, 8 * size, 4 * size, 4 * size, 8 * size, 8 * size, 8 * size, *(4 * size,) * 4, size,
+            size, self._blocks, 8 * size, *(4 * size,) * 3, *(8 * size,) * 3, *(4 * size,) * 4, size,
             8 * rows, 8 * rows, 8 * rows, 4 * rows, *(4 * chunks,) * 3, 8 * self._blocks, 4 * self._blocks,
+            8 * (COUNTS + 1) * self._blocks,
         )  # fmt: skip
 
     def _was_applied(self) -> bool:

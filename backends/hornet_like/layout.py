@@ -62,6 +62,7 @@ MOVE_ITEMS = 8  #: edges that a thread moves at a time
 MOVE_CHUNK = CHANGE_BLOCK * MOVE_ITEMS  #: edges that a block moves at a time
 SORTED_CONSTANTS = {
     "CHANGE_BLOCK": CHANGE_BLOCK, "MOVE_ITEMS": MOVE_ITEMS, "MOVE_CHUNK": MOVE_CHUNK, "NEED": NEED, "FREED": FREED,
+    "COUNTS": COUNTS,
 }  # fmt: skip
 
 
@@ -88,7 +89,8 @@ assert tuple(GRAPH.fields) == Graph._fields
 UPDATE = Struct("Update", {
     "changed_key": "uint64_t*", "changed_item": "uint32_t*",
     "head": "uint32_t*",  # the first change of the same vertex, which stands for it
-    "moved": "long long*",  # edges to be moved of the vertices of the block's changes up to this one
+    "heads": "uint32_t*",  # those of a thread block, from its first change on
+    "moved": "long long*",  # edges to be moved that lie before the change, from those of the block's own heads on
     "place": "long long*",  # edges to be moved that lie before the change, of all vertices
     "delta": "long long*", "run": "uint32_t*", "row": "uint32_t*", "ticket": "uint32_t*", "freed": "uint32_t*",
     "target": "uint8_t*",  # from delta on: of heads
@@ -96,11 +98,13 @@ UPDATE = Struct("Update", {
     "row_head": "uint32_t*",
     "chunk_row": "uint32_t*", "chunk_change": "uint32_t*", "chunk_read": "uint32_t*",  # [chunks + 1]
     "block_moved": "long long*", "block_rows": "uint32_t*",  # [blocks]
-    "counts": "long long*", "planned": "long long*",  # [COUNTS], [CLASSES]
+    "tickets": "long long*",  # [blocks * (COUNTS + 1)], of a launch that is to be resumed
+    "counts": "long long*", "planned": "long long*",  # [COUNTS], of this launch and of the last one that planned
     "laps": "uint32_t*",  # of the barriers behind the plan
     "slots": "long long",  # of the pool
     "answer": "uint64_t*",  # in host memory, or null: receives the ticket, and whether the pool is large enough
     "ticket_of_call": "uint32_t", "may_shrink": "uint32_t", "only_plans": "uint32_t",
+    "resumed": "uint32_t",  # behind the plan of a launch that was refused, or only planned
 }, base=CHANGING)  # fmt: skip
 
 #: per entry of a batch, filled in for the first of each vertex: the class its block migrates to (or KEEP, NONE, IDLE),

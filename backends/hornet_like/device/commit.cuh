@@ -1,6 +1,6 @@
 // The end of sorted.cu: new edges are written, vertices are pointed at their blocks, old blocks are freed, and counters follow.
 #pragma once
-#include "plan.cuh"
+#include "place.cuh"
 
 // Thread per head: point its vertex at its block, free the old one, and note what changes of the pressures.
 __device__ __forceinline__ void commit_vertex(const Graph& g, const Update& c, const Handout& blocks,
@@ -13,7 +13,7 @@ __device__ __forceinline__ void commit_vertex(const Graph& g, const Update& c, c
     add_pressure(sums, degree, k, -1);
     add_pressure(sums, after, now, 1);
     if (target != KEEP && k != NONE)
-        push_block(g, k, blocks.top[k] - blocks.taken[k] + tickets.freed_before[k] + c.freed[r], old);
+        push_block(g, k, blocks.top[k] - blocks.taken[k] + tickets.before[FREED + k] + c.freed[r], old);
     g.begin[u] = begin;
     g.end[u] = begin + after;
     g.klass[u] = now;
@@ -50,8 +50,8 @@ __device__ __forceinline__ void commit_changes(const Graph& g, const Update& c, 
     __shared__ Pressure sums;
     clear_pressure(sums);
     if (!c.deleting) write_changes(g, c, mine);
-    for (uint32_t r = mine.first + threadIdx.x; r < mine.last; r += CHANGE_BLOCK)
-        if (c.head[r] == r) commit_vertex(g, c, blocks, tickets, sums, r);
+    for (uint32_t i = threadIdx.x; i < tickets.heads; i += CHANGE_BLOCK)
+        commit_vertex(g, c, blocks, tickets, sums, c.heads[mine.first + i]);
     flush_pressure(sums, g.counters);
 }
 
@@ -59,16 +59,18 @@ __device__ __forceinline__ void commit_changes(const Graph& g, const Update& c, 
 __device__ __forceinline__ void count_blocks(const Graph& g, const Update& c, const Handout& blocks, uint32_t total) {
     const uint32_t k = threadIdx.x;
     if (k < CLASSES) {
-        g.counters[FREE + k] += c.counts[FREED + k] - blocks.taken[k];
+        g.counters[FREE + k] += counts_of(c)[FREED + k] - blocks.taken[k];
         g.counters[BLOCKS + k] += blocks.need[k] - blocks.taken[k];
     }
     if (k == CLASSES - 1) g.counters[USED] = blocks.end;
     if (k == CLASSES) g.counters[EDGES] += c.deleting ? -(long long)total : total;
 }
 
-// Block: make the counts ready for the next launch; what was needed goes to `planned`.
+// Block: make the counts ready for the next launch; `planned` keeps them. Those of a class are read and cleared by one thread.
 __device__ __forceinline__ void clear_counts(const Update& c) {
-    if (threadIdx.x >= CLASSES) return;
-    c.planned[threadIdx.x] = c.counts[NEED + threadIdx.x];
-    c.counts[NEED + threadIdx.x] = c.counts[FREED + threadIdx.x] = 0;
+    if (threadIdx.x >= CLASSES || c.resumed) return;
+    for (uint32_t k = threadIdx.x; k < COUNTS; k += CLASSES) {
+        c.planned[k] = c.counts[k];
+        c.counts[k] = 0;
+    }
 }

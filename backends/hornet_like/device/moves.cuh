@@ -3,7 +3,7 @@
 // edges. In place, an insertion moves edges up, so its chunks are moved from the last to the first, and a deletion the other way
 // round: a chunk is written when those that it is written over have been read, which are chunks that began before it.
 #pragma once
-#include "plan.cuh"
+#include "place.cuh"
 
 constexpr uint32_t WARP_ITEMS = 32 * MOVE_ITEMS;
 

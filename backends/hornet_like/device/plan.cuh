@@ -1,7 +1,5 @@
-// Plans and blocks of sorted.cu: what becomes of each vertex that a batch changes, which block it takes, and which of its edges
-// move. A vertex stands for the first of its changes, its head, in the list of all changes. The edges that move, vertex after vertex
-// and slot after slot, are numbered through; moves.cuh moves them in chunks of that numbering. The structs Graph and Update come from
-// layout.py.
+// Plans of sorted.cu: what becomes of each vertex that a batch changes, and which of its edges move. A vertex stands for the first of its
+// changes, its head, in the list of all changes. The structs Graph and Update come from layout.py.
 #pragma once
 #include "blocks.cuh"
 #include "changes.cuh"
@@ -10,8 +8,6 @@ struct Arguments {
     Update u;
     Graph g;
 };
-
-constexpr uint32_t NO_HEAD = 0xFFFFFFFFu;
 
 // Changes of a block, in order over the blocks.
 struct Share {
@@ -24,201 +20,225 @@ __device__ __forceinline__ Share changes_of_block(uint32_t total) {
         uint32_t(min((long long)total, blockIdx.x * share)), uint32_t(min((long long)total, (blockIdx.x + 1) * share))};
 }
 
-// Blocks that the vertices of a thread block take and free, by class, and how many earlier thread blocks do.
+// Heads of a thread block; blocks that their vertices take and free, by class, and how many earlier thread blocks do.
 struct Tickets {
-    uint32_t need[CLASSES], freed[CLASSES];
-    unsigned long long need_before[CLASSES], freed_before[CLASSES];
+    uint32_t heads, own[COUNTS];
+    long long before[COUNTS];
 };
 
-// First old slot that moves: in place nothing below the first change does.
-__device__ __forceinline__ long long first_moved(const Graph& g, const Update& c, uint32_t head, uint32_t u) {
-    return c.target[head] == KEEP ? c.changed_slot[head] : g.begin[u];
+constexpr uint32_t PLAN_TILE = AT_ONCE * CHANGE_BLOCK;  // changes that a block plans at a time
+
+static_assert(PLAN_TILE == 64 * 32, "bits of a tile are 64 words");
+
+struct PlanMemory {
+    uint32_t heads[PLAN_TILE / 32];  // bits: changes of the tile that are heads
+    uint32_t run_end, last_head;  // of the vertex of the tile's last change
+    long long moves[CHANGE_WARPS];
+    uint32_t rows[CHANGE_WARPS], counts[CHANGE_WARPS];
+};
+
+// What the block's changes up to a place among them have: edges and vertices that move, and heads; and the last head.
+struct Planned {
+    long long moves;
+    uint32_t rows, heads, head;
+};
+
+// Warp: first index above ``at`` whose key is above ``bound`` (a[at] <= bound), or n. In each step it reads 32 keys.
+__device__ __forceinline__ uint32_t run_end_by_warp(const uint64_t* a, uint32_t at, uint32_t n, uint64_t bound) {
+    const uint32_t lane = threadIdx.x % 32;
+    uint64_t lo = uint64_t(at) + 1, step = 1;
+    bool rises = true;
+    while (true) {
+        const uint64_t probe = lo + (lane + 1) * step - 1;
+        const uint32_t count = __popc(__ballot_sync(0xFFFFFFFFu, probe < n && a[probe] <= bound));
+        lo += count * step;
+        rises = rises && count == 32;
+        if (!rises && step == 1) return uint32_t(lo);
+        step = rises ? step * 32 : step / 32;
+    }
+}
+
+// Warp: the same downwards: first index of the run up to ``at`` whose keys are not below ``bound`` (a[at] >= bound).
+__device__ __forceinline__ uint32_t run_begin_by_warp(const uint64_t* a, uint32_t at, uint64_t bound) {
+    const long long lane = threadIdx.x % 32;
+    long long hi = at, step = 1;
+    bool falls = true;
+    while (true) {
+        const long long probe = hi - (lane + 1) * step;
+        const uint32_t count = __popc(__ballot_sync(0xFFFFFFFFu, probe >= 0 && a[probe] >= bound));
+        hi -= count * step;
+        falls = falls && count == 32;
+        if (!falls && step == 1) return uint32_t(hi);
+        step = falls ? step * 32 : step / 32;
+    }
 }
 
 // Thread per head: the class that its vertex migrates to (or KEEP, NONE), its tickets among those of the block, the number of its
-// changes. Returns how many of its edges move; a vertex that loses all of them "moves" them nowhere.
-__device__ __forceinline__ long long plan_vertex(const Graph& g, const Update& c, Tickets& tickets, uint32_t r,
-                                                 uint32_t total) {
-    const uint32_t u = source(c.changed_key[r]);
-    const uint32_t run = gallop_up(c.changed_key, r, total, c.changed_key[r] | 0xFFFFFFFFull) - r;
-    const long long end = g.end[u], degree = end - g.begin[u];
-    const uint8_t k = g.klass[u], target = c.deleting ? shrunk(degree - run, k, c.may_shrink) : grown(degree + run, k);
+// changes. Returns how many of its edges move, in place those from its first change on, which has ``left`` edges above it; a vertex that
+// loses all of them "moves" them nowhere.
+__device__ __forceinline__ long long plan_vertex(const Update& c, Tickets& tickets, uint32_t r, uint32_t run, uint8_t k,
+                                                 uint32_t degree, uint32_t left) {
+    const long long before = degree;
+    const uint8_t target = c.deleting ? shrunk(before - run, k, c.may_shrink) : grown(before + run, k);
     c.run[r] = run;
     c.target[r] = target;
-    if (target < CLASSES) c.ticket[r] = atomicAdd(&tickets.need[target], 1u);
-    if (target != KEEP && k != NONE) c.freed[r] = atomicAdd(&tickets.freed[k], 1u);
-    return end - first_moved(g, c, r, u);
+    if (target < CLASSES) c.ticket[r] = atomicAdd(&tickets.own[NEED + target], 1u);
+    if (target != KEEP && k != NONE) c.freed[r] = atomicAdd(&tickets.own[FREED + k], 1u);
+    return target == KEEP ? left : degree;
 }
 
-// Block: plan its vertices; for each of its changes the head, and how many edges of the block's vertices up to its own move. Atomics: of
-// the block in shared memory, and one per class that it takes or frees.
+// Warp: the heads nearest below its changes of the tile from ``base`` on and above them, if they are not its own.
+struct Neighbours {
+    uint32_t below, above;
+};
+
+__device__ __forceinline__ Neighbours neighbours_of_warp(const PlanMemory& m, uint32_t base, uint32_t head) {
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const uint64_t low = __ballot_sync(0xFFFFFFFFu, m.heads[lane] != 0),
+                   words = uint64_t(__ballot_sync(0xFFFFFFFFu, m.heads[32 + lane] != 0)) << 32 | low;
+    const uint64_t lower = words & ((1ull << AT_ONCE * warp) - 1),
+                   upper = words >> AT_ONCE * warp >> AT_ONCE;  // by 64 in all for the last warp
+    Neighbours found = {head, m.run_end};
+    if (lower) {
+        const uint32_t i = 63 - __clzll(lower);
+        found.below = base + 32 * i + 31 - __clz(m.heads[i]);
+    }
+    if (upper) {
+        const uint32_t i = AT_ONCE * (warp + 1) + 63 - __clzll(upper & -upper);
+        found.above = base + 32 * i + __ffs(m.heads[i]) - 1;
+    }
+    return found;
+}
+
+// Block, a warp per 32 * AT_ONCE changes: plan the vertices whose heads are in the tile [base, last). Lists them, and writes for each
+// change its head, and how many edges that move lie before it among those of the block. ``so_far`` is what the block's earlier tiles
+// have. Atomics: tickets in shared memory.
+__device__ __forceinline__ void plan_tile(const Graph& g, const Update& c, PlanMemory& m, Tickets& tickets,
+                                          const Share& mine, uint32_t base, uint32_t total, Planned& so_far) {
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, up_to_lane = 0xFFFFFFFFu >> (31 - lane);
+    const uint32_t first = base + warp * 32 * AT_ONCE, last = min(base + PLAN_TILE, mine.last);
+    uint32_t vertex[AT_ONCE], head_lanes[AT_ONCE], left[AT_ONCE], degree[AT_ONCE];
+    uint8_t klass[AT_ONCE];
+#pragma unroll
+    for (int q = 0; q < AT_ONCE; ++q) {
+        const uint32_t r = first + 32 * q + lane;
+        vertex[q] = r < last ? source(c.changed_key[r]) : 0;
+        const bool is_head = r < last && (r == 0 || source(c.changed_key[r - 1]) != vertex[q]);
+        head_lanes[q] = __ballot_sync(0xFFFFFFFFu, is_head);
+        if (lane == 0) m.heads[warp * AT_ONCE + q] = head_lanes[q];
+    }
+#pragma unroll
+    for (int q = 0; q < AT_ONCE; ++q) {
+        left[q] = degree[q] = klass[q] = 0;
+        const uint32_t r = first + 32 * q + lane, u = vertex[q];
+        if (r >= last) continue;
+        const long long end = g.end[u];
+        left[q] = uint32_t(end - c.changed_slot[r]);
+        if (!(head_lanes[q] >> lane & 1)) continue;
+        degree[q] = uint32_t(end - g.begin[u]);
+        klass[q] = g.klass[u];
+    }
+    if (warp == CHANGE_WARPS - 1) {
+        const uint32_t end = run_end_by_warp(c.changed_key, last - 1, total, c.changed_key[last - 1] | 0xFFFFFFFFull);
+        if (lane == 0) m.run_end = end;
+    }
+    __syncthreads();
+    const Neighbours other = neighbours_of_warp(m, base, so_far.head);
+    uint32_t sum[AT_ONCE], row_lanes[AT_ONCE], rows = 0, heads = 0, above = other.above;
+#pragma unroll
+    for (int q = AT_ONCE - 1; q >= 0; --q) {
+        const uint32_t at = first + 32 * q, later = head_lanes[q] & (0xFFFFFFFEu << lane);
+        sum[q] = 0;
+        if (head_lanes[q] >> lane & 1) {
+            const uint32_t end = later ? at + __ffs(later) - 1 : above;
+            sum[q] = plan_vertex(c, tickets, at + lane, end - (at + lane), klass[q], degree[q], left[q]);
+        }
+        if (head_lanes[q]) above = at + __ffs(head_lanes[q]) - 1;
+        row_lanes[q] = __ballot_sync(0xFFFFFFFFu, sum[q] > 0);
+        rows += __popc(row_lanes[q]);
+        heads += __popc(head_lanes[q]);
+    }
+    long long moves[AT_ONCE], moved = 0;
+#pragma unroll
+    for (int q = 0; q < AT_ONCE; ++q) {
+        moves[q] = sum[q];
+        for (int s = 1; s < 32; s *= 2) {
+            const long long below = __shfl_up_sync(0xFFFFFFFFu, moves[q], s);
+            if (lane >= s) moves[q] += below;
+        }
+        moves[q] += moved;
+        moved = __shfl_sync(0xFFFFFFFFu, moves[q], 31);
+    }
+    if (lane == 0) {
+        m.moves[warp] = moved;
+        m.rows[warp] = rows;
+        m.counts[warp] = heads;
+    }
+    __syncthreads();
+    Planned at = so_far;
+    for (uint32_t w = 0; w < CHANGE_WARPS; ++w) {
+        if (w == warp) at = so_far;
+        so_far.moves += m.moves[w];
+        so_far.rows += m.rows[w];
+        so_far.heads += m.counts[w];
+    }
+    at.head = other.below;
+#pragma unroll
+    for (int q = 0; q < AT_ONCE; ++q) {
+        const uint32_t r = first + 32 * q + lane, heads_here = head_lanes[q] & up_to_lane;
+        const bool is_head = head_lanes[q] >> lane & 1;
+        if (r < last) {
+            c.head[r] = heads_here ? r - lane + 31 - __clz(heads_here) : at.head;
+            c.moved[r] = at.moves + moves[q] - left[q];
+        }
+        if (row_lanes[q] >> lane & 1) c.row[r] = at.rows + __popc(row_lanes[q] & up_to_lane) - 1;
+        if (is_head) c.heads[mine.first + at.heads + __popc(heads_here) - 1] = r;
+        at.rows += __popc(row_lanes[q]);
+        at.heads += __popc(head_lanes[q]);
+        if (head_lanes[q]) at.head = r - lane + 31 - __clz(head_lanes[q]);
+    }
+    if (threadIdx.x == CHANGE_BLOCK - 1) m.last_head = at.head;
+    __syncthreads();
+    so_far.head = m.last_head;
+}
+
+// Block: plan its vertices. Atomics: of the block in shared memory, and one per class that it takes or frees.
 __device__ __forceinline__ void plan_changes(const Graph& g, const Update& c, const Share& mine, Tickets& tickets,
                                              uint32_t total) {
-    __shared__ long long sums[CHANGE_WARPS];
-    __shared__ uint32_t rows[CHANGE_WARPS], heads[CHANGE_WARPS];
-    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, up_to_lane = 0xFFFFFFFFu >> (31 - lane);
-    if (threadIdx.x < CLASSES) tickets.need[threadIdx.x] = tickets.freed[threadIdx.x] = 0;
+    __shared__ PlanMemory memory;
+    const uint32_t k = threadIdx.x;
+    if (k < COUNTS) tickets.own[k] = 0;
     __syncthreads();
-    long long moved_before = 0;
-    uint32_t rows_before = 0, head_before = 0;
+    Planned all = {0, 0, 0, 0};
     if (mine.first < mine.last)
-        head_before = gallop_down(c.changed_key, mine.first, c.changed_key[mine.first] & 0xFFFFFFFF00000000ull);
-    for (uint32_t base = mine.first; base < mine.last; base += CHANGE_BLOCK) {
-        const uint32_t r = base + threadIdx.x;
-        const bool is_head = r < mine.last && (r == 0 || source(c.changed_key[r - 1]) != source(c.changed_key[r]));
-        const long long moves = is_head ? plan_vertex(g, c, tickets, r, total) : 0;
-        const uint32_t head_lanes = __ballot_sync(0xFFFFFFFFu, is_head),
-                       row_lanes = __ballot_sync(0xFFFFFFFFu, moves > 0);
-        long long sum = moves;
-        for (int s = 1; s < 32; s *= 2) {
-            const long long below = __shfl_up_sync(0xFFFFFFFFu, sum, s);
-            if (lane >= s) sum += below;
-        }
-        if (lane == 31) {
-            sums[warp] = sum;
-            rows[warp] = __popc(row_lanes);
-            heads[warp] = head_lanes ? r - __clz(head_lanes) : NO_HEAD;
-        }
-        __syncthreads();
-        uint32_t row = rows_before + __popc(row_lanes & up_to_lane) - 1, head = head_before;
-        sum += moved_before;
-        for (uint32_t w = 0; w < CHANGE_WARPS; ++w) {
-            if (w < warp) {
-                sum += sums[w];
-                row += rows[w];
-                if (heads[w] != NO_HEAD) head = heads[w];
-            }
-            moved_before += sums[w];
-            rows_before += rows[w];
-            if (heads[w] != NO_HEAD) head_before = heads[w];
-        }
-        if (head_lanes & up_to_lane) head = r - lane + 31 - __clz(head_lanes & up_to_lane);
-        if (r < mine.last) {
-            c.head[r] = head;
-            c.moved[r] = sum;
-        }
-        if (moves > 0) c.row[r] = row;
-        __syncthreads();
-    }
-    const uint32_t k = threadIdx.x;
+        all.head = run_begin_by_warp(c.changed_key, mine.first, c.changed_key[mine.first] & 0xFFFFFFFF00000000ull);
+    for (uint32_t base = mine.first; base < mine.last; base += PLAN_TILE)
+        plan_tile(g, c, memory, tickets, mine, base, total, all);
     if (k == 0) {
-        c.block_moved[blockIdx.x] = moved_before;
-        c.block_rows[blockIdx.x] = rows_before;
+        c.block_moved[blockIdx.x] = all.moves;
+        c.block_rows[blockIdx.x] = all.rows;
+        tickets.heads = all.heads;
     }
-    if (k < CLASSES && tickets.need[k])
-        tickets.need_before[k] =
-            atomicAdd((unsigned long long*)&c.counts[NEED + k], (unsigned long long)tickets.need[k]);
-    if (k < CLASSES && tickets.freed[k])
-        tickets.freed_before[k] =
-            atomicAdd((unsigned long long*)&c.counts[FREED + k], (unsigned long long)tickets.freed[k]);
-}
-
-// Edges and vertices that move: those of the blocks before this one, and all.
-struct Moves {
-    long long edges_before, edges;
-    uint32_t rows_before, rows;
-};
-
-// Block, behind a barrier of the grid: sum what all blocks have planned.
-__device__ __forceinline__ void count_moves(const Update& c, Moves& moves) {
-    __shared__ Moves sums[CHANGE_WARPS];
-    Moves mine = {0, 0, 0, 0};
-    for (uint32_t b = threadIdx.x; b < gridDim.x; b += CHANGE_BLOCK) {
-        const long long edges = c.block_moved[b];
-        const uint32_t rows = c.block_rows[b];
-        mine.edges += edges;
-        mine.rows += rows;
-        if (b < blockIdx.x) {
-            mine.edges_before += edges;
-            mine.rows_before += rows;
-        }
-    }
-    for (int s = 16; s > 0; s /= 2) {
-        mine.edges_before += __shfl_xor_sync(0xFFFFFFFFu, mine.edges_before, s);
-        mine.edges += __shfl_xor_sync(0xFFFFFFFFu, mine.edges, s);
-        mine.rows_before += __shfl_xor_sync(0xFFFFFFFFu, mine.rows_before, s);
-        mine.rows += __shfl_xor_sync(0xFFFFFFFFu, mine.rows, s);
-    }
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = mine;
-    __syncthreads();
-    if (threadIdx.x) return;
-    moves = {0, 0, 0, 0};
-    for (uint32_t w = 0; w < CHANGE_WARPS; ++w) {
-        moves.edges_before += sums[w].edges_before;
-        moves.edges += sums[w].edges;
-        moves.rows_before += sums[w].rows_before;
-        moves.rows += sums[w].rows;
+    if (k < COUNTS) {
+        const unsigned long long own = tickets.own[k];
+        tickets.before[k] = own ? atomicAdd((unsigned long long*)&c.counts[k], own) : 0;
     }
 }
 
-// What is left of the free blocks, and where the needed ones are: per class the height of the stack, what is taken of it, and
-// the first carved block. The last one carved ends at ``end``.
-struct Handout {
-    long long top[CLASSES], taken[CLASSES], carved[CLASSES], need[CLASSES], end;
-};
+// Block: keep its tickets for a launch that resumes this one, when the pool has grown.
+__device__ __forceinline__ void keep_tickets(const Update& c, const Tickets& tickets) {
+    long long* const kept = c.tickets + blockIdx.x * (COUNTS + 1ll);
+    if (threadIdx.x < COUNTS) kept[threadIdx.x] = tickets.before[threadIdx.x];
+    if (threadIdx.x == COUNTS) kept[COUNTS] = tickets.heads;
+}
 
-// Block: take needed blocks from the free stacks, carve the rest. All blocks work out the same; the counters stay.
-__device__ __forceinline__ void hand_out(const Graph& g, const Update& c, Handout& blocks) {
-    const uint32_t k = threadIdx.x;
-    if (k < CLASSES) {
-        blocks.need[k] = c.counts[NEED + k];
-        blocks.top[k] = g.counters[FREE + k];
-        blocks.taken[k] = min(blocks.need[k], blocks.top[k]);
-    }
-    __syncthreads();
-    if (k < CLASSES) {
-        long long at = g.counters[USED];
-        for (uint32_t j = 0; j < k; ++j) at += (blocks.need[j] - blocks.taken[j]) << j;
-        blocks.carved[k] = at;
-        if (k == CLASSES - 1) blocks.end = at + ((blocks.need[k] - blocks.taken[k]) << k);
-    }
+// Block: take them up again.
+__device__ __forceinline__ void resume(const Update& c, Tickets& tickets) {
+    const long long* const kept = c.tickets + blockIdx.x * (COUNTS + 1ll);
+    if (threadIdx.x < COUNTS) tickets.before[threadIdx.x] = kept[threadIdx.x];
+    if (threadIdx.x == COUNTS) tickets.heads = uint32_t(kept[COUNTS]);
     __syncthreads();
 }
 
-// By how many slots the adjacency of a head of this block is moved, besides its changes.
-__device__ __forceinline__ long long delta_of(const Graph& g, const Update& c, const Handout& blocks,
-                                              const Tickets& tickets, uint32_t head, uint32_t u) {
-    const uint32_t k = c.target[head];
-    if (k >= CLASSES) return 0;
-    const long long ticket = tickets.need_before[k] + c.ticket[head], taken = blocks.taken[k];
-    const long long place =
-        ticket < taken ? (long long)g.stacks[g.stack_begin[k] + blocks.top[k] - 1 - ticket] << MIN_CLASS
-                       : blocks.carved[k] + ((ticket - taken) << k);
-    return place - g.begin[u];
-}
-
-// Block, thread per change: how many of all moving edges lie before it, and the chunks whose first change it is; for a head, where its
-// edges go, and the chunks that begin among them.
-__device__ __forceinline__ void place_changes(const Graph& g, const Update& c, const Share& mine, const Handout& blocks,
-                                              const Tickets& tickets, const Moves& moves, uint32_t total) {
-    const long long chunks = (moves.edges + MOVE_CHUNK - 1) / MOVE_CHUNK;
-    for (long long k = thread_id(); k < chunks; k += thread_count()) c.chunk_read[k] = 0;
-    for (uint32_t r = mine.first + threadIdx.x; r < mine.last; r += CHANGE_BLOCK) {
-        const uint32_t u = source(c.changed_key[r]);
-        const long long end = g.end[u], moved = moves.edges_before + c.moved[r];
-        const long long place = moved - (end - c.changed_slot[r]);
-        c.place[r] = place;
-        long long before = -1;
-        if (r > 0) {
-            const long long moved_before = moves.edges_before + (r > mine.first ? c.moved[r - 1] : 0);
-            before = moved_before - (g.end[source(c.changed_key[r - 1])] - c.changed_slot[r - 1]);
-        }
-        for (long long k = (before + MOVE_CHUNK) / MOVE_CHUNK; k * MOVE_CHUNK <= place; ++k) c.chunk_change[k] = r;
-        if (r + 1 == total)
-            for (long long k = (place + MOVE_CHUNK) / MOVE_CHUNK; k <= chunks; ++k) c.chunk_change[k] = total;
-        if (c.head[r] != r) continue;
-        const long long delta = delta_of(g, c, blocks, tickets, r, u), first = first_moved(g, c, r, u);
-        c.delta[r] = delta;
-        if (first == end) continue;
-        const uint32_t row = moves.rows_before + c.row[r];
-        const long long start = moved - (end - first);
-        c.row_start[row] = start;
-        c.row_from[row] = first - start;
-        c.row_to[row] = first - start + delta;
-        c.row_head[row] = r;
-        for (long long k = (start + MOVE_CHUNK - 1) / MOVE_CHUNK; k * MOVE_CHUNK < moved; ++k) c.chunk_row[k] = row;
-    }
-    if (thread_id() || !moves.rows) return;
-    c.row_start[moves.rows] = moves.edges;
-    c.chunk_row[chunks] = moves.rows - 1;
-}
+// Blocks that all vertices take and free, by class, as planned by this launch or the one that it resumes.
+__device__ __forceinline__ const long long* counts_of(const Update& c) { return c.resumed ? c.planned : c.counts; }
