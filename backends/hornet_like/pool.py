@@ -73,13 +73,17 @@ class HornetPool(ArrayManager):
         """See :meth:`ArrayManager.kept_back`."""
         return len(self["dst"])
 
-    def ensure(self, *demands: Demand) -> None:
-        """Grow the pool and the stacks to the first demand for which there is memory; else raises ``CapacityError``."""
-        for demand in demands[:-1]:
+    def ensure(self, *demands: Demand) -> int:
+        """Grow the pool and the stacks to the first demand for which there is memory; return which one that was.
+
+        Raises ``CapacityError`` if there is memory for none of them.
+        """
+        for place, demand in enumerate(demands[:-1]):
             with suppress(CapacityError):
                 self._ensure(demand)
-                return
+                return place
         self._ensure(demands[-1])
+        return len(demands) - 1
 
     def _ensure(self, demand: Demand) -> None:
         held = len(self["dst"])

@@ -27,7 +27,8 @@ from suricate.types import StoreView
 if TYPE_CHECKING:
     from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
 
-AHEAD = 16  #: so many batches like one that needs the host's bounds are to be covered by them,
+AHEAD = 16  #: so many batches like one that needs the host's bounds are to be covered by them, or at least
+FEW_AHEAD = 2  #: so many: both halves of one,
 MANY = 1 << 20  #: unless they have more than so many edges and than are stored
 
 
@@ -121,15 +122,18 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`."""
         if self.device.is_cuda:
-            if num_edges <= self._allowance:
+            if 2 * num_edges <= self._allowance:
                 return
             self.poll()
-            if self._covers(num_edges, 0):
+            if self._work_out(0, 0, self._aheads(num_edges)):
                 return
         known = self.known()
         *ahead, needed = self.amounts_to_reserve(num_edges)
         demands = [ledger.worst_demand(known, np.array([more, more]), more, more, self.num_vertices) for more in ahead]
-        self.pool.ensure(*demands, ledger.reserve_demand(known, needed, self.num_vertices))
+        met = self.pool.ensure(*demands, ledger.reserve_demand(known, needed, self.num_vertices))
+        self._allowance = self._stack_allowance = 2 * ahead[met] if met < len(ahead) else 0
+        if self.device.is_cuda and not self._allowance:
+            self._work_out(0, 0, self._aheads(num_edges)[1:])
 
     def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
         """See :meth:`BatchStore.reserve_insertion`; returns the plan of the migrations."""
@@ -202,7 +206,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
         Where they do not, smaller batches are tried again only when newer counters have arrived.
         """
-        updates, known, unseen = inserted + deleted, self.counters.values, self.counters.unseen
+        updates = inserted + deleted
         if updates <= self._allowance:
             self._allowance -= updates
             self._stack_allowance -= updates
@@ -210,7 +214,18 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self._allowance = 0
         if updates >= self._uncovered and self.counters.arrivals == self._tried:
             return False
-        for ahead in self._aheads(updates):
+        covered = self._work_out(inserted, deleted, (*self._aheads(updates), 0))
+        if not self._allowance:
+            self._uncovered, self._tried = updates, self.counters.arrivals
+        return covered
+
+    def _work_out(self, inserted: int, deleted: int, aheads: tuple[int, ...]) -> bool:
+        """Return whether pool and stacks hold what a batch may need, with one of ``aheads`` updates behind it.
+
+        The first that they hold is the new allowance.
+        """
+        known, unseen = self.counters.values, self.counters.unseen
+        for ahead in aheads:
             demand = ledger.worst_demand(known, unseen + ahead, inserted, deleted, self.num_vertices)
             if demand.slots <= len(self.pool["dst"]):
                 try:
@@ -218,16 +233,13 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
                 except CapacityError:
                     continue
                 self._allowance = self._stack_allowance = ahead
-                if not ahead:
-                    self._uncovered, self._tried = updates, self.counters.arrivals
                 return True
-        self._uncovered, self._tried = updates, self.counters.arrivals
         return False
 
     def _aheads(self, updates: int) -> tuple[int, ...]:
-        """Return for how many updates to come bounds may be worked out as well: none behind a large bulk load."""
-        ahead = AHEAD * updates
-        return (ahead, 0) if ahead <= max(self._edge_bound(), MANY) else (0,)
+        """Return for how many updates to come bounds may be worked out as well: for none behind a large bulk load."""
+        most = max(self._edge_bound(), MANY)
+        return tuple([times * updates for times in (AHEAD, FEW_AHEAD) if AHEAD * updates <= most])
 
     def _ensure_stacks(self, updates: int) -> None:
         """Make space for the blocks that a batch may free, and for more batches like it if memory allows."""
@@ -235,7 +247,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             self._stack_allowance -= updates
             return
         known, unseen = self.counters.values, self.counters.unseen
-        for ahead in self._aheads(updates):
+        for ahead in (*self._aheads(updates), 0):
             try:
                 self.pool.ensure_stacks(ledger.stack_bounds(known, unseen + ahead, updates, self.num_vertices))
             except CapacityError:
@@ -254,8 +266,9 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         """See :meth:`BatchStore.queued`; counters are asked for before the allowance is used up."""
         if self.device.is_cuda:
             self.counters.charge(inserted, deleted)
-            self._since_post += inserted + deleted
-            if self._allowance < AHEAD // 4 * (inserted + deleted) and 64 * self._since_post > self._edge_bound():
+            updates = inserted + deleted
+            self._since_post += updates
+            if self._allowance < AHEAD // 4 * updates and self._since_post > min(self._edge_bound() // 64, 8 * updates):
                 self.counters.post(self.counters_array())
                 self._since_post = 0
 

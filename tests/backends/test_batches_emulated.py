@@ -63,7 +63,7 @@ def batch(rng: np.random.Generator, twin: Twin, size: int, n: int, known: float)
 def test_random_batches(kind: type, options: dict, weight_dtype: str | None) -> None:
     rng, n = np.random.default_rng(1), 2000
     twin = Twin(kind, n, weight_dtype, **options)
-    for step, size in enumerate((3000, 700, 2500, 1, 1024, 200, 3000)):
+    for step, size in enumerate((9000, 700, 2500, 1, 1024, 200, 3000)):
         twin.insert(*batch(rng, twin, size, n, 0.3), rng)
         if step % 2:
             twin.delete(*batch(rng, twin, size, n, 0.8))

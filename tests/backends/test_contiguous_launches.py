@@ -192,7 +192,7 @@ def test_ascending_adjacencies(launched: list[str], weight_dtype: np.dtype | Non
     assert plan.need().shape == (CLASSES,)
     kernels.delete(graph, batch, plan, report)
     assert launched == ["update_sorted"] * 3
-    assert kernels._barrier.arrived == 8 * 3 * 3
+    assert kernels._barrier.arrived == 8 * (3 + 3 + 1)  # the deletion goes on behind its plan
     launched.clear()
     kernels.free_vertices(graph, array(5, np.uint32))
     assert launched == ["free_vertices"]

@@ -116,3 +116,24 @@ def test_both_halves_or_nothing(device: Any, kind: type, options: dict[str, Any]
         assert changed(added, NEW, added.edges.weight) == {
             arc: now[arc] for arc in set(zip(*added.edges[:2], strict=True)) - (arcs.keys() - there)
         }
+
+
+def test_hornet_reserves_for_both_halves_of_later_batches(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host's bounds cover them: it neither waits for counters again, nor for a kernel to say whether memory suffices."""
+    rng, n, waits = np.random.default_rng(5), 5000, []
+    store = HornetStore(n, device=device)
+    updater = Updater((store,), GraphOptions(HornetStore), ingest.Ingest(device, GraphOptions(HornetStore)))
+
+    def ids(size: int) -> tuple[Any, Any]:
+        return device.put((rng.random(size) ** 3 * n).astype(np.int64)), device.put(rng.integers(0, n, size))
+
+    updater.apply(None, (*ids(30_000), None))
+    for kind, name in ((HornetStore, "known"), (hornet.HornetSorted, "_was_applied")):
+        own = getattr(kind, name)
+        monkeypatch.setattr(kind, name, lambda self, own=own, name=name: waits.append(name) or own(self))
+    counts = []
+    for _ in range(12):
+        updater.apply((*ids(100), None), (*ids(100), None))
+        counts.append(len(waits))
+    assert waits.count("known") <= 1
+    assert counts[-1] == counts[0]
