@@ -119,7 +119,7 @@ def test_both_halves_or_nothing(device: Any, kind: type, options: dict[str, Any]
 
 
 def test_hornet_reserves_for_both_halves_of_later_batches(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host's bounds cover them: it neither waits for counters again, nor for a kernel to say whether memory suffices."""
+    """The host's bounds cover them: it waits neither for counters nor for what a kernel says about memory."""
     rng, n, waits = np.random.default_rng(5), 5000, []
     store = HornetStore(n, device=device)
     updater = Updater((store,), GraphOptions(HornetStore), ingest.Ingest(device, GraphOptions(HornetStore)))
