@@ -130,8 +130,8 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         known = self.known()
         *ahead, needed = self.amounts_to_reserve(num_edges)
         demands = [ledger.worst_demand(known, np.array([more, more]), more, more, self.num_vertices) for more in ahead]
-        met = self.pool.ensure(*demands, ledger.reserve_demand(known, needed, self.num_vertices))
-        self._allowance = self._stack_allowance = 2 * ahead[met] if met < len(ahead) else 0
+        held = self.pool.ensure(*demands, ledger.reserve_demand(known, needed, self.num_vertices))
+        self._allowance = self._stack_allowance = 2 * ahead[held] if held < len(ahead) else 0
         if self.device.is_cuda and not self._allowance:
             self._work_out(0, 0, self._aheads(num_edges)[1:])
 
