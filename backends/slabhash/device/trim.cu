@@ -38,7 +38,8 @@ __device__ __forceinline__ uint32_t empty_buckets(const View& g, uint32_t u, con
     const Mover m;
     uint32_t freed = 0;
     for (uint32_t first = 0; first < old.count; first += MOVERS)
-        freed += move_chain(g, m, first + m.index() < old.count ? old.head + first + m.index() : EMPTY, u, target, heads);
+        freed +=
+            move_chain(g, m, first + m.index() < old.count ? old.head + first + m.index() : EMPTY, u, target, heads);
     return freed;
 }
 
