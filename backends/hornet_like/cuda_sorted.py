@@ -14,7 +14,7 @@ from suricate.backends.hornet_like.layout import (
     GRAPH,
     NEED,
     UPDATE,
-    Graph,
+    PlacedGraph,
 )
 from suricate.backends.hornet_like.ledger import move_chunks
 from suricate.backends.hornet_like.programs import program, sorted_program
@@ -23,7 +23,7 @@ from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import joined
 from suricate.devices import Array, Device
-from suricate.primitives.changing import CHANGE_BLOCK, Scratch, address, scratch_offsets, values
+from suricate.primitives.changing import CHANGE_BLOCK, Scratch, scratch_offsets, values
 from suricate.primitives.cuda import launch, packed, weight_bits
 from suricate.primitives.located import LocatedBatch, Report
 
@@ -39,7 +39,7 @@ class SortedPlan(Plan):
     """How many edges there may be to move; the kernel plans for itself. A second launch goes on behind that."""
 
     kernels: HornetSorted
-    graph: Graph
+    graph: PlacedGraph
     batch: LocatedBatch
     edges: int
     deleting: bool
@@ -64,14 +64,14 @@ class HornetSorted:
         self._blocks, self._calls = 0, 0
         self._status = device.xp.empty(0, np.uint8)
 
-    def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
+    def locate(self, graph: PlacedGraph, batch: LocatedBatch, kind: int, edges: int) -> None:
         """See :meth:`HornetKernels.locate`; an update does so itself."""
 
-    def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> SortedPlan:
+    def plan_insertion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int) -> SortedPlan:
         """See :meth:`HornetKernels.plan_insertion`."""
         return SortedPlan(self, graph, batch, edges, deleting=False, may_shrink=True)
 
-    def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> SortedPlan:
+    def plan_deletion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int, may_shrink: bool) -> SortedPlan:
         """See :meth:`HornetKernels.plan_deletion`."""
         return SortedPlan(self, graph, batch, edges, deleting=True, may_shrink=may_shrink)
 
@@ -81,18 +81,18 @@ class HornetSorted:
             self._launch(plan.graph, plan, self._status, Report(self._status, self._status), only_plans=True)
         return self._planned.get()[NEED : NEED + CLASSES]
 
-    def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
+    def insert(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
         """See :meth:`HornetKernels.insert`."""
         assert isinstance(plan, SortedPlan)
         return self._launch(graph, plan, weight, report)
 
-    def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
+    def delete(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
         """See :meth:`HornetKernels.delete`."""
         assert isinstance(plan, SortedPlan)
         return self._launch(graph, plan, report.before, report)
 
     def _launch(
-        self, graph: Graph, plan: SortedPlan, weight: Array, report: Report, *, only_plans: bool = False
+        self, graph: PlacedGraph, plan: SortedPlan, weight: Array, report: Report, *, only_plans: bool = False
     ) -> bool:
         """Launch an update; ``graph`` is the present one, which may have grown since the plan was made.
 
@@ -108,15 +108,15 @@ class HornetSorted:
             rows, chunks = min(size, len(graph.begin)) + 1, move_chunks(plan.edges) + 1 + MORE_CHUNKS & -MORE_CHUNKS
             plan.scratch = self._scratch((size, rows, chunks), lambda: self._offsets(size, rows, chunks))
         addresses = plan.scratch[0]
-        arrays = graph.begin.data.ptr, graph.end.data.ptr, graph.dst.data.ptr, graph.weight.data.ptr
+        begin, end, _, dst, bits, *_ = places = graph.places
         barrier, answers = self._barrier, self._answers
         self._calls = (self._calls + 1) & LARGEST
         ARGUMENTS.pack_into(
-            kernel.buffer, 0, *values(batch, arrays, weight, report, addresses[:5]),
+            kernel.buffer, 0, *values(batch, (begin, end, dst, bits), weight, report, addresses[:5]),
             barrier.address, barrier.expected(self._blocks, 1 if resumed else BARRIERS), plan.deleting, *addresses[5:],
             self._counts.data.ptr, self._planned.data.ptr, self._laps.data.ptr,
             len(graph.dst), answers.address if plan.unchecked else 0, self._calls, plan.may_shrink, only_plans, resumed,
-            *map(address, graph),
+            *places,
         )  # fmt: skip
         answers.busy = answers.busy or plan.unchecked
         kernel.launch(self._blocks, CHANGE_BLOCK)
@@ -139,7 +139,7 @@ class HornetSorted:
         self._device.xp.cuda.get_current_stream().synchronize()
         return bool(words[0] == applied)
 
-    def free_vertices(self, graph: Graph, vertices: Array) -> None:
+    def free_vertices(self, graph: PlacedGraph, vertices: Array) -> None:
         """See :meth:`HornetKernels.free_vertices`."""
         count = len(vertices)
         launch(program(self._bits), "free_vertices", count, packed(GRAPH, *graph), np.uint32(count), vertices)

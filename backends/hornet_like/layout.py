@@ -6,6 +6,7 @@ pool (``dst``, ``weight``); a stack per class holds the free ones.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from suricate.array_manager import WEIGHT, Layout
 from suricate.cuda.structs import Struct
 from suricate.devices import Array
-from suricate.primitives.changing import CHANGE_BLOCK, CHANGING
+from suricate.primitives.changing import CHANGE_BLOCK, CHANGING, address
 
 MIN_CLASS = 2  #: the smallest block holds 4 edges: 16 bytes of destinations
 MAX_CLASS = 32
@@ -77,6 +78,15 @@ class Graph(NamedTuple):
     counters: Array
     stacks: Array
     stack_begin: Array
+
+
+class PlacedGraph(Graph):
+    """The same with the addresses of the arrays, once they were asked for."""
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """Addresses on a CUDA device."""
+        return tuple(map(address, self))
 
 
 GRAPH = Struct("Graph", {

@@ -23,6 +23,7 @@ from suricate.backends.hornet_like.layout import (
     SHRINK,
     USED,
     Graph,
+    PlacedGraph,
 )
 from suricate.backends.hornet_like.ledger import Demand, pressure
 from suricate.devices import Array, Device
@@ -45,6 +46,7 @@ class HornetPool(ArrayManager):
         self, backend: str, num_vertices: int, device: Device, weight_dtype: np.dtype | None, limit: int | None
     ) -> None:
         super().__init__(backend, device, weight_dtype, limit, LAYOUT)
+        self._graph: PlacedGraph | None = None
         self.admit(INDEX_BYTES * num_vertices + 8 * (COUNTERS + CLASSES + 1))
         self.attach(self._empty_index(num_vertices))
         self.attach(self.allocate("counters", COUNTERS, 0))
@@ -57,12 +59,16 @@ class HornetPool(ArrayManager):
         self.stack_limits, self.stack_sizes = limits, np.diff(limits)
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> PlacedGraph:
         """The arrays that kernels work on."""
-        a = self._arrays
-        return Graph(
-            a["begin"], a["end"], a["klass"], a["dst"], a["weight"], a["counters"], a["stacks"], a["stack_begin"]
-        )  # fmt: skip
+        if self._graph is None:
+            self._graph = PlacedGraph(*(self._arrays[name] for name in Graph._fields))
+        return self._graph
+
+    def attach(self, arrays: Mapping[str, Array]) -> None:
+        """See :meth:`ArrayManager.attach`."""
+        super().attach(arrays)
+        self._graph = None
 
     @property
     def stored(self) -> EdgeList:
@@ -161,6 +167,7 @@ class HornetPool(ArrayManager):
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
         """See :meth:`ArrayManager.copy_from`."""
         super().copy_from(other, lengths)
+        self._graph = None
         self.tight = other.tight
         self.set_stack_limits(self.device.to_numpy(self["stack_begin"]).copy())
 

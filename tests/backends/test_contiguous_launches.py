@@ -18,7 +18,7 @@ from suricate.backends.csr_baseline.layout import Graph as CsrGraph
 from suricate.backends.csr_baseline.layout import Rebuild
 from suricate.backends.hornet_like import cuda as hornet
 from suricate.backends.hornet_like import cuda_sorted
-from suricate.backends.hornet_like.layout import CLASSES, COUNTERS, GRAPH, MIGRATIONS
+from suricate.backends.hornet_like.layout import CLASSES, COUNTERS, GRAPH, MIGRATIONS, PlacedGraph
 from suricate.backends.hornet_like.layout import Graph as HornetGraph
 from suricate.cuda.ingest import UnvalidatedBatch, the_variant
 from suricate.primitives import bits_dtype, cuda, sorter
@@ -177,7 +177,7 @@ def test_hornet(launched: list[str], weight_dtype: np.dtype | None, size: int) -
 
 def test_ascending_adjacencies(launched: list[str], weight_dtype: np.dtype | None, size: int) -> None:
     """A batch is one launch, whatever its size; one more if the host must know what it needs."""
-    graph = HornetGraph(
+    graph = PlacedGraph(
         begin=array(VERTICES, np.int64), end=array(VERTICES, np.int64), klass=array(VERTICES, np.uint8),
         dst=array(EDGES, np.uint32), weight=bits(EDGES, weight_dtype), counters=array(COUNTERS, np.int64),
         stacks=array(10, np.uint32), stack_begin=array(CLASSES + 1, np.int64),
