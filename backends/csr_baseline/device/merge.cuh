@@ -19,54 +19,11 @@ __device__ __forceinline__ long long net_of(const Merging& m, uint32_t count) {
 
 constexpr uint32_t PIECE = 32 * MERGE_ITEMS;
 
-// What a block moves: the offsets of a range of vertices, and the edges of a range of old slots; and the changes below them.
-struct Ranges {
-    long long vertex, last_vertex, slot, last_slot;
-    uint32_t below_vertex, below_last_vertex, below_slot;
-};
+// A read of the old graph, which need not stay in the L2: the new one should, as the next merge reads it.
+template <class T> __device__ __forceinline__ T read_once(const T* at) { return MERGE_ONCE ? __ldcs(at) : *at; }
 
-// Block: its ranges. The searches go on side by side.
-__device__ __forceinline__ void find_ranges(const Merging& m, uint32_t total, Ranges& r) {
-    const long long count = m.vertices + 1, vertices = (count + gridDim.x - 1) / gridDim.x;
-    const long long edges = m.begin[m.vertices];
-    const long long slots = ((edges + gridDim.x - 1) / gridDim.x + PIECE - 1) / PIECE * PIECE;
-    const long long vertex = blockIdx.x * vertices, last_vertex = min(count, vertex + vertices);
-    const long long slot = blockIdx.x * slots;
-    if (threadIdx.x == 0) {
-        r.vertex = vertex;
-        r.last_vertex = last_vertex;
-        r.below_vertex = lower_bound(m.changed_source, 0u, total, uint32_t(min(vertex, m.vertices)));
-    }
-    if (threadIdx.x == 32)
-        r.below_last_vertex = lower_bound(m.changed_source, 0u, total, uint32_t(max(last_vertex, 1ll) - 1));
-    if (threadIdx.x == 64) {
-        r.slot = slot;
-        r.last_slot = min(edges, slot + slots);
-        r.below_slot = lower_bound(m.changed_slot, 0u, total, slot);
-    }
-    __syncthreads();
-}
-
-// Block: new_offsets[v] = offsets[v] and what the changes of vertices below v add. A thread reads OFFSETS at a time.
-__device__ __forceinline__ void shift_offsets(const Merging& m, const Ranges& r) {
-    constexpr int OFFSETS = 4;
-    for (long long base = r.vertex + threadIdx.x; base < r.last_vertex; base += OFFSETS * CHANGE_BLOCK) {
-        long long offset[OFFSETS];
-#pragma unroll
-        for (int k = 0; k < OFFSETS; ++k)
-            if (base + k * CHANGE_BLOCK < r.last_vertex) offset[k] = m.begin[base + k * CHANGE_BLOCK];
-#pragma unroll
-        for (int k = 0; k < OFFSETS; ++k) {
-            const long long v = base + k * CHANGE_BLOCK;
-            if (v >= r.last_vertex) continue;
-            const uint32_t below = lower_bound(m.changed_source, r.below_vertex, r.below_last_vertex, uint32_t(v));
-            m.new_offsets[v] = offset[k] + net_of(m, below);
-        }
-    }
-}
-
-// Warp: number of the ``size`` ascending words in shared memory that are below ``value``.
-__device__ __forceinline__ uint32_t count_below(const uint32_t* words, uint32_t size, uint32_t value) {
+// Warp: number of the ``size`` ascending words that are below ``value``. Each step looks at 32 of them.
+template <class T> __device__ __forceinline__ uint32_t count_below(const T* words, uint32_t size, T value) {
     const uint32_t lane = threadIdx.x % 32;
     uint32_t low = 0, high = size;
     while (high - low > 32) {  // of 32 parts, those whose last word is below
@@ -78,30 +35,138 @@ __device__ __forceinline__ uint32_t count_below(const uint32_t* words, uint32_t 
     return low + __popc(__ballot_sync(0xFFFFFFFFu, lane < high - low && words[low + lane] < value));
 }
 
+// What a block moves: the offsets of a range of vertices, and the edges of a range of old slots; and the changes below them.
+struct Ranges {
+    long long vertex, last_vertex, slot, last_slot;
+    uint32_t below_vertex, below_last_vertex, below_slot;
+};
+
+// Slots of a block, of ``edges`` in all.
+__device__ __forceinline__ long long slots_of_block(long long edges) {
+    return ((edges + gridDim.x - 1) / gridDim.x + PIECE - 1) / PIECE * PIECE;
+}
+
+// Block: have the L2 read what the block will move first, while it waits for the others to locate their entries.
+__device__ __forceinline__ void ask_ahead(const Merging& m, long long edges) {
+#if __CUDA_ARCH__ >= 900
+    constexpr uint32_t SHARE = MERGE_AHEAD / 32;  // slots of a lane
+    if (threadIdx.x >= 32 || !MERGE_AHEAD) return;
+    const long long slots = slots_of_block(edges), first = blockIdx.x * slots;
+    const long long last = min(edges, first + slots) & ~3ll;
+    const long long from = (m.backwards ? max(first, last - MERGE_AHEAD) : first) + threadIdx.x * SHARE;
+    if (from >= last) return;
+    const uint32_t bytes = uint32_t(min((long long)SHARE, last - from)) * 4;
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(m.dst + from), "r"(bytes));
+#if WEIGHT_BITS
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
+                 :
+                 : "l"(m.weight + from), "r"(bytes * (WEIGHT_BITS / 32)));
+#endif
+#endif
+}
+
+// Block: its ranges, of ``edges`` slots in all. Three warps search, side by side.
+__device__ __forceinline__ void find_ranges(const Merging& m, long long edges, uint32_t total, Ranges& r) {
+    const long long count = m.vertices + 1, vertices = (count + gridDim.x - 1) / gridDim.x;
+    const long long slots = slots_of_block(edges), slot = blockIdx.x * slots;
+    const long long vertex = blockIdx.x * vertices, last_vertex = min(count, vertex + vertices);
+    const uint32_t warp = threadIdx.x / 32;
+    uint32_t below = 0;
+    if (warp == 0) below = count_below(m.changed_source, total, uint32_t(min(vertex, m.vertices)));
+    if (warp == 1) below = count_below(m.changed_source, total, uint32_t(max(last_vertex, 1ll) - 1));
+    if (warp == 2) below = count_below(m.changed_slot, total, slot);
+    if (threadIdx.x == 0) {
+        r.vertex = vertex;
+        r.last_vertex = last_vertex;
+        r.below_vertex = below;
+    }
+    if (threadIdx.x == 32) r.below_last_vertex = below;
+    if (threadIdx.x == 64) {
+        r.slot = slot;
+        r.last_slot = min(edges, slot + slots);
+        r.below_slot = below;
+    }
+    __syncthreads();
+}
+
+// Block: new_offsets[v] = offsets[v] and what the changes of vertices below v add. A warp has OFFSETS vertices per lane at a time.
+__device__ __forceinline__ void shift_offsets(const Merging& m, const Ranges& r) {
+    constexpr int OFFSETS = 4;
+    for (long long base = r.vertex + threadIdx.x / 32 * 32 * OFFSETS; base < r.last_vertex;
+         base += OFFSETS * CHANGE_BLOCK) {
+        const long long end = min(r.last_vertex, base + 32 * OFFSETS), first = base + threadIdx.x % 32;
+        long long offset[OFFSETS];
+#pragma unroll
+        for (int k = 0; k < OFFSETS; ++k)
+            if (first + 32 * k < end) offset[k] = read_once(m.begin + first + 32 * k);
+        const uint32_t* const sources = m.changed_source + r.below_vertex;
+        const uint32_t changes = r.below_last_vertex - r.below_vertex;
+        const uint32_t low = r.below_vertex + count_below(sources, changes, uint32_t(base));
+        const uint32_t high = r.below_vertex + count_below(sources, changes, uint32_t(end - 1));
+        const long long net = net_of(m, low);
+#pragma unroll
+        for (int k = 0; k < OFFSETS; ++k) {
+            const long long v = first + 32 * k;
+            if (v >= end) continue;
+            m.new_offsets[v] =
+                offset[k] + (low < high ? net_of(m, lower_bound(m.changed_source, low, high, uint32_t(v))) : net);
+        }
+    }
+}
+
+// Warp: the words of PIECE slots from ``at`` on to ``to``, where all of them move by as much: a copy.
+template <class T> __device__ __forceinline__ void load_piece(T (&words)[MERGE_ITEMS], const T* at) {
+#pragma unroll
+    for (int k = 0; k < MERGE_ITEMS; ++k) words[k] = read_once(at + 32 * k);
+}
+template <class T> __device__ __forceinline__ void store_piece(const T (&words)[MERGE_ITEMS], T* to) {
+#pragma unroll
+    for (int k = 0; k < MERGE_ITEMS; ++k) to[32 * k] = words[k];
+}
+
 // Warp: move the old edges of slots ``begin`` to ``end``, PIECE of them at most, by the changes ``near`` among them, ``size``
 // slots in shared memory counted from ``origin`` (BOTH: and what they add); those before them add ``net``.
 __device__ __forceinline__ void move_piece(const Merging& m, long long begin, long long end, const uint32_t* near,
                                            const int* nets, uint32_t size, long long origin, long long net) {
-    const uint32_t lane = threadIdx.x % 32;
+    const uint32_t lane = threadIdx.x % 32, filled = uint32_t(end - begin);
     uint32_t dst[MERGE_ITEMS];
 #if WEIGHT_BITS
     bits_t weight[MERGE_ITEMS];
 #endif
-#pragma unroll
-    for (int k = 0; k < MERGE_ITEMS; ++k) {
-        const long long e = begin + 32 * k + lane;
-        if (e < end) dst[k] = m.dst[e];
+    if (filled == PIECE) {
+        load_piece(dst, m.dst + begin + lane);
 #if WEIGHT_BITS
-        if (e < end) weight[k] = m.weight[e];
+        load_piece(weight, m.weight + begin + lane);
 #endif
+    } else {
+#pragma unroll
+        for (int k = 0; k < MERGE_ITEMS; ++k) {
+            if (32 * k + lane >= filled) continue;
+            dst[k] = m.dst[begin + 32 * k + lane];
+#if WEIGHT_BITS
+            weight[k] = m.weight[begin + 32 * k + lane];
+#endif
+        }
     }
-    const uint32_t low = count_below(near, size, uint32_t(begin - origin));
-    const uint32_t high = low + count_below(near + low, size - low, uint32_t(end - origin));
+    const uint32_t from = uint32_t(begin - origin);
+    const uint32_t low = count_below(near, size, from), high = low + count_below(near + low, size - low, from + filled);
+    if (low == high && filled == PIECE) {
+#if BOTH
+        const long long to = begin + lane + (low ? nets[low - 1] >> 2 : net);
+#else
+        const long long to = begin + lane + net + (m.deleting ? -(long long)low : low);
+#endif
+        store_piece(dst, m.new_dst + to);
+#if WEIGHT_BITS
+        store_piece(weight, m.new_weight + to);
+#endif
+        return;
+    }
 #pragma unroll
     for (int k = 0; k < MERGE_ITEMS; ++k) {
-        const long long e = begin + 32 * k + lane;
-        if (e >= end) continue;
-        const uint32_t slot = uint32_t(e - origin);
+        if (32 * k + lane >= filled) continue;
+        const uint32_t slot = from + 32 * k + lane;
+        const long long e = origin + slot;
         uint32_t below = low;
 #if BOTH
         if (low < high) below = lower_bound(near, low, high, slot + 1);
@@ -143,8 +208,11 @@ __device__ __forceinline__ void move_edges(const Merging& m, const Ranges& r, ui
         __syncthreads();
         long long end = last;  // the changes up to there are in the window
         if (size < total - first) end = min(last, origin + window[size - 1]);
-        for (long long at = begin + threadIdx.x / 32 * PIECE; at < end; at += CHANGE_WARPS * PIECE)
+        const uint32_t pieces = uint32_t((end - begin + PIECE - 1) / PIECE);
+        for (uint32_t k = threadIdx.x / 32; k < pieces; k += CHANGE_WARPS) {
+            const long long at = begin + (long long)(m.backwards ? pieces - 1 - k : k) * PIECE;
             move_piece(m, at, min(end, at + PIECE), window, nets, size, origin, net);
+        }
         __syncthreads();
         if (end == last) return;
         if (threadIdx.x ==
@@ -155,4 +223,15 @@ __device__ __forceinline__ void move_edges(const Merging& m, const Ranges& r, ui
         first = found;
         begin = end;
     }
+}
+
+// Grid, behind a barrier: new offsets, and the old edges in their new places. Every other merge goes ``backwards`` through the ranges, and
+// begins where the last one ended: what that wrote last is in the L2. Half of the blocks begin with the offsets.
+__device__ __forceinline__ void move_graph(const Merging& m, long long edges, uint32_t total) {
+    __shared__ Ranges ranges;
+    find_ranges(m, edges, total, ranges);
+    const bool offsets_first = MERGE_HALVES ? (blockIdx.x < gridDim.x / 2) == !m.backwards : !m.backwards;
+    if (offsets_first) shift_offsets(m, ranges);
+    move_edges(m, ranges, total);
+    if (!offsets_first) shift_offsets(m, ranges);
 }
