@@ -53,6 +53,8 @@ LAYOUT: Layout = {
 PAGE_LEVEL = 5
 PAGE = 1 << PAGE_LEVEL  #: leaves of a page
 BY_BLOCK, FEW = 8, 8
+RESIDENT = 3  #: blocks of an update on a multiprocessor
+LISTED = 64  #: changes of a page that its warp keeps in shared memory
 MOST_WALKED = 4096  #: entries of a batch in one page, duplicates included, that a warp goes through alone
 WAITS, UNWALKED = 1 << 31, 1 << 30  #: of ``planned``: the page waits; its warp has not gone through its entries
 
@@ -131,5 +133,5 @@ CONSTANTS = {
     "LEAF_BITS": LEAF_BITS, "LEAF": LEAF, "GUARD": GUARD, "GUARDS": GUARDS, "DENSE": DENSE, "LEAF_MOST": LEAF_MOST,
     "ROOT_MOST": ROOT_MOST, "ROOT_LEAST": ROOT_LEAST, "LEAF_LEAST": LEAF_LEAST, "EDGES": EDGES, "MOVED": MOVED,
     "TOUCHED": TOUCHED, "PAGE_LEVEL": PAGE_LEVEL, "PAGE": PAGE, "BY_BLOCK": BY_BLOCK, "FEW": FEW,
-    "MOST_WALKED": MOST_WALKED, "WAITS": WAITS, "UNWALKED": UNWALKED,
+    "RESIDENT": RESIDENT, "LISTED": LISTED, "MOST_WALKED": MOST_WALKED, "WAITS": WAITS, "UNWALKED": UNWALKED,
 }  # fmt: skip

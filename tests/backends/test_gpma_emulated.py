@@ -26,7 +26,7 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(module, "launch", launch)
     monkeypatch.setattr(cuda, "StructKernel", EmulatedStructKernel)
     monkeypatch.setattr(cuda, "WALKERS", 512)
-    for name, value in {"MOST_WALKED": 64, "FEW": 1, "BY_BLOCK": 6}.items():
+    for name, value in {"MOST_WALKED": 64, "LISTED": 8, "FEW": 1, "BY_BLOCK": 6}.items():
         monkeypatch.setitem(programs.CONSTANTS, name, value)
     programs.program.cache_clear()
     yield

@@ -20,12 +20,18 @@ __device__ __forceinline__ uint32_t list_changes(const Graph& g, const Update& c
     __syncwarp();
     for (long long at = first;; at += 32) {
         const long long i = at + lane, place = i < c.size ? c.slot[i] : -1;
+        const uint32_t id = i < c.size ? uint32_t(c.keys[i]) : 0;
         const bool inside = place >> PAGE_BITS == page, changes = inside && c.kind[i] == wanted(c);
         const uint32_t lanes = __ballot_sync(ALL, changes);
         if (changes) {
-            const long long k = first + count + __popc(lanes & lanes_below(lane)), leaf = place >> LEAF_BITS;
+            const uint32_t listed = count + __popc(lanes & lanes_below(lane));
+            const long long k = first + listed, leaf = place >> LEAF_BITS;
             c.places[k] = place;
             c.items[k] = uint32_t(i);
+            if (listed < LISTED) {
+                shared.places[listed] = uint32_t(place & (PAGE * LEAF - 1));
+                shared.ids[listed] = id;
+            }
             atomicAdd(&shared.changes[leaf & (PAGE - 1)], 1u);
             if (c.deleting) {
                 g.dst[place] = EMPTY;
@@ -82,6 +88,8 @@ __device__ __forceinline__ uint32_t rebalance_page(const Graph& g, const Update&
     const uint32_t lane = lane_id();
     const long long begin = page << PAGE_LEVEL;
     const uint32_t leaves = uint32_t(min((long long)PAGE, g.leaves - begin));
+    const uint32_t held = lane < leaves ? g.count[begin + lane] : 0;  // these are asked for early: each takes its time
+    const uint32_t owner = lane < leaves ? g.owner[begin + lane] : 0;
     const bool walks = first + MOST_WALKED >= c.size || c.slot[first + MOST_WALKED] >> PAGE_BITS != page;
     int level = TOO_LARGE;
     uint32_t changes = 0, entries = 0;
@@ -89,7 +97,7 @@ __device__ __forceinline__ uint32_t rebalance_page(const Graph& g, const Update&
         if (!list_changes(g, c, page, first, shared)) return 0;
         if (lane < leaves) {
             changes = shared.changes[lane];
-            entries = c.deleting ? g.count[begin + lane] - changes : g.count[begin + lane] + changes;
+            entries = c.deleting ? held - changes : held + changes;
             if (c.deleting) g.count[begin + lane] = uint8_t(entries);
         }
         level = plan_page(g, c.deleting, leaves, entries, changes);
@@ -112,7 +120,8 @@ __device__ __forceinline__ uint32_t rebalance_page(const Graph& g, const Update&
         const uint32_t come = __shfl_sync(ALL, changes_behind, last) - before;
         const uint32_t total =
             __shfl_sync(ALL, entries_behind, last) - __shfl_sync(ALL, entries_behind - entries, from);
-        merge_segment(g, c, {begin + from, last + 1 - from, total, from, first + before}, shared);
+        const uint32_t its_owner = __shfl_sync(ALL, owner, from);
+        merge_segment(g, c, {begin + from, last + 1 - from, total, from, first + before, before, its_owner}, shared);
         moved += c.deleting ? total : total - come;
     }
     return moved;
@@ -123,7 +132,8 @@ __device__ __forceinline__ uint32_t rebalance_page(const Graph& g, const Update&
 __device__ __forceinline__ void rebalance_pages(const Graph& g, const Update& c, PageMemory& shared, uint32_t& moved) {
     const uint32_t lane = lane_id();
     const long long warps = thread_count() / 32, number = thread_id() / 32;
-    const long long share = min(32ll, (c.size + warps - 1) / warps);  // entries that a warp looks at together
+    const long long rounds = (c.size + 32 * warps - 1) / (32 * warps);
+    const long long share = (c.size + warps * rounds - 1) / (warps * rounds);  // entries that a warp looks at together
     uint32_t own = 0;
     for (long long start = number * share; start < c.size; start += warps * share) {
         const long long k = start + lane;

@@ -6,6 +6,7 @@ struct PageMemory {
     uint32_t words[PAGE * LEAF];  // the entries of a segment, one behind the other
     uint32_t fresh[PAGE];  // a bit per entry
     uint32_t changes[PAGE];  // of each leaf
+    uint32_t places[LISTED], ids[LISTED];  // of the first changes: slot within the page, destination
 };
 
 // Consecutive leaves of the page, and the new entries that go there.
@@ -14,7 +15,18 @@ struct Segment {
     uint32_t leaves, total;  // `total` entries, with the new ones
     uint32_t in_page;  // number of the first leaf within the page
     long long first;  // new entry: an index into Update::places
+    uint32_t before, owner;  // changes of the page before that one; owner of the first leaf
 };
+
+// Slot of new entry k within the page, and its destination.
+__device__ __forceinline__ uint32_t place_of(const Update& c, const Segment& s, const PageMemory& shared, long long k) {
+    const uint32_t listed = s.before + uint32_t(k - s.first);
+    return listed < LISTED ? shared.places[listed] : uint32_t(c.places[k] & (PAGE * LEAF - 1));
+}
+__device__ __forceinline__ uint32_t id_of(const Update& c, const Segment& s, const PageMemory& shared, long long k) {
+    const uint32_t listed = s.before + uint32_t(k - s.first);
+    return listed < LISTED ? shared.ids[listed] : uint32_t(c.keys[c.items[k]]);
+}
 
 // Warp: the number of lanes whose value, of ascending ones, is at most the calling lane's number. `count` lanes have one.
 __device__ __forceinline__ uint32_t values_up_to_lane(uint32_t value, uint32_t count) {
@@ -45,7 +57,7 @@ __device__ __forceinline__ void for_entries(const Graph& g, const Update& c, con
         for (uint32_t done = 0; done < more; done += 32) {
             const uint32_t count = min(32u, more - done);
             const bool mine = lane < count;
-            const uint32_t at = mine ? uint32_t(c.places[k + done + lane] - from) : LEAF;
+            const uint32_t at = mine ? place_of(c, s, shared, k + done + lane) % LEAF : LEAF;
             const uint32_t value = mine ? item(k + done + lane) : 0;
             before += values_up_to_lane(at, count);
             if (mine) come(rank + done + lane + __popc(live & lanes_below(at)), value);
@@ -102,12 +114,12 @@ __device__ __forceinline__ void merge_segment(const Graph& g, const Update& c, c
             shared.words[rank] = v;
             if (g.fresh && g.fresh[slot >> LEAF_BITS] >> lane & 1u) atomicOr(&shared.fresh[rank / 32], 1u << rank % 32);
         },
-        [&](long long k) { return uint32_t(c.keys[c.items[k]]); },
+        [&](long long k) { return id_of(c, s, shared, k); },
         [&](uint32_t rank, uint32_t v) {
             shared.words[rank] = v;
             if (g.fresh) atomicOr(&shared.fresh[rank / 32], 1u << rank % 32);
         });
-    uint32_t owner = g.owner[s.begin];
+    uint32_t owner = s.owner;
     __syncwarp();
     for (uint32_t j = 0; j < s.leaves; ++j) {
         const Share share = share_of(s, j);

@@ -19,7 +19,7 @@ struct Shared {
 
 // Grid of THREADS threads. Atomics: degrees once per run of equal sources and warp, counters once per block. In an invalid batch no entry
 // counts.
-extern "C" __global__ void __launch_bounds__(THREADS, 3) update(const __grid_constant__ Arguments a) {
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) update(const __grid_constant__ Arguments a) {
     __shared__ Shared shared;
     const Graph& g = a.g;
     const Update& c = a.c;
