@@ -52,11 +52,11 @@ __device__ __forceinline__ void locate_few(const Changing& c, const Entries& ent
     const bool is_leader = threadIdx.x % LOCATE_LANES == 0 && i < entries.last;
     long long at = 0;
     uint8_t kind = DUPLICATE;
+    const uint64_t key = i < entries.last ? c.keys[i] : 0;  // beside the guard: each read takes its time
     if (i < entries.last && !(c.guard && *c.guard)) {  // the whole tile
-        const uint32_t u = source(c.keys[i]);
-        const long long end = c.end[u];
-        at = lower_bound_by_lanes(c.dst, c.begin[u], end, uint32_t(c.keys[i]));
-        kind = entry_kind(c, i, at < end && c.dst[at] == uint32_t(c.keys[i]));
+        const long long end = c.end[source(key)];
+        at = lower_bound_by_lanes(c.dst, c.begin[source(key)], end, uint32_t(key));
+        kind = entry_kind(c, i, at < end && c.dst[at] == uint32_t(key));
     }
     uint32_t total;
     const uint32_t rank = rank_in_block(is_leader && kind == (c.deleting ? PRESENT : ABSENT), total);
