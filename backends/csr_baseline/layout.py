@@ -27,7 +27,7 @@ CONSTANTS = {
     "CHANGE_BLOCK": CHANGE_BLOCK,
     "MERGE_ITEMS": 8,  # edges that a thread moves at a time
     "MERGE_AHEAD": 1 << 14,  # slots that a block asks the L2 for while it waits for the first barrier
-    "MERGE_AHEAD_FIRST": 0, "MERGE_ONCE": 1, "MERGE_HALVES": 1, "MERGE_RESIDENT": 2,
+    "MERGE_AHEAD_FIRST": 0, "MERGE_ONCE": 1, "MERGE_HALVES": 1, "RESIDENT": 2,
     "MERGE_WINDOW": 2048,  # changes that a block keeps in shared memory
     "ADDS": ADDS, "REMOVES": REMOVES, "ADDS_AGAIN": ADDS_AGAIN,
 }  # fmt: skip

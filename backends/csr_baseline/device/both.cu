@@ -109,8 +109,7 @@ __device__ __forceinline__ void report_both(const MergeBoth& m, long long i) {
 }
 
 // Grid of CHANGE_BLOCK threads.
-extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, MERGE_RESIDENT)
-merge_both(const __grid_constant__ MergeBoth m) {
+extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, RESIDENT) merge_both(const __grid_constant__ MergeBoth m) {
     uint32_t expected = m.expected;
     const long long edges = m.begin[m.vertices];
     const Entries entries = entries_of_block(m);

@@ -10,8 +10,7 @@
 #include "merge.cuh"
 
 // Grid of CHANGE_BLOCK threads.
-extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, MERGE_RESIDENT)
-merge_batch(const __grid_constant__ Merge m) {
+extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, RESIDENT) merge_batch(const __grid_constant__ Merge m) {
     uint32_t expected = m.expected;
     const long long edges = m.begin[m.vertices];
     const Entries entries = entries_of_block(m);
