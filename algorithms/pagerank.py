@@ -70,6 +70,7 @@ from suricate.algorithms._pagerank_steps import (
 from suricate.algorithms._sums import Weighting
 from suricate.errors import WeightError
 from suricate.operators import advance, converge, iterate, neighbor_reduce, vertex_map
+from suricate.operators.repeated import Repeated
 from suricate.operators.schemes import passes_scan
 from suricate.parameters import dtype as one_dtype
 from suricate.parameters import flag, integer, real
@@ -183,7 +184,8 @@ class PageRank(Algorithm):
             self._error = su.Scalar("sum" if self.norm == "l1" else "max", "float64", graph)
             self._dangling, self._mass = su.Scalar("sum", "float64", graph), su.Scalar("sum", "float64", graph)
         self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))
-        self._epoch, self._mark = 0, None
+        self._epoch, self._mark, self._again = 0, None, Repeated(graph)
+        self._factor = 2 / (1 + math.sqrt(1 - self.alpha**2))  # of extrapolated steps
         self._jump, self._spread = self.jumps.on(graph, self.dtype)
 
     def _weigh_all(self, graph: Graph) -> None:
@@ -212,7 +214,7 @@ class PageRank(Algorithm):
         until, self._local_updates, self._announced = (self._error, self.tol), 0.0, None
         paced = self.method == "auto" and graph.has_in_edges
         if graph.device.is_cuda:
-            swap = [(self._share, self._after)]
+            swap = ((self._share, self._after),)
             if graph.has_in_edges:
                 paced = paced and not passes_scan(graph, graph.view("in"))
                 self._loop_over_all(graph, until, swap, paced=paced)
@@ -222,7 +224,7 @@ class PageRank(Algorithm):
         else:
             self._step_and_leap(graph, paced=paced)
         if paced:
-            vertex_map(graph, None, take_back, args=(self._share, self._after, self._next_pace, self._pace))
+            self._again.vertex_map(take_back, (self._share, self._after, self._next_pace, self._pace))
 
     def _step_and_leap(self, graph: Graph, *, paced: bool) -> None:
         """Make the steps one by one: on the CPU the host sees every change."""
@@ -242,17 +244,15 @@ class PageRank(Algorithm):
                 self._dangling.set(self._dangling.read() + weight * (self._dangling.read() - dangling))
                 self._pace[0] = max(self._pace[0], FRESH)
 
-    def _loop_over_all(self, graph: Graph, until: tuple[Any, float], swap: list[Any], *, paced: bool) -> None:
+    def _loop_over_all(self, graph: Graph, until: tuple[Any, float], swap: tuple[Any, ...], *, paced: bool) -> None:
         """Make the steps in one launch, without a wait."""
-        functions, args = self._passes, self._state
-        pull, finish = functions.pull, functions.finish
+        pull, finish, args = self._passes.pull, self._passes.finish, self._state
         if paced:
-            pull, finish, args = functions.pull_paced, functions.finish_paced, (*args, *self._paces)
-            swap = [*swap, (self._pace, self._next_pace)]
-        self._loop = converge(
-            graph, None, pull, args=args, reduce="sum", over="in", then=finish, wake=None, dtype=self.dtype,
-            max_steps=self.max_iter, until=until, swap=swap,
-        )  # fmt: skip
+            pull, finish, args = self._passes.pull_paced, self._passes.finish_paced, (*args, *self._paces)
+            swap = (*swap, (self._pace, self._next_pace))
+        self._loop = self._again.passes(
+            pull, args, finish, dtype=self.dtype, max_steps=self.max_iter, until=until, swap=swap
+        )
 
     @property
     def _state(self) -> tuple[Any, ...]:
@@ -280,7 +280,7 @@ class PageRank(Algorithm):
     @property
     def _paces(self) -> tuple[Any, ...]:
         """The further arguments of a step that may be extrapolated."""
-        return self._pace, self._next_pace, 2 / (1 + math.sqrt(1 - self.alpha**2))
+        return self._pace, self._next_pace, self._factor
 
     # -- after a batch -------------------------------------------------------------------------------------------------
 
@@ -357,12 +357,12 @@ class PageRank(Algorithm):
         if edges:
             self._refresh(graph, edges)
         if self._local_updates:  # which do not keep the sum of the ranks
-            vertex_map(graph, None, measure, args=(*state, self._mass))
-            vertex_map(graph, None, normalise, args=(*state, self._mass, self._dangling))
+            self._again.vertex_map(measure, (*state, self._mass))
+            self._again.vertex_map(normalise, (*state, self._mass, self._dangling))
         elif self._by_edges(graph):
-            vertex_map(graph, None, dangle, args=(*state, self._dangling))
+            self._again.vertex_map(dangle, (*state, self._dangling))
         else:
-            vertex_map(graph, None, by_degree_of_all, args=(graph, *state, self._dangling))
+            self._again.vertex_map(by_degree_of_all, (graph, *state, self._dangling))
         self._iterate(graph)
 
     def _relax(self, graph: Graph, method: str, ends: Frontier) -> None:

@@ -35,8 +35,8 @@ def converge(
     """Pull in rounds over an active set (see ``suricate.operators.converge``)."""
     if swap:
         return _passes(graph, call, over, max_steps, until, swap)
-    pulled = _walks(graph, over, "in", "out")
-    woken = _walks(graph, wake or over, "out", "in")
+    pulled = walks_of(graph, over)
+    woken = walks_of(graph, wake or over, "out", "in")
     symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
     scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
     program = converge_program(pulled[0], call, over, wake, until, symmetric=symmetric, scans=scans)
@@ -56,7 +56,7 @@ def converge(
 
 def _passes(graph: Graph, call: Call, over: str, max_steps: int, until: Until | None, swap: Swap) -> Propagated:
     """Pull in rounds over all vertices, between which arrays are exchanged."""
-    pulled = _walks(graph, over, "in", "out")
+    pulled = walks_of(graph, over)
     scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
     program = passes_program(pulled[0], call, over, until, swap, scans=scans)
     workspace, (heavy, most) = graph.workspace, split_memory(graph)
@@ -66,7 +66,7 @@ def _passes(graph: Graph, call: Call, over: str, max_steps: int, until: Until | 
         np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, most,
         turns, outcome.address, *launch_values(call),
     )  # fmt: skip
-    grid = ((SCAN_BLOCKS if scans else PASS_BLOCKS) * multiprocessors(graph.device.index),)
+    grid = (blocks_of_passes(graph.device.index, scans=scans),)
     program.kernel("passes")(grid, (CONVERGE_BLOCK,), arguments)
     return propagated(graph, outcome)
 
@@ -75,7 +75,12 @@ def _blocks(*, scans: bool) -> int:
     return SCAN_BLOCKS if scans else CONVERGE_BLOCKS
 
 
-def _walks(graph: Graph, over: str, first: str, second: str) -> list[Walk]:
+def blocks_of_passes(index: int, *, scans: bool) -> int:
+    """Return the grid of rounds over all vertices on CUDA device ``index``."""
+    return (SCAN_BLOCKS if scans else PASS_BLOCKS) * multiprocessors(index)
+
+
+def walks_of(graph: Graph, over: str, first: str = "in", second: str = "out") -> list[Walk]:
     """Return the view over a direction, or both views."""
     return [walk_of(graph.view(one)) for one in ((first, second) if over == "both" else (over,))]
 

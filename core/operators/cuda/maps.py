@@ -28,7 +28,7 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     if size:
         grid = (min(blocks(size, BLOCK), full_grid(graph.device)),)
         walk = walk_of(graph.view()) if call.function.needs_view else None
-        program = program_of("vertex_map.cu", walk, call, HAS_POSITION=int(takes_position))
+        program = program_of("vertex_map.cu", walk, call, HAS_POSITION=int(takes_position), KEEPS=1)
         arguments = (np.uint32(graph.num_vertices), *frontier_arguments(frontier), kept, count, *launch_values(call))
         program.kernel("map_vertices")(grid, (BLOCK,), arguments)
     else:

@@ -125,8 +125,9 @@ def _maps(walk: Walk, view: StoreView) -> list[Program]:
     placed = call_of(at, I64, ("i", "v"), None)
     effect = call_of(ADDS, F64, ("i", "u", "v", "w"), view.weight_dtype, role="effect")
     return [
-        program_of("vertex_map.cu", None, chosen, HAS_POSITION=0),
-        program_of("vertex_map.cu", None, placed, HAS_POSITION=1),
+        program_of("vertex_map.cu", None, chosen, HAS_POSITION=0, KEEPS=1),
+        program_of("vertex_map.cu", None, placed, HAS_POSITION=1, KEEPS=1),
+        program_of("vertex_map.cu", None, chosen, HAS_POSITION=0, KEEPS=0),
         program_of("edge_map.cu", walk, effect, OVER="OVER_OUT", HAS_POSITION=1),
         program_of("edge_map.cu", walk, effect, OVER="OVER_BOTH", HAS_POSITION=1),
     ]

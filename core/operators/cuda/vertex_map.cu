@@ -1,5 +1,5 @@
 // vertex_map: call `edge_fn(v, ...)` for every vertex of a list, and keep those for which it is true. With HAS_POSITION the function
-// takes the place in the list before v.
+// takes the place in the list before v. Without KEEPS what it returns is passed over, and kept and kept_count are null.
 #include "operators.cuh"
 
 #if HAS_POSITION
@@ -15,14 +15,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK) map_vertices(uint32_t num_ve
                                                                  const uint32_t* device_count, uint32_t size,
                                                                  uint32_t* kept, uint32_t* kept_count PARAMS) {
     LOCALS
+#if KEEPS
     constexpr int WARPS = BLOCK / 32;
     __shared__ uint32_t place[WARPS];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#endif
     const uint32_t count = device_count ? *device_count : size;
     for (unsigned long long base = (unsigned long long)blockIdx.x * BLOCK; base < count;
          base += (unsigned long long)gridDim.x * BLOCK) {
         const unsigned long long i = base + threadIdx.x;
         const uint32_t v = i >= count ? EMPTY : ids ? ids[i] : uint32_t(i);
+#if !KEEPS
+        if (v < num_vertices) CALL(i, v);
+#else
         const bool passes = v < num_vertices && CALL(i, v);
         const uint32_t passing = __ballot_sync(ALL_LANES, passes);
         if (!__syncthreads_or(passing)) continue;
@@ -41,6 +46,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) map_vertices(uint32_t num_ve
         __syncthreads();
         if (passes) kept[place[warp] + __popc(passing & lanes_below())] = v;
         __syncthreads();  // place is free again
+#endif
     }
     FINISH
 }

@@ -1,0 +1,107 @@
+"""Launches over all vertices that are made again and again (see ``suricate.operators.repeated``): arguments stay.
+
+An instance belongs to one graph and is used under its lock. Nothing here waits for the device.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.cuda.kernel import PreparedKernel
+from suricate.operators import schemes
+from suricate.operators.call import Call, Swap, Until
+from suricate.operators.cuda.converge import CONVERGE_BLOCK, RoundStates, blocks_of_passes, passes_program, walks_of
+from suricate.operators.cuda.launches import NULL, blocks, full_grid, split_memory
+from suricate.operators.cuda.loops import LoopMemory, Outcomes, propagated
+from suricate.operators.cuda.programs import BLOCK, launch_values, program_of, walk_of
+from suricate.operators.results import Propagated
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+class _Turning:
+    """A prepared kernel whose last arguments are those of a call, of which some are others in every launch."""
+
+    def __init__(self, kernel: Any, shape: tuple[int, int], own: tuple[Any, ...], call: Call) -> None:
+        self._kernel = PreparedKernel(kernel, *shape, (*own, *launch_values(call)))
+        self.put = self._kernel.put
+        given = enumerate(zip(call.function.arguments, call.values, strict=True), start=len(own))
+        self._changing = [(place, *one) for place, one in given if one[0].kind not in ("array", "scalar")]
+        self._is_new = True  # what is in place is for the next launch
+
+    def launch(self) -> None:
+        if not self._is_new:
+            for place, argument, value in self._changing:
+                self.put(place, argument.packed(value))
+        self._is_new = False
+        self._kernel.launch()
+
+
+class MapOfAll:
+    """A function called for every vertex; what it returns is passed over."""
+
+    def __init__(self, graph: Graph, call: Call) -> None:
+        walk = walk_of(graph.view()) if call.function.needs_view else None
+        size = graph.num_vertices
+        self._graph, self._size, self._kind = graph, size, None if walk is None else walk.prelude
+        program = program_of("vertex_map.cu", walk, call, HAS_POSITION=0, KEEPS=0)
+        grid = min(blocks(size, BLOCK), full_grid(graph.device))
+        own = (np.uint32(size), NULL, NULL, np.uint32(size), NULL, NULL)
+        self._launch = _Turning(program.kernel("map_vertices"), (grid, BLOCK), own, call)
+
+    def fits(self) -> bool:
+        """Return whether the graph is one of the same kind still."""
+        kind = walk_of(self._graph.view()).prelude if self._kind is not None else None
+        return kind == self._kind and self._graph.num_vertices == self._size
+
+    def run(self) -> None:
+        """Launch it."""
+        self._launch.launch()
+
+
+class Passes:
+    """Rounds of a pull over all vertices, between which arrays are exchanged (see ``converge``)."""
+
+    def __init__(self, graph: Graph, call: Call, over: str, until: Until | None, swap: Swap) -> None:
+        self._graph, self._over, self._size = graph, over, graph.num_vertices
+        self._walks, self._scans = walks_of(graph, over), self._scans_now()
+        program = passes_program(self._walks[0], call, over, until, swap, scans=self._scans)
+        workspace = graph.workspace
+        self._outcomes, self._rounds = workspace.state(Outcomes), workspace.state(RoundStates)
+        self._memory = workspace.state(LoopMemory)
+        views, bound = [walk.packed for walk in self._walks], self._walks[0].bound
+        self._at = len(views) + 1
+        own = (
+            *views, bound, np.uint32(0), np.float64(0), self._memory.of(graph), *split_memory(graph), NULL, NULL,
+        )  # fmt: skip
+        grid = blocks_of_passes(graph.device.index, scans=self._scans)
+        self._launch = _Turning(program.kernel("passes"), (grid, CONVERGE_BLOCK), own, call)
+
+    def _scans_now(self) -> bool:
+        return self._over != "both" and schemes.passes_scan(self._graph, self._graph.view(self._over))
+
+    def fits(self) -> bool:
+        """Take the views as they are now; return whether the graph is one of the same kind still."""
+        walks = walks_of(self._graph, self._over)
+        for place, (walk, held) in enumerate(zip(walks, self._walks, strict=True)):
+            if walk is not held:
+                if walk.prelude != held.prelude:
+                    return False
+                self._launch.put(place, walk.packed)
+        self._walks = walks
+        return self._graph.num_vertices == self._size and self._scans_now() == self._scans
+
+    def run(self, max_steps: int, bound: float) -> Propagated:
+        """Launch them: at most so many, until the total of the scalar is at most ``bound``."""
+        outcome, turns = self._outcomes.take(), self._rounds.take()
+        heavy, _ = split_memory(self._graph)
+        given = np.uint32(max_steps), np.float64(bound), self._memory.of(self._graph), heavy
+        for place, value in enumerate(given, start=self._at):
+            self._launch.put(place, value)
+        self._launch.put(self._at + 5, turns)
+        self._launch.put(self._at + 6, outcome.address)
+        self._launch.launch()
+        return propagated(self._graph, outcome)

@@ -1,0 +1,92 @@
+"""Operators over all vertices that are called again and again with the same functions and arrays: bound only once.
+
+To check arguments, to find a program and to pack all arguments takes the host longer than a small batch takes the
+device. What an algorithm does after every batch it may do through :class:`Repeated`: on CUDA what was given before in
+the same objects is launched again, with what has turned in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from suricate import operators
+from suricate.edgefn import bounds
+from suricate.operators import binding, checks
+from suricate.operators.call import driver_of
+from suricate.operators.results import Propagated
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+MOST = 16  #: launches that are kept
+
+
+class Repeated:
+    """Calls of operators on one graph, over all of its vertices, under its lock.
+
+    The values that functions take from outside do not change, nor do types and lengths of arrays.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._made: dict[tuple[int, ...], tuple[Any, Any]] = {}
+
+    def vertex_map(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        """Call ``fn(v, *args)`` for every vertex; what it returns is passed over."""
+        graph = self._graph
+        if self._prepares():
+            with graph.exclusive():
+                launch = self._find(
+                    (fn, *args), lambda: driver_of(graph).MapOfAll(graph, binding.bind_map(graph, fn, args))
+                )
+                if launch is not None:
+                    launch.run()
+                    return
+        operators.vertex_map(graph, None, fn, args=args)
+
+    def passes(
+        self,
+        fn: Callable[..., Any],
+        args: tuple[Any, ...],
+        then: Callable[..., Any],
+        *,
+        dtype: Any,
+        max_steps: int,
+        until: tuple[Any, float],
+        swap: tuple[tuple[Any, Any], ...],
+    ) -> Propagated:
+        """Sum up over in-edges in rounds over all vertices, as ``converge`` does with ``swap``."""
+        graph, (scalar, bound) = self._graph, until
+
+        def make() -> Any:
+            call = binding.bind_pull(graph, fn, args, "sum", None, dtype, then)
+            pairs, stop = checks.places_of(graph, call, swap), checks.until_on(graph, until)
+            checks.apart(call)
+            return driver_of(graph).Passes(graph, call, checks.pull_direction(graph, "in"), stop, pairs)
+
+        if self._prepares():
+            with graph.exclusive():
+                launch = self._find((fn, then, scalar, *args, *(array for pair in swap for array in pair)), make)
+                if launch is not None:
+                    done: Propagated = launch.run(checks.step_limit(max_steps), bound)
+                    return done
+        return operators.converge(
+            graph, None, fn, args=args, reduce="sum", over="in", then=then, wake=None, dtype=dtype,
+            max_steps=max_steps, until=until, swap=swap,
+        )  # fmt: skip
+
+    def _prepares(self) -> bool:
+        return self._graph.device.is_cuda and self._graph.num_vertices > 0 and not bounds.CHECKED
+
+    def _find(self, held: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """Return the launch for exactly these objects, made when they come for the second time; None the first time."""
+        key = tuple(map(id, held))
+        found = self._made.get(key)
+        if found is not None and (found[1] is None or not found[1].fits()):
+            found = self._made[key] = held, make()
+        elif found is None:
+            if len(self._made) >= MOST:
+                self._made.clear()
+            self._made[key] = held, None  # held, so that their ids stay taken
+        return None if found is None else found[1]
