@@ -4,7 +4,8 @@ Sizes alone cannot tell a batch that reaches a whole road network from one that 
 So batches that are not small for the graph are timed, on the device, without a wait. The first of them is computed
 anew, for a time to compare with; from then on they are updated, up to a multiple of the share of the arcs that the
 algorithm declares, or of what has won. A size at which updates lost is computed anew, and tried again after a while,
-which doubles every time that it loses.
+which doubles every time that it loses. What a computation takes changes as well: a few edges across a grid make it
+several times shorter. So after a few updates that took more than half of that, it is timed again.
 
 Either way gives the same result: only algorithms whose result does not depend on how it came about learn like this.
 """
@@ -23,6 +24,8 @@ GROWTH = 2  #: times the largest size that won: batches up to it are tried
 SLACK = 1.1  #: an update may take so many times as long as a computation
 LOSSES = 2  #: in a row, of batches below the declared share: that many are no accident
 PATIENCE = 16  #: computations after which a size that lost is tried again, the first time
+CLOSE = 0.5  #: updates that take more than so much of a computation are close to losing:
+DOUBT = 2  #: so many in a row, and the next batch is computed anew, for its time; twice as many if they still win
 CALM = 8  #: of so many updates of a size that won one is timed
 
 
@@ -37,6 +40,10 @@ class _Side:
         skipped: batches that were computed anew because of ``lost``, since one was tried.
         patience: how many of them there are to be.
         calm: updates of sizes that had won.
+        close: updates in a row that were close, or slower.
+        doubt: after how many of them a computation is timed.
+        fastest: the shortest of them, in seconds, and the least size.
+        in_doubt: whether one is being timed therefore.
     """
 
     won: float = 0.0
@@ -45,10 +52,19 @@ class _Side:
     skipped: int = 0
     patience: int = PATIENCE
     calm: int = 0
+    close: int = 0
+    doubt: int = DOUBT
+    fastest: tuple[float, float] = math.inf, math.inf
+    in_doubt: bool = False
 
-    def note(self, size: float, bound: float, *, slower: bool) -> None:
-        """Take into account that an update of a size was slower than a computation, or not."""
-        if not slower:
+    def note(self, size: float, bound: float, seconds: float, computed: float) -> None:
+        """Take into account how long an update of a size took, and a computation."""
+        if seconds <= CLOSE * computed:
+            self.settle()
+        else:
+            self.close += 1
+            self.fastest = min(self.fastest[0], seconds), min(self.fastest[1], size)
+        if seconds <= SLACK * computed:
             self.losses, self.won = 0, max(self.won, size)
             if size >= self.lost:
                 self.lost, self.patience = math.inf, PATIENCE
@@ -58,8 +74,27 @@ class _Side:
             self.patience *= 2
         elif self.losses < LOSSES and size <= bound:
             return
+        self.lose(size)
+
+    def lose(self, size: float) -> None:
+        """Take into account that updates from a size on are slower than computations."""
         self.losses, self.skipped = 0, 0
         self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
+        self.settle()
+
+    def settle(self) -> None:
+        """Forget what was close."""
+        self.close, self.fastest, self.in_doubt = 0, (math.inf, math.inf), False
+
+    def resolve(self, computed: float) -> None:
+        """Compare the close ones with how long a computation takes by now."""
+        seconds, size = self.fastest
+        if seconds > SLACK * computed:
+            self.doubt = DOUBT
+            self.lose(size)
+        else:
+            self.doubt *= 2
+            self.settle()
 
 
 class Pace:
@@ -92,7 +127,8 @@ class Pace:
         side = self._sides.setdefault(kind, _Side())
         answer = self._answer(side, size, bound, arcs)
         side.calm += not answer and size <= side.won
-        if self._timed is None and (answer or size > side.won or side.calm % CALM == 0) and self._clock.start():
+        is_wanted = answer or size > side.won or side.close > 0 or side.calm % CALM == 0
+        if self._timed is None and is_wanted and self._clock.start():
             self._timed, self._running = (side, size, bound, answer, arcs), True
         return answer
 
@@ -110,6 +146,9 @@ class Pace:
         if self._computed is None or not arcs / 2 <= self._computed[1] <= 2 * arcs:
             return True  # a time to compare with
         if size < side.lost:
+            if side.close >= side.doubt and self._timed is None:
+                side.in_doubt = True
+                return True
             return size > max(REACH * bound, GROWTH * side.won)
         side.skipped += 1
         if side.skipped <= side.patience:
@@ -127,5 +166,7 @@ class Pace:
         (side, size, bound, computed, arcs), self._timed = self._timed, None
         if seconds > 0 and computed:
             self._computed = seconds, arcs
+            if side.in_doubt:
+                side.resolve(seconds)
         elif seconds > 0 and self._computed is not None:
-            side.note(size, bound, slower=seconds > SLACK * self._computed[0])
+            side.note(size, bound, seconds, self._computed[0])

@@ -12,7 +12,7 @@ import suricate as su
 from suricate.clock import HostClock, clock_on
 from suricate.devices import resolve_device
 from suricate.notice import compiling
-from suricate.pace import CALM, LOSSES, PATIENCE, REACH, SLACK, Pace
+from suricate.pace import CALM, CLOSE, DOUBT, LOSSES, PATIENCE, REACH, Pace
 
 ARCS, BOUND = 10_000, 100.0
 KIND = (False, True)
@@ -85,7 +85,7 @@ def test_one_loss_is_an_accident() -> None:
     timed.batch(50, 0)
     for _ in range(5):
         assert timed.batch(50, 2.0) == "update"
-        assert timed.batch(50, SLACK) == "update"
+        assert timed.batch(50, CLOSE) == "update"
 
 
 def test_sizes_above_the_share_are_tried() -> None:
@@ -105,6 +105,26 @@ def test_few_updates_of_sizes_that_won_are_timed() -> None:
     answers = [timed.batch(50, 2.0) for _ in range(4 * CALM)]
     assert "compute" in answers
     assert answers.index("compute") <= (LOSSES + 1) * CALM
+
+
+def test_a_computation_is_timed_again_where_updates_barely_win() -> None:
+    """It takes less by now, as on a grid after the first edges across it: updates lose, and larger ones as well."""
+    timed = Timed()
+    assert timed.batch(50, 0, 11.0) == "compute"
+    assert [timed.batch(50, 11.5, 5.0) for _ in range(DOUBT)] == ["update"] * DOUBT
+    assert [timed.batch(50, 11.5, 5.0) for _ in range(PATIENCE)] == ["compute"] * PATIENCE
+    assert timed.batch(500, 4.4, 3.6) == "compute"
+    assert timed.batch(500, 4.4, 3.6) == "update", "tried again"
+    assert timed.batch(500, 4.4, 3.6) == "compute"
+    assert timed.batch(20, 0.1) == "update", "smaller ones have not lost"
+
+
+def test_where_updates_still_win_computations_are_timed_less_and_less() -> None:
+    timed = Timed()
+    timed.batch(50, 0)
+    answers = [timed.batch(50, 0.8) for _ in range(200)]
+    assert [at for at, answer in enumerate(answers) if answer == "compute"] == [2, 13, 26, 43, 76, 141]
+    assert [timed.batch(50, 0.1) for _ in range(200)] == ["update"] * 200
 
 
 def test_what_is_done_once_does_not_count() -> None:

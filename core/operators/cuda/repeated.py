@@ -21,6 +21,8 @@ from suricate.operators.results import Propagated
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
+TURNS, OUTCOME_AT = 5, 6  #: places of arguments of ``passes`` behind ``max_steps``, see ``passes.cu``
+
 
 class _Turning:
     """A prepared kernel whose last arguments are those of a call, of which some are others in every launch."""
@@ -74,6 +76,7 @@ class Passes:
         self._memory = workspace.state(LoopMemory)
         views, bound = [walk.packed for walk in self._walks], self._walks[0].bound
         self._at = len(views) + 1
+        self._given: tuple[Any, ...] = (None,) * 4
         own = (
             *views, bound, np.uint32(0), np.float64(0), self._memory.of(graph), *split_memory(graph), NULL, NULL,
         )  # fmt: skip
@@ -96,12 +99,13 @@ class Passes:
 
     def run(self, max_steps: int, bound: float) -> Propagated:
         """Launch them: at most so many, until the total of the scalar is at most ``bound``."""
-        outcome, turns = self._outcomes.take(), self._rounds.take()
-        heavy, _ = split_memory(self._graph)
-        given = np.uint32(max_steps), np.float64(bound), self._memory.of(self._graph), heavy
-        for place, value in enumerate(given, start=self._at):
-            self._launch.put(place, value)
-        self._launch.put(self._at + 5, turns)
-        self._launch.put(self._at + 6, outcome.address)
+        outcome, turns, put = self._outcomes.take(), self._rounds.take(), self._launch.put
+        given = self._memory.of(self._graph), split_memory(self._graph)[0], max_steps, bound
+        if any(new is not old for new, old in zip(given, self._given, strict=True)):
+            for place, value in enumerate((np.uint32(max_steps), np.float64(bound), *given[:2]), start=self._at):
+                put(place, value)
+            self._given = given
+        put(self._at + TURNS, turns)
+        put(self._at + OUTCOME_AT, outcome.address)
         self._launch.launch()
         return propagated(self._graph, outcome)
