@@ -60,7 +60,7 @@ class _Side:
     def note(self, size: float, bound: float, seconds: float, computed: float) -> None:
         """Take into account how long an update of a size took, and a computation."""
         if seconds <= CLOSE * computed:
-            self.settle()
+            self.forget()
         else:
             self.close += 1
             self.fastest = min(self.fastest[0], seconds), min(self.fastest[1], size)
@@ -80,9 +80,9 @@ class _Side:
         """Take into account that updates from a size on are slower than computations."""
         self.losses, self.skipped = 0, 0
         self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
-        self.settle()
+        self.forget()
 
-    def settle(self) -> None:
+    def forget(self) -> None:
         """Forget what was close."""
         self.close, self.fastest, self.in_doubt = 0, (math.inf, math.inf), False
 
@@ -94,7 +94,7 @@ class _Side:
             self.lose(size)
         else:
             self.doubt *= 2
-            self.settle()
+            self.forget()
 
 
 class Pace:
