@@ -192,13 +192,13 @@ class PageRank(Algorithm):
         """Weigh all vertices; add up the ranks of dangling ones."""
         state = (self._share, self._inv)
         if not self._by_edges(graph):
-            vertex_map(graph, None, by_degree_of_all, args=(graph, *state, self._dangling))
+            self._again.vertex_map(by_degree_of_all, (graph, *state, self._dangling))
             return
         if self.weighting.applies(graph):
             neighbor_reduce(graph, self._passes.weight, args=state, dtype="float64", then=self._passes.weigh)
         else:
             self._count_edges(graph, None)
-        vertex_map(graph, None, dangle, args=(*state, self._dangling))
+        self._again.vertex_map(dangle, (*state, self._dangling))
 
     def _by_edges(self, graph: Graph) -> bool:
         """Return whether the weight of a vertex is not its degree, which one pass over the vertices finds."""

@@ -14,7 +14,7 @@ call the function of the same name in the driver of the graph's device. These si
     intersect(graph, call, left, right, pairs, out, oriented, method) -> None
     iterate(device, body, until, max_steps, swap) -> int
     Repairs(graph, call, words, violated, uniform)  # of a Forest on one graph
-    MapOfAll(graph, call), Passes(graph, call, over, until, swap)  # of Repeated, on CUDA
+    map_all(graph, call) -> None; MapOfAll(graph, call), Passes(graph, call, over, until, swap)  # of Repeated, on CUDA
 
 ``call``
     A :class:`Call`: typed functions, the values of the arguments, the reduction and the type of what is reduced.

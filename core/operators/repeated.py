@@ -35,15 +35,17 @@ class Repeated:
     def vertex_map(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
         """Call ``fn(v, *args)`` for every vertex; what it returns is passed over."""
         graph = self._graph
-        if self._prepares():
-            with graph.exclusive():
-                launch = self._find(
-                    (fn, *args), lambda: driver_of(graph).MapOfAll(graph, binding.bind_map(graph, fn, args))
-                )
-                if launch is not None:
-                    launch.run()
-                    return
-        operators.vertex_map(graph, None, fn, args=args)
+        if not self._prepares():
+            operators.vertex_map(graph, None, fn, args=args)
+            return
+        with graph.exclusive():
+            launch = self._find(
+                (fn, *args), lambda: driver_of(graph).MapOfAll(graph, binding.bind_map(graph, fn, args))
+            )
+            if launch is None:
+                driver_of(graph).map_all(graph, binding.bind_map(graph, fn, args))
+            else:
+                launch.run()
 
     def passes(
         self,

@@ -8,11 +8,11 @@ from suricate.operators.cuda import iterate as loops
 from suricate.operators.cuda import maps, pull, push
 from suricate.operators.cuda.forest import Repairs
 from suricate.operators.cuda.recording import recorded
-from suricate.operators.cuda.repeated import MapOfAll, Passes
+from suricate.operators.cuda.repeated import MapOfAll, Passes, map_all
 
 __all__ = [
-    "MapOfAll", "Passes", "Repairs", "advance", "converge", "edge_map", "intersect", "iterate", "neighbor_reduce",
-    "propagate", "vertex_map",
+    "MapOfAll", "Passes", "Repairs", "advance", "converge", "edge_map", "intersect", "iterate", "map_all",
+    "neighbor_reduce", "propagate", "vertex_map",
 ]  # fmt: skip
 
 advance = recorded(push.advance)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.cuda.kernel import PreparedKernel
+from suricate.cuda.program import Program
 from suricate.operators import schemes
 from suricate.operators.call import Call, Swap, Until
 from suricate.operators.cuda.converge import CONVERGE_BLOCK, RoundStates, blocks_of_passes, passes_program, walks_of
@@ -42,16 +43,28 @@ class _Turning:
         self._kernel.launch()
 
 
+def map_all(graph: Graph, call: Call) -> None:
+    """Call a function for every vertex, once; what it returns is passed over."""
+    program, grid, own = _map_of(graph, call)
+    program.kernel("map_vertices")((grid,), (BLOCK,), (*own, *launch_values(call)))
+
+
+def _map_of(graph: Graph, call: Call) -> tuple[Program, int, tuple[Any, ...]]:
+    """Return program, grid and first arguments."""
+    size = graph.num_vertices
+    walk = walk_of(graph.view()) if call.function.needs_view else None
+    program = program_of("vertex_map.cu", walk, call, HAS_POSITION=0, KEEPS=0)
+    own = np.uint32(size), NULL, NULL, np.uint32(size), NULL, NULL
+    return program, min(blocks(size, BLOCK), full_grid(graph.device)), own
+
+
 class MapOfAll:
     """A function called for every vertex; what it returns is passed over."""
 
     def __init__(self, graph: Graph, call: Call) -> None:
-        walk = walk_of(graph.view()) if call.function.needs_view else None
-        size = graph.num_vertices
-        self._graph, self._size, self._kind = graph, size, None if walk is None else walk.prelude
-        program = program_of("vertex_map.cu", walk, call, HAS_POSITION=0, KEEPS=0)
-        grid = min(blocks(size, BLOCK), full_grid(graph.device))
-        own = (np.uint32(size), NULL, NULL, np.uint32(size), NULL, NULL)
+        self._graph, self._size = graph, graph.num_vertices
+        self._kind = walk_of(graph.view()).prelude if call.function.needs_view else None
+        program, grid, own = _map_of(graph, call)
         self._launch = _Turning(program.kernel("map_vertices"), (grid, BLOCK), own, call)
 
     def fits(self) -> bool:
