@@ -338,7 +338,7 @@ class PageRank(Algorithm):
         if self.self_loops:
             inv[known:] = 1
         self._share, self._inv, self._after, self._announced = share, inv, xp.empty_like(share), None
-        self._jump, self._spread = self.jumps.on(graph, self.dtype)
+        (self._jump, self._spread), self._again = self.jumps.on(graph, self.dtype), Repeated(graph)
 
     def _refresh(self, graph: Graph, edges: tuple[Any, ...]) -> Frontier:
         """Weigh the ends of ``edges`` again; return them without repeats."""
