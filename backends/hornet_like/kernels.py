@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from suricate.backends.hornet_like.layout import Graph
+from suricate.backends.hornet_like.layout import PlacedGraph
 from suricate.devices import Array
 from suricate.primitives.located import LocatedBatch, Report
 
@@ -31,24 +31,24 @@ class HornetKernels(Protocol):
     ``edges`` is an upper bound of the number of edges stored.
     """
 
-    def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
+    def locate(self, graph: PlacedGraph, batch: LocatedBatch, kind: int, edges: int) -> None:
         """Fill in kinds and slots, and the ranks of a ``kind`` unless that is ``LOOKUP``."""
 
-    def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> Plan:
+    def plan_insertion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int) -> Plan:
         """Return the :class:`Plan` of an insertion."""
 
-    def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> Plan:
+    def plan_deletion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int, may_shrink: bool) -> Plan:
         """Return the :class:`Plan` of a deletion; unless it ``may_shrink``, blocks stay as large as they are."""
 
-    def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
+    def insert(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
         """Migrate what overflows, append the absent entries, replace weights, and report.
 
         ``weight``: bit patterns in the order of the batch; ``plan``: None if no entry is absent (CPU). Returns False,
         with nothing changed, if the plan is unchecked and the pool is too small.
         """
 
-    def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
+    def delete(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
         """Delete the entries that are present, migrate what became small, and report; see :meth:`insert`."""
 
-    def free_vertices(self, graph: Graph, vertices: Array) -> None:
+    def free_vertices(self, graph: PlacedGraph, vertices: Array) -> None:
         """Free the blocks of distinct ``vertices`` (uint32[k])."""
