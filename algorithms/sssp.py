@@ -113,7 +113,7 @@ class SSSP(Algorithm):
     Raises:
         ParameterError: ``source`` is no integer, ``delta`` is not a positive number.
         VertexRangeError: ``source`` is no vertex of the graph.
-        WeightError: there is an edge with a negative weight; on CUDA an update tells when the result is read.
+        WeightError: an edge within reach has a negative weight; on CUDA an update tells when the result is read.
     """
 
     name = "sssp"

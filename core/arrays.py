@@ -131,6 +131,8 @@ def as_ids(values: Any, argument: str) -> Array:
         advice = "np.unique(texts, return_inverse=True) numbers them, su.read(..., relabel=True) those of a file"
         raise DTypeError(f"{argument} has texts, and vertices are numbers: {advice}")
     advice = "np.flatnonzero gives those of a mask" if array.dtype == bool else "convert with .astype('int64')"
+    if array.dtype.kind == "f" and bool((array != array).any()):
+        advice = "some entries are missing (NaN): leave them out"
     raise DTypeError(f"{argument} has dtype {array.dtype}: integers are needed; {advice}")
 
 

@@ -26,7 +26,6 @@ GOLDEN = 0x9E3779B97F4A7C15  #: the step of SplitMix64
 GRAPH500 = (0.57, 0.19, 0.19, 0.05)  #: probabilities of the quarters of the matrix, at every level of R-MAT
 LEVELS = 5  #: levels of R-MAT that one random number decides
 ROUNDS = 4  #: of a permutation
-WORD = (1 << 64) - 1
 
 
 def mixed(x: Any) -> Any:

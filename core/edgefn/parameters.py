@@ -21,7 +21,6 @@ from suricate.errors import DTypeError, ParameterError, ShapeError
 from suricate.types import StoreView
 
 EDGE = ("u", "v", "w")  #: leading parameters of an edge function; a vertex predicate has ("v",)
-ROLES = ("edge", "vertex", "effect")  #: what a function may do besides reading: see ``suricate.edgefn``
 _COUNTS = ("i", "step")  # leading parameters that are int64
 
 

@@ -65,13 +65,6 @@ def bits_dtype(weight_dtype: np.dtype | None) -> np.dtype:
     return np.dtype(np.uint8 if weight_dtype is None else f"u{weight_dtype.itemsize}")
 
 
-def bit_pattern(weight: Array | None, like: Array) -> Array:
-    """Return ``weight`` as unsigned integers of its size (no copy); for None ``uint8[0]`` on the device of ``like``."""
-    if weight is None:
-        return like[:0].view(np.uint8)
-    return weight.view(bits_dtype(weight.dtype))
-
-
 def power_class(sizes: Array, xp: Any) -> Array:
     """Return ``ceil(log2(sizes))`` as ``uint8``, exactly; 0 for sizes below 2."""
     result = xp.zeros(len(sizes), np.uint8)

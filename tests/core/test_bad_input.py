@@ -6,6 +6,7 @@ On CUDA every case runs twice, with arrays on the host (checked there) and on th
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from bad_input import N, Unchanged, make, place
 
@@ -160,6 +161,7 @@ def test_arrays_of_other_libraries(make, place, device):
         (np.array([True, False]), "bool"),
         (np.array([1j, 2]), "complex128"),
         (np.empty(0), "float64"),
+        (np.array([1.0, np.nan]), "float64"),
     ],
 )
 def test_ids_of_other_dtypes(make, place, ids, dtype):
@@ -167,6 +169,13 @@ def test_ids_of_other_dtypes(make, place, ids, dtype):
     for call in calls(graph, place(np.arange(len(ids))), place(ids)):
         with Unchanged(graph), pytest.raises(DTypeError, match=f"dst has dtype {dtype}: integers are needed"):
             call()
+
+
+def test_missing_ids_are_called_missing():
+    graph = su.Graph(3, device="cpu")
+    for ids in (pd.Series([1, None], dtype="Int64"), pd.Series([1, None]), [1, float("nan")]):
+        with pytest.raises(DTypeError, match=r"src has dtype .*: integers are needed; some entries are missing"):
+            graph.insert_edges(ids, [1, 2])
 
 
 @pytest.mark.parametrize("masked", [np.ma.array([1, 2, 99], mask=[0, 0, 1]), [np.ma.masked, 1, 2]])

@@ -91,18 +91,3 @@ __device__ __forceinline__ uint32_t entry_of(HeavyRun& run, const HeavyList& hea
     if (run.entry + 1 < run.number && heavy.base[run.entry + 1] <= run.item) ++run.entry;
     return run.entry;
 }
-
-// The buckets of all entries in equal runs, by all tiles of BUCKET_LANES threads of the grid. `packed` is the final *heavy.total,
-// not 0. The tile that calls it calls f(entry, u, first, end) for each entry of its run, for buckets [first, end) of its vertex u:
-// vertices[entry], or the entry itself if `vertices` is null.
-template <class F>
-__device__ __forceinline__ void for_heavy_runs(const View& g, unsigned long long packed, const HeavyList& heavy,
-                                               const uint32_t* vertices, F&& f) {
-    HeavyRun run = heavy_run(packed, heavy, blockIdx.x, gridDim.x);
-    for (uint32_t k = run.entry; run.item < run.stop && k < run.number; ++k) {
-        const uint32_t entry = heavy.entry[k], u = vertices ? vertices[entry] : entry;
-        const long long base = heavy.base[k], end = min(run.stop, base + (long long)buckets(g, u));
-        if (run.item < end) f(entry, u, uint32_t(run.item - base), uint32_t(end - base));
-        run.item = max(run.item, end);
-    }
-}

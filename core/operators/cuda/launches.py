@@ -137,12 +137,6 @@ def nobody(graph: Graph) -> Frontier:
     return Frontier(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
 
 
-def not_yet(wanted: bool, what: str) -> None:
-    """Raise ``NotImplementedError`` if ``what`` is wanted: the CPU has it, the kernels have not."""
-    if wanted:
-        raise NotImplementedError(f"{what} is not there yet on CUDA")
-
-
 class Counters:
     """Zeroed counters on the device, handed out one pair per launch, so that no launch has to clear its own."""
 
