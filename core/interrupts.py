@@ -20,11 +20,11 @@ class Uninterrupted:
     If interrupts have no Python handler (they are ignored, or end the process), nothing is done.
     """
 
-    __slots__ = ("_handler", "_noted")
+    __slots__ = ("_frame", "_handler")
 
     def __enter__(self) -> None:
         self._handler: Callable[[int, FrameType | None], Any] | None = None
-        self._noted = False
+        self._frame: FrameType | None = None  # what was interrupted
         if threading.get_ident() != threading.main_thread().ident:
             return
         handler = _signal.getsignal(SIGINT)
@@ -35,8 +35,9 @@ class Uninterrupted:
     def __exit__(self, *_: object) -> None:
         if self._handler is not None:
             _signal.signal(SIGINT, self._handler)
-            if self._noted:
-                self._handler(SIGINT, None)
+            frame, self._frame = self._frame, None
+            if frame is not None:
+                self._handler(SIGINT, frame)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self._noted = True
+        self._frame = frame

@@ -42,6 +42,15 @@ def test_an_interrupt_waits_for_the_end():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_the_handler_is_given_what_was_interrupted():
+    seen = []
+    signal.signal(signal.SIGINT, lambda number, frame: seen.append((number, frame.f_code.co_filename)))
+    with Uninterrupted():
+        _thread.interrupt_main()
+        assert not seen
+    assert seen == [(signal.SIGINT, __file__)]
+
+
 def test_other_threads_and_handlers_are_left_alone():
     seen = []
 
