@@ -26,6 +26,9 @@ class TestConformanceByUpload(StoreConformance):
     devices = ("cuda",)
     cuda_marks = (pytest.mark.gpu,)
 
+    def cuda_programs(self, store):
+        return ()  # those of TestConformance
+
 
 def filled(device: Device, num_vertices: int = 50, edges: int = 400, **options) -> CsrStore:
     store = CsrStore(num_vertices, device=device, **options)
