@@ -57,7 +57,6 @@ class CsrCuda:
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits = device, weight_bits(weight_dtype)
         self._barrier, self._scratch = GridBarrier(device), Scratch(device)
-        self._backwards = False  # whether the last merge went through its ranges from their ends on
         self._kernels: dict[bool, tuple[StructKernel, int]] = {}  # with the blocks of a launch
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
@@ -113,13 +112,11 @@ class CsrCuda:
     ) -> tuple[Any, ...]:  # fmt: skip
         """Return the values of the struct ``Merge``."""
         new, offsets = rebuild.target, graph.offsets.data.ptr
-        self._backwards = not self._backwards
         rows = offsets, offsets + 8, graph.dst.data.ptr, graph.weight.data.ptr
         return (
             *values(batch, rows, weight, report, scratch[:5]),
             self._barrier.address, self._barrier.expected(blocks, BARRIERS), deleting,
             len(graph.offsets) - 1, new.offsets.data.ptr, new.dst.data.ptr, new.weight.data.ptr, scratch[5],
-            self._backwards,
         )  # fmt: skip
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:

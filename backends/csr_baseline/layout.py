@@ -26,8 +26,6 @@ ADDS, REMOVES, ADDS_AGAIN = 0, 1, 2  #: what a change does; again: an edge that 
 CONSTANTS = {
     "CHANGE_BLOCK": CHANGE_BLOCK,
     "MERGE_ITEMS": 8,  # edges that a thread moves at a time
-    "MERGE_AHEAD": 1 << 14,  # slots that a block asks the L2 for while it waits for the first barrier
-    "MERGE_AHEAD_FIRST": 0, "MERGE_ONCE": 1, "MERGE_HALVES": 1, "RESIDENT": 2,
     "MERGE_WINDOW": 2048,  # changes that a block keeps in shared memory
     "ADDS": ADDS, "REMOVES": REMOVES, "ADDS_AGAIN": ADDS_AGAIN,
 }  # fmt: skip
@@ -36,7 +34,6 @@ CONSTANTS = {
 MERGE = Struct("Merge", {
     "vertices": "long long", "new_offsets": "long long*", "new_dst": "uint32_t*", "new_weight": "bits_t*",
     "changed_source": "uint32_t*",  # of the changes, in order
-    "backwards": "long long",  # whether the ranges are moved from their ends on: every other time
 }, base=CHANGING)  # fmt: skip
 
 #: a deletion and an insertion at once, in one batch: its first edges are those to be deleted

@@ -53,8 +53,8 @@ LAYOUT: Layout = {
 PAGE_LEVEL = 5
 PAGE = 1 << PAGE_LEVEL  #: leaves of a page
 BY_BLOCK, FEW = 8, 8
-RESIDENT = 3  #: blocks of an update on a multiprocessor
-LISTED = 64  #: changes of a page that its warp keeps in shared memory
+RESIDENT = 4  #: blocks of an update on a multiprocessor
+LISTED = 32  #: changes of a page that its warp keeps in shared memory
 MOST_WALKED = 4096  #: entries of a batch in one page, duplicates included, that a warp goes through alone
 WAITS, UNWALKED = 1 << 31, 1 << 30  #: of ``planned``: the page waits; its warp has not gone through its entries
 

@@ -109,13 +109,10 @@ __device__ __forceinline__ void report_both(const MergeBoth& m, long long i) {
 }
 
 // Grid of CHANGE_BLOCK threads.
-extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, RESIDENT) merge_both(const __grid_constant__ MergeBoth m) {
+extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, 2) merge_both(const __grid_constant__ MergeBoth m) {
     uint32_t expected = m.expected;
-    const long long edges = m.begin[m.vertices];
     const Entries entries = entries_of_block(m);
-    if (MERGE_AHEAD_FIRST) ask_ahead(m, edges);
     locate_both(m, entries);
-    if (!MERGE_AHEAD_FIRST) ask_ahead(m, edges);
     grid_barrier(m.arrived, expected);
     const Count count = count_changes(m, entries);
     const int net = net_before(m);
@@ -124,5 +121,8 @@ extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, RESIDENT) merge_both(
         report_both(m, i);
     }
     grid_barrier(m.arrived, expected);
-    move_graph(m, edges, count.total);
+    __shared__ Ranges ranges;
+    find_ranges(m, count.total, ranges);
+    shift_offsets(m, ranges);
+    move_edges(m, ranges, count.total);
 }

@@ -10,13 +10,10 @@
 #include "merge.cuh"
 
 // Grid of CHANGE_BLOCK threads.
-extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, RESIDENT) merge_batch(const __grid_constant__ Merge m) {
+extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, 2) merge_batch(const __grid_constant__ Merge m) {
     uint32_t expected = m.expected;
-    const long long edges = m.begin[m.vertices];
     const Entries entries = entries_of_block(m);
-    if (MERGE_AHEAD_FIRST) ask_ahead(m, edges);
     locate_entries(m, entries);
-    if (!MERGE_AHEAD_FIRST) ask_ahead(m, edges);
     grid_barrier(m.arrived, expected);
     const Count count = count_changes(m, entries);
     list_changes(m, entries, count.before, [&](uint32_t rank, long long slot, uint64_t key, uint32_t item) {
@@ -29,5 +26,8 @@ extern "C" __global__ void __launch_bounds__(CHANGE_BLOCK, RESIDENT) merge_batch
     });
     report_entries(m, entries);
     grid_barrier(m.arrived, expected);
-    move_graph(m, edges, count.total);
+    __shared__ Ranges ranges;
+    find_ranges(m, count.total, ranges);
+    shift_offsets(m, ranges);
+    move_edges(m, ranges, count.total);
 }

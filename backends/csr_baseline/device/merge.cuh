@@ -19,9 +19,6 @@ __device__ __forceinline__ long long net_of(const Merging& m, uint32_t count) {
 
 constexpr uint32_t PIECE = 32 * MERGE_ITEMS;
 
-// A read of the old graph, which need not stay in the L2: the new one should, as the next merge reads it.
-template <class T> __device__ __forceinline__ T read_once(const T* at) { return MERGE_ONCE ? __ldcs(at) : *at; }
-
 // Warp: number of the ``size`` ascending words that are below ``value``. Each step looks at 32 of them.
 template <class T> __device__ __forceinline__ uint32_t count_below(const T* words, uint32_t size, T value) {
     const uint32_t lane = threadIdx.x % 32;
@@ -41,34 +38,12 @@ struct Ranges {
     uint32_t below_vertex, below_last_vertex, below_slot;
 };
 
-// Slots of a block, of ``edges`` in all.
-__device__ __forceinline__ long long slots_of_block(long long edges) {
-    return ((edges + gridDim.x - 1) / gridDim.x + PIECE - 1) / PIECE * PIECE;
-}
-
-// Block: have the L2 read what the block will move first, while it waits for the others to locate their entries.
-__device__ __forceinline__ void ask_ahead(const Merging& m, long long edges) {
-#if __CUDA_ARCH__ >= 900
-    constexpr uint32_t SHARE = MERGE_AHEAD / 32;  // slots of a lane
-    if (threadIdx.x >= 32 || !MERGE_AHEAD) return;
-    const long long slots = slots_of_block(edges), first = blockIdx.x * slots;
-    const long long last = min(edges, first + slots) & ~3ll;
-    const long long from = (m.backwards ? max(first, last - MERGE_AHEAD) : first) + threadIdx.x * SHARE;
-    if (from >= last) return;
-    const uint32_t bytes = uint32_t(min((long long)SHARE, last - from)) * 4;
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(m.dst + from), "r"(bytes));
-#if WEIGHT_BITS
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
-                 :
-                 : "l"(m.weight + from), "r"(bytes * (WEIGHT_BITS / 32)));
-#endif
-#endif
-}
-
-// Block: its ranges, of ``edges`` slots in all. Three warps search, side by side.
-__device__ __forceinline__ void find_ranges(const Merging& m, long long edges, uint32_t total, Ranges& r) {
+// Block: its ranges. Three warps search, side by side.
+__device__ __forceinline__ void find_ranges(const Merging& m, uint32_t total, Ranges& r) {
     const long long count = m.vertices + 1, vertices = (count + gridDim.x - 1) / gridDim.x;
-    const long long slots = slots_of_block(edges), slot = blockIdx.x * slots;
+    const long long edges = m.begin[m.vertices];
+    const long long slots = ((edges + gridDim.x - 1) / gridDim.x + PIECE - 1) / PIECE * PIECE,
+                    slot = blockIdx.x * slots;
     const long long vertex = blockIdx.x * vertices, last_vertex = min(count, vertex + vertices);
     const uint32_t warp = threadIdx.x / 32;
     uint32_t below = 0;
@@ -98,7 +73,7 @@ __device__ __forceinline__ void shift_offsets(const Merging& m, const Ranges& r)
         long long offset[OFFSETS];
 #pragma unroll
         for (int k = 0; k < OFFSETS; ++k)
-            if (first + 32 * k < end) offset[k] = read_once(m.begin + first + 32 * k);
+            if (first + 32 * k < end) offset[k] = m.begin[first + 32 * k];
         const uint32_t* const sources = m.changed_source + r.below_vertex;
         const uint32_t changes = r.below_last_vertex - r.below_vertex;
         const uint32_t low = r.below_vertex + count_below(sources, changes, uint32_t(base));
@@ -117,7 +92,7 @@ __device__ __forceinline__ void shift_offsets(const Merging& m, const Ranges& r)
 // Warp: the words of PIECE slots from ``at`` on to ``to``, where all of them move by as much: a copy.
 template <class T> __device__ __forceinline__ void load_piece(T (&words)[MERGE_ITEMS], const T* at) {
 #pragma unroll
-    for (int k = 0; k < MERGE_ITEMS; ++k) words[k] = read_once(at + 32 * k);
+    for (int k = 0; k < MERGE_ITEMS; ++k) words[k] = at[32 * k];
 }
 template <class T> __device__ __forceinline__ void store_piece(const T (&words)[MERGE_ITEMS], T* to) {
 #pragma unroll
@@ -208,11 +183,8 @@ __device__ __forceinline__ void move_edges(const Merging& m, const Ranges& r, ui
         __syncthreads();
         long long end = last;  // the changes up to there are in the window
         if (size < total - first) end = min(last, origin + window[size - 1]);
-        const uint32_t pieces = uint32_t((end - begin + PIECE - 1) / PIECE);
-        for (uint32_t k = threadIdx.x / 32; k < pieces; k += CHANGE_WARPS) {
-            const long long at = begin + (long long)(m.backwards ? pieces - 1 - k : k) * PIECE;
+        for (long long at = begin + threadIdx.x / 32 * PIECE; at < end; at += CHANGE_WARPS * PIECE)
             move_piece(m, at, min(end, at + PIECE), window, nets, size, origin, net);
-        }
         __syncthreads();
         if (end == last) return;
         if (threadIdx.x ==
@@ -223,15 +195,4 @@ __device__ __forceinline__ void move_edges(const Merging& m, const Ranges& r, ui
         first = found;
         begin = end;
     }
-}
-
-// Grid, behind a barrier: new offsets, and the old edges in their new places. Every other merge goes ``backwards`` through the ranges, and
-// begins where the last one ended: what that wrote last is in the L2. Half of the blocks begin with the offsets.
-__device__ __forceinline__ void move_graph(const Merging& m, long long edges, uint32_t total) {
-    __shared__ Ranges ranges;
-    find_ranges(m, edges, total, ranges);
-    const bool offsets_first = MERGE_HALVES ? (blockIdx.x < gridDim.x / 2) == !m.backwards : !m.backwards;
-    if (offsets_first) shift_offsets(m, ranges);
-    move_edges(m, ranges, total);
-    if (!offsets_first) shift_offsets(m, ranges);
 }
