@@ -1,8 +1,8 @@
 """Operators over all vertices that are called again and again with the same functions and arrays: bound only once.
 
 To check arguments, to find a program and to pack all arguments takes the host longer than a small batch takes the
-device. What an algorithm does after every batch it may do through :class:`Repeated`: on CUDA what was given before in
-the same objects is launched again, with what has turned in place.
+device. What an algorithm does after every batch it may do through :class:`Repeated`: on CUDA a call with the same
+objects as an earlier one is launched with the arguments of that, but for the few that differ from launch to launch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Launches over all vertices that are made again and again (see ``suricate.operators.repeated``): arguments stay.
+"""Prepared launches over all vertices, for :class:`suricate.operators.repeated.Repeated`: most arguments stay.
 
 An instance belongs to one graph and is used under its lock. Nothing here waits for the device.
 """
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 TURNS, OUTCOME_AT = 5, 6  #: places of arguments of ``passes`` behind ``max_steps``, see ``passes.cu``
 
 
-class _Turning:
-    """A prepared kernel whose last arguments are those of a call, of which some are others in every launch."""
+class _PreparedCall:
+    """A prepared kernel whose last arguments are those of a call; arrays and plain numbers are the same each time."""
 
     def __init__(self, kernel: Any, shape: tuple[int, int], own: tuple[Any, ...], call: Call) -> None:
         self._kernel = PreparedKernel(kernel, *shape, (*own, *launch_values(call)))
         self.put = self._kernel.put
         given = enumerate(zip(call.function.arguments, call.values, strict=True), start=len(own))
         self._changing = [(place, *one) for place, one in given if one[0].kind not in ("array", "scalar")]
-        self._is_new = True  # what is in place is for the next launch
+        self._is_new = True  # the first launch finds its arguments packed already
 
     def launch(self) -> None:
         if not self._is_new:
@@ -65,7 +65,7 @@ class MapOfAll:
         self._graph, self._size = graph, graph.num_vertices
         self._kind = walk_of(graph.view()).prelude if call.function.needs_view else None
         program, grid, own = _map_of(graph, call)
-        self._launch = _Turning(program.kernel("map_vertices"), (grid, BLOCK), own, call)
+        self._launch = _PreparedCall(program.kernel("map_vertices"), (grid, BLOCK), own, call)
 
     def fits(self) -> bool:
         """Return whether the graph is one of the same kind still."""
@@ -94,7 +94,7 @@ class Passes:
             *views, bound, np.uint32(0), np.float64(0), self._memory.of(graph), *split_memory(graph), NULL, NULL,
         )  # fmt: skip
         grid = blocks_of_passes(graph.device.index, scans=self._scans)
-        self._launch = _Turning(program.kernel("passes"), (grid, CONVERGE_BLOCK), own, call)
+        self._launch = _PreparedCall(program.kernel("passes"), (grid, CONVERGE_BLOCK), own, call)
 
     def _scans_now(self) -> bool:
         return self._over != "both" and schemes.passes_scan(self._graph, self._graph.view(self._over))
