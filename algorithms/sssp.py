@@ -51,7 +51,7 @@ class SSSPResult(NamedTuple):
 
     ``distance``: int64[n], -1 where unreached, if the weights are integers or there are none; else of the dtype of the
     weights, infinite where unreached. ``parent``: int64[n], the vertex before it on a shortest path, -1 where
-    unreached, the source's is itself.
+    unreached, the source's is itself. A path whose length is infinite in that dtype reaches nothing.
     """
 
     distance: Array
@@ -59,8 +59,9 @@ class SSSPResult(NamedTuple):
 
 
 def nearer(u, v, w, words, source):
-    """Offer ``v`` the distance over ``u``."""
-    return words.distance[u] + w, u
+    """Offer ``v`` the distance over ``u``; where it is infinite, the word of the unreached, which wins nowhere."""
+    distance = words.distance[u] + w
+    return distance, u if distance < math.inf else EMPTY
 
 
 def nearer_in_32_bits(u, v, w, words, source):
@@ -70,9 +71,11 @@ def nearer_in_32_bits(u, v, w, words, source):
 
 
 def nearer_by_hops(u, v, w, words, source):
-    """Offer ``v`` the distance over ``u``; the hops begin anew where the distance grows."""
+    """Offer ``v`` the distance over ``u``, unless it is infinite; the hops begin anew where the distance grows."""
     distance = words.distance[u] + w
-    return distance, 0 if distance > words.distance[u] else words.hops[u] + 1, u
+    if distance < math.inf:
+        return distance, 0 if distance > words.distance[u] else words.hops[u] + 1, u
+    return distance, EMPTY, EMPTY
 
 
 def restart_with(farthest: float, *, wide: bool) -> Callable[..., Any]:
@@ -271,16 +274,20 @@ def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> fl
 
 def _mean_weight(graph: Graph, arcs: int) -> float:
     """Return the mean weight of an arc, 1 if there are none or it is not positive; waits for the device."""
-    total = float(neighbor_reduce(graph, weight_of, reduce="sum", dtype=np.float64).sum())
+    with np.errstate(over="ignore"):
+        total = float(neighbor_reduce(graph, weight_of, reduce="sum", dtype=np.float64).sum())
     mean = total / max(1, arcs)
     return mean if 0 < mean < math.inf else 1.0
 
 
+@np.errstate(over="ignore")
 def _with_parents(
     src: np.ndarray, dst: np.ndarray, w: np.ndarray, d: np.ndarray, source: int, is_float: bool, dtype: np.dtype
 ) -> SSSPResult:
     """Return the result for distances ``d``: of the edges that explain them those from the fewest hops, then ids."""
-    reached = np.isfinite(d[src])
+    if is_float:
+        d = np.where(np.isfinite(d.astype(dtype)), d, np.inf)
+    reached = np.isfinite(d[src]) & np.isfinite(d[dst])
     src, dst, w = src[reached], dst[reached], w[reached]
     rises = (w > 0) & (dst != source)
     tight = np.isclose(d[src] + w, d[dst], rtol=1e-6, atol=0) if is_float else d[src] + w == d[dst]

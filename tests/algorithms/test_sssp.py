@@ -130,6 +130,34 @@ def test_a_float_that_absorbs_a_weight(device: su.devices.Device, backend: str) 
     assert result.parent.tolist() == [0, 0, 1, 2]
 
 
+@pytest.mark.parametrize("options", KINDS, ids=str)
+@pytest.mark.parametrize(("dtype", "large"), [("float32", 3e38), ("float64", 1.5e308)])
+def test_a_path_of_infinite_length_reaches_nothing(
+    device: su.devices.Device, backend: str, dtype: str, large: float, options: dict[str, Any]
+) -> None:
+    graph = su.Graph(6, backend=backend, device=str(device), weight_dtype=dtype, **options)
+    tracker = graph.track("sssp", source=0)
+
+    def check(distance: list[float], parent: list[int]) -> None:
+        for result in (tracker.result, graph.compute("sssp", source=0)):
+            assert result.distance.tolist() == np.array(distance, dtype).tolist()
+            assert result.parent.tolist() == parent
+            matches(graph, result)
+
+    inf = np.inf
+    graph.insert_edges([0, 1, 2, 3], [1, 2, 3, 4], [large] * 4)
+    check([0, large, inf, inf, inf, inf], [0, 0, -1, -1, -1, -1])
+    graph.insert_edges([0, 3], [3, 4], [0, 0.5])
+    check(
+        [0, large, large if not graph.directed else inf, 0, 0.5, inf], [0, 0, 3 if not graph.directed else -1, 0, 3, -1]
+    )
+    graph.insert_edges([0], [3], [large])  # what was reached through it is too far now
+    graph.insert_edges([3], [4], [large])
+    check([0, large, inf, large, inf, inf], [0, 0, -1, 0, -1, -1])
+    graph.delete_edges([0], [1])
+    check([0, inf, inf, large, inf, inf], [0, -1, -1, 0, -1, -1])
+
+
 @pytest.mark.parametrize("dtype", ["int32", "float32", "float64"])
 def test_negative_weights_are_refused(device: su.devices.Device, backend: str, dtype: str) -> None:
     graph = su.Graph(4, backend=backend, device=str(device), weight_dtype=dtype)
