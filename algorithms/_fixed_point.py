@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from suricate.algorithm import Algorithm, pull_bytes
 from suricate.algorithms._sums import Weighting
 from suricate.algorithms._vertex_values import optional_values, resized
-from suricate.errors import ConvergenceError
+from suricate.errors import ConvergenceError, WeightError
 from suricate.operators import iterate
 from suricate.parameters import integer, real
 from suricate.structures.scalar import Scalar
@@ -32,6 +33,7 @@ class FixedPoint(Algorithm):
     recompute_share = 0.02
     pulls: ClassVar[int] = 1  #: over all edges, per step
     fresh: ClassVar[float] = 0.01  #: share of the uniform vector in a warm start, from which new centres can grow
+    nonnegative: ClassVar[bool] = True  #: whether a negative score is an error
     remedy: ClassVar[str] = ": raise max_iter or tol"  #: end of the message that there is no convergence
 
     def __init__(self, max_iter: int, tol: float, nstart: Any, weighted: bool | None) -> None:
@@ -72,7 +74,8 @@ class FixedPoint(Algorithm):
     def step(self, graph: Graph, x: Array, out: Array, change: Scalar) -> None:
         """Replace ``x`` by the values after it, adding the L1 norm of the difference to ``change``.
 
-        It calls operators only: its calls are recorded and repeated. ``out`` is zero, and is left so.
+        It calls operators only: its calls are recorded and repeated. ``out`` is zero, and is left so. ``change`` is NaN
+        if a score is negative or infinite, but for algorithms whose scores may be.
         """
 
     def bound(self, graph: Graph) -> float:
@@ -86,7 +89,13 @@ class FixedPoint(Algorithm):
         change, bound = Scalar("sum", "float64", graph), self.bound(graph)
         body = partial(self.step, graph, self._x, graph.device.xp.zeros_like(self._x), change)
         self.iterations = iterate(body, until=(change, bound), max_steps=self.max_iter)
-        self.converged = self.iterations < self.max_iter or float(change) <= bound
+        last = bound if self.iterations < self.max_iter else float(change)
+        self.converged = last <= bound
+        if self.nonnegative and math.isnan(last):
+            raise WeightError(
+                f"{self.name}: a score is negative or infinite: weights must not be negative, nor so large that their "
+                "sums overflow"
+            )
 
     def _demand_convergence(self) -> None:
         if not self.converged:

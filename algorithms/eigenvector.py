@@ -33,14 +33,16 @@ SLACK = 10  #: by which a further step may change more than the last one, for ma
 
 
 def shift(v, x, out, square):
-    """Add the identity's share to the sum over the in-neighbours, and sum the squares."""
-    out[v] = out[v] + x[v]
-    square.add(out[v] * out[v])
+    """Add the identity's share to the sum over the in-neighbours, and sum the squares, to NaN if one is negative."""
+    total = out[v] + x[v]
+    square.add(total * total if out[v] >= 0 else math.nan)
+    out[v] = total
 
 
 def scale(v, x, out, square, change):
     """Divide by the L2 norm."""
-    after = out[v] / math.sqrt(square.value) if square.value > 0 else 0.0
+    length = math.sqrt(square.value)
+    after = out[v] / length if 0 < length < math.inf else length - length  # 0, or NaN
     change.add(abs(after - x[v]))
     x[v] = after
     out[v] = 0.0
@@ -60,6 +62,7 @@ class Eigenvector(FixedPoint):
         ParameterError: a parameter is of the wrong type or out of range.
         RequirementError: ``weighted=True`` on a graph without weights.
         ShapeError, VertexRangeError: ``nstart`` does not fit the graph.
+        WeightError: negative weights make a score negative, or a sum overflows; it may come with a batch as well.
         ConvergenceError: the result was read, and the last iteration did not converge.
     """
 

@@ -10,6 +10,7 @@ Where several pairs of vectors belong to the largest singular value, the start d
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -40,14 +41,15 @@ class HITSResult(NamedTuple):
 
 
 def count(v, authority, out, total):
-    """Sum the new hubs; the authorities of this step are used up."""
-    total.add(out[v])
+    """Sum the new hubs, to NaN if a score is negative; the authorities of this step are used up."""
+    total.add(out[v] if out[v] >= 0 and authority[v] >= 0 else math.nan)
     authority[v] = 0.0
 
 
 def scale(v, x, out, total, change):
     """Divide the new hubs by their sum."""
-    after = out[v] / total.value if total.value > 0 else 0.0
+    norm = total.value
+    after = out[v] / norm if 0 < norm < math.inf else norm - norm  # 0, or NaN
     change.add(abs(after - x[v]))
     x[v] = after
     out[v] = 0.0
@@ -68,6 +70,7 @@ class HITS(FixedPoint):
         ParameterError: a parameter is of the wrong type or out of range.
         RequirementError: ``weighted=True`` on a graph without weights.
         ShapeError, VertexRangeError: ``nstart`` does not fit the graph.
+        WeightError: negative weights make a score negative, or a sum overflows; it may come with a batch as well.
         ConvergenceError: the result was read, and the last iteration did not converge.
     """
 

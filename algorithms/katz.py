@@ -70,6 +70,7 @@ class Katz(FixedPoint):
     name = "katz"
     recompute_share = 0.05
     fresh = 0.0
+    nonnegative = False
     remedy = ": alpha must be below the reciprocal of the largest eigenvalue"
 
     def __init__(

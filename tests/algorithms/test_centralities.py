@@ -13,7 +13,14 @@ import suricate as su
 from suricate.algorithms.eigenvector import Eigenvector
 from suricate.algorithms.hits import HITS
 from suricate.algorithms.katz import Katz
-from suricate.errors import ConvergenceError, ParameterError, RequirementError, ShapeError, VertexRangeError
+from suricate.errors import (
+    ConvergenceError,
+    ParameterError,
+    RequirementError,
+    ShapeError,
+    VertexRangeError,
+    WeightError,
+)
 from suricate.testing import AlgorithmConformance
 
 MANY = {"max_iter": 20_000}
@@ -123,6 +130,28 @@ def test_no_convergence_is_an_error_when_the_result_is_read(device: su.devices.D
     for name in ("hits", "eigenvector"):
         with pytest.raises(ConvergenceError, match=f"{name}: no convergence to tol=1e-12 within 2 steps: raise"):
             path.compute(name, max_iter=2, tol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"in_edges": True}, {"directed": False}], ids=str)
+@pytest.mark.parametrize(("dtype", "weight"), [("int32", -2), ("float32", -0.5), ("float64", 1e308)])
+@pytest.mark.parametrize("name", ["hits", "eigenvector"])
+def test_weights_that_make_scores_negative_or_infinite(
+    device: su.devices.Device, name: str, dtype: str, weight: float, options: dict[str, Any]
+) -> None:
+    graph = su.Graph(6, device=str(device), weight_dtype=dtype, **options)
+    graph.insert_edges([0, 1, 2], [1, 2, 0], [1, 1, 1])
+    tracker = graph.track(name, max_iter=2000)
+    right = graph.compute(name, max_iter=2000)
+    with pytest.raises(WeightError, match=f"{name}: a score is negative or infinite: weights must not be negative"):
+        graph.insert_edges([3, 4], [4, 5], [weight, weight])
+    with pytest.raises(WeightError):
+        _ = tracker.result
+    with pytest.raises(WeightError):
+        graph.compute(name)
+    graph.compute(name, weighted=False, max_iter=2000)
+    graph.delete_edges([3, 4], [4, 5])
+    for part, expected in zip(np.atleast_2d(tracker.result), np.atleast_2d(right), strict=True):
+        np.testing.assert_allclose(device.to_numpy(part), device.to_numpy(expected), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)
