@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import emulated_cuda
 import pytest
 from hypothesis import HealthCheck, settings
 from numba.core.codegen import JITCodeLibrary
@@ -25,6 +26,8 @@ from suricate.store import Store
 CHECKOUT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SURICATE_DATA") or CHECKOUT.parent / "shared" / "data")
 os.environ.setdefault("SURICATE_QUIET", "1")  # tests look at stderr, whether kernels are compiled already or not
+if emulated_cuda.WANTED:
+    emulated_cuda.install()
 BUILT_IN_BACKENDS = ("slabhash", "hornet_like", "csr_baseline", "blocked", "gpma")
 
 threads.GRAIN = int(os.environ.get("SURICATE_TEST_GRAIN", threads.GRAIN))

@@ -1,166 +1,35 @@
-// Runs CUDA kernels on the CPU, to test what they compute and how their threads synchronise: a thread of the host per block, and a
-// fiber per CUDA thread, which runs until it synchronises with others of its warp or block. Fibers take their turns in random order.
-// Comes before the text of a program; its header grid_barrier.cuh is replaced by the functions at the end.
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <map>
-#include <memory>
-#include <random>
-#include <thread>
+// CUDA's words and functions for g++, to test on the CPU what kernels compute and how their threads synchronise; how they run is in
+// emulated.cpp. Comes before the text of a program; its header grid_barrier.cuh is replaced by the functions at the end.
+#include <math.h>
+#include <sched.h>
+#include <time.h>
 #include <type_traits>
-#include <ucontext.h>
-#include <vector>
 
 namespace emulated {
 typedef unsigned int u32;
 typedef unsigned long long u64;
-constexpr size_t STACK = 1 << 16;
-
 struct Dim {
     u32 x = 0, y = 0, z = 0;
 };
-
-// A meeting of the fibers of a block, a warp or a part of it; each brings a value, and all see those of all.
-template <int SIZE> struct Meeting {
-    u32 arrived = 0, round = 0;
-    u64 values[2][SIZE];
-    bool present[2][SIZE] = {};
-};
-
-struct Warp {
-    u32 alive = 0;
-    std::map<u32, Meeting<32>> by_mask;
-};
-
-struct Fiber {
-    ucontext_t context;
-    std::unique_ptr<char[]> stack{new char[STACK]};
-    Dim thread;
-    bool ended = false;
-};
-
-struct Block {
-    std::vector<Fiber> fibers;
-    std::vector<Warp> warps;
-    Meeting<1024> all;
-    u32 alive;
-    ucontext_t scheduler;
-    Fiber* now = nullptr;
-    Dim index;
-    const std::function<void()>* kernel = nullptr;
-};
-
-inline thread_local Block* block = nullptr;
-inline Dim grid_size, block_size;
-
-inline void yield() { swapcontext(&block->now->context, &block->scheduler); }
-
-// Wait until as many are there as expected() says; those that have ended are expected no more.
-template <int SIZE, class Expected>
-inline const u64* meet(Meeting<SIZE>& m, u32 place, u64 value, const bool*& present, Expected&& expected) {
-    const u32 round = m.round;
-    m.values[round & 1][place] = value;
-    m.present[round & 1][place] = true;
-    ++m.arrived;
-    while (m.round == round) {
-        if (m.arrived == expected()) {
-            m.arrived = 0;
-            ++m.round;
-            std::fill_n(m.present[m.round & 1], SIZE, false);
-            break;
-        }
-        yield();
-    }
-    present = m.present[round & 1];
-    return m.values[round & 1];
-}
-
-inline u32 thread_in_block() { return block->now->thread.x; }
-inline const u64* meet_block(u64 value, const bool*& present) {
-    return meet(block->all, thread_in_block(), value, present, [] { return block->alive; });
-}
-inline const u64* meet_warp(u32 mask, u64 value, const bool*& present) {
-    const u32 lane = thread_in_block() % 32;
-    Warp& warp = block->warps[thread_in_block() / 32];
-    if (!(mask >> lane & 1)) {
-        std::fprintf(stderr, "emulated: a lane synchronises others\n");
-        std::abort();
-    }
-    return meet(warp.by_mask[mask], lane, value, present, [&] { return u32(__builtin_popcount(mask & warp.alive)); });
-}
-
-inline void run_fiber() {
-    Block* const mine = block;
-    (*mine->kernel)();
-    Fiber* const me = mine->now;
-    me->ended = true;
-    mine->warps[me->thread.x / 32].alive &= ~(1u << me->thread.x % 32);
-    --mine->alive;
-    swapcontext(&me->context, &mine->scheduler);
-}
-
-inline void run_block(Block& mine, u32 index, const std::function<void()>& kernel, u32 seed) {
-    block = &mine;
-    const u32 threads = block_size.x;
-    mine.fibers.resize(threads);
-    mine.warps.assign((threads + 31) / 32, {});
-    mine.all = {};
-    mine.alive = threads;
-    mine.index.x = index;
-    mine.kernel = &kernel;
-    std::vector<u32> order(threads);
-    for (u32 t = 0; t < threads; ++t) {
-        Fiber& fiber = mine.fibers[t];
-        fiber.thread.x = order[t] = t;
-        fiber.ended = false;
-        mine.warps[t / 32].alive |= 1u << t % 32;
-        getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = fiber.stack.get();
-        fiber.context.uc_stack.ss_size = STACK;
-        fiber.context.uc_link = nullptr;
-        makecontext(&fiber.context, run_fiber, 0);
-    }
-    std::mt19937 random(seed + index);
-    for (size_t left = threads; left > 0;) {
-        std::shuffle(order.begin(), order.begin() + left, random);
-        size_t kept = 0;
-        for (size_t i = 0; i < left; ++i) {
-            Fiber& fiber = mine.fibers[order[i]];
-            mine.now = &fiber;
-            swapcontext(&mine.scheduler, &fiber.context);
-            if (!fiber.ended) order[kept++] = order[i];
-        }
-        left = kept;
-    }
-}
-
-// Together: all blocks at the same time, as in a cooperative launch; else a few.
-inline void launch(u32 grid, u32 threads, bool together, u32 seed, const std::function<void()>& kernel) {
-    grid_size.x = grid;
-    block_size.x = threads;
-    const u32 hosts = together ? grid : std::min(grid, 2u);
-    std::vector<std::thread> running;
-    for (u32 host = 0; host < hosts; ++host)
-        running.emplace_back([=, &kernel] {
-            auto mine = std::make_unique<Block>();
-            for (u32 index = host; index < grid; index += hosts) run_block(*mine, index, kernel, seed);
-        });
-    for (auto& host : running) host.join();
-}
+extern thread_local Dim thread_index, block_index;
+extern Dim grid_size, block_size;
+void yield();
+const u64* meet_block(u64 value, const bool*& present);
+const u64* meet_warp(u32 mask, u64 value, const bool*& present);
+inline u32 thread_in_block() { return thread_index.x; }
 }  // namespace emulated
 
+#define __CUDA_ARCH__ 700
 #define __device__
 #define __global__ EMULATED_KERNEL
 #define __forceinline__ inline
 #define __noinline__
 #define __launch_bounds__(...)
 #define __grid_constant__
+#define __align__(bytes) alignas(bytes)
 #define __shared__ static thread_local
-#define threadIdx (emulated::block->now->thread)
-#define blockIdx (emulated::block->index)
+#define threadIdx emulated::thread_index
+#define blockIdx emulated::block_index
 #define gridDim emulated::grid_size
 #define blockDim emulated::block_size
 #define int64_t cuda_int64_t
@@ -187,12 +56,13 @@ inline int __ffs(unsigned int x) { return __builtin_ffs(int(x)); }
 inline unsigned int __umulhi(unsigned int a, unsigned int b) { return (emulated::u64(a) * b) >> 32; }
 inline int __clz(unsigned int x) { return x ? __builtin_clz(x) : 32; }
 inline int __clzll(unsigned long long x) { return x ? __builtin_clzll(x) : 64; }
+template <class T> inline void __stcs(T* p, T x) { *p = x; }
 template <class T> inline T __ldcs(const T* p) { return *p; }
 template <class T> inline T __ldg(const T* p) { return *p; }
 template <class To, class From> inline To emulated_bits(From x) {
     static_assert(sizeof(To) == sizeof(From));
     To y;
-    std::memcpy(&y, &x, sizeof y);
+    __builtin_memcpy(&y, &x, sizeof y);
     return y;
 }
 inline int __float_as_int(float x) { return emulated_bits<int>(x); }
@@ -216,6 +86,7 @@ inline int __syncthreads_or(int flag) {
     return 0;
 }
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence_system() { __threadfence(); }
 inline void __syncwarp(unsigned int mask = 0xFFFFFFFFu) {
     const bool* present;
     emulated::meet_warp(mask, 0, present);
@@ -240,10 +111,10 @@ template <class T> inline T emulated_shuffle(unsigned int mask, T value, unsigne
     const bool* present;
     emulated::u64 bits = 0;
     static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
-    std::memcpy(&bits, &value, sizeof(T));
+    __builtin_memcpy(&bits, &value, sizeof(T));
     const auto* values = emulated::meet_warp(mask, bits, present);
     T result;
-    std::memcpy(&result, &values[source], sizeof(T));
+    __builtin_memcpy(&result, &values[source], sizeof(T));
     return result;
 }
 template <class T> inline T __shfl_sync(unsigned int mask, T value, int lane, int width = 32) {
@@ -289,24 +160,42 @@ template <class T> inline T atomicCAS(T* p, As<T> expected, As<T> x) {
     return expected;
 }
 
-// Words that lie side by side.
+// Words that lie side by side; 16 bytes go by one access, which no other tears.
+typedef long long Wide __attribute__((vector_size(16)));
 template <class P, class First, class... Others>
 inline void emulated_load(const P* from, First& first, Others&... others) {
-    const volatile First* p = reinterpret_cast<const volatile First*>(from);
-    first = *p;
-    ((others = *++p), ...);
+    First words[1 + sizeof...(Others)];
+    if constexpr (sizeof words == 16) {
+        const Wide wide = *reinterpret_cast<const volatile Wide*>(from);
+        __builtin_memcpy(words, &wide, 16);
+    } else {
+        for (First& word : words) word = reinterpret_cast<const volatile First*>(from)[&word - words];
+    }
+    const First* word = words;
+    first = *word;
+    ((others = *++word), ...);
 }
 template <class T, class First, class... Others> inline void emulated_store(T* to, First first, Others... others) {
-    volatile First* p = reinterpret_cast<First*>(to);
-    *p = first;
-    ((*++p = others), ...);
+    const First words[] = {first, First(others)...};
+    if constexpr (sizeof words == 16) {
+        Wide wide;
+        __builtin_memcpy(&wide, words, 16);
+        *reinterpret_cast<volatile Wide*>(to) = wide;
+    } else {
+        for (const First& word : words) reinterpret_cast<volatile First*>(to)[&word - words] = word;
+    }
+}
+inline emulated::u64 emulated_nanoseconds() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
 #define INCLUDED_grid_barrier_cuh
 template <class T> inline void add_release(T* word, As<T> more) { atomicAdd(word, more); }
 template <class T> inline T load_acquire(const T* word) {  // others may have to run before it changes
     emulated::yield();
-    std::this_thread::yield();
+    sched_yield();
     return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 inline void fence() { __threadfence(); }
@@ -319,7 +208,7 @@ inline void grid_arrive(unsigned int* arrived, unsigned int& expected) {
 }
 inline void grid_wait(const unsigned int* arrived, unsigned int expected) {
     if (threadIdx.x == 0)
-        while (int(__atomic_load_n(arrived, __ATOMIC_SEQ_CST) - expected) < 0) std::this_thread::yield();
+        while (int(__atomic_load_n(arrived, __ATOMIC_SEQ_CST) - expected) < 0) sched_yield();
     __syncthreads();
 }
 inline void grid_barrier(unsigned int* arrived, unsigned int& expected) {

@@ -1,83 +1,32 @@
-"""CUDA kernels on the CPU: programs compiled by g++ over ``emulated.hpp``, and a device whose launches run them.
+"""CUDA kernels of stores and operators on the CPU: what stands for launches, and for a device that has them.
 
-For what launch arguments and NVRTC cannot show: what kernels compute, and how their threads wait for each other. Each
-launch takes its turns in another random order.
+For what launch arguments and NVRTC cannot show: what kernels compute, and how their threads wait for each other. The
+whole CUDA path, host code included, is run by ``emulated_cuda`` instead.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import re
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
-from functools import cache
-from itertools import count
-from pathlib import Path
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from emulated_programs import GXX, MULTIPROCESSORS, address_of, launch_at
 
 from suricate.cuda.kernel import _bytes_of
 from suricate.cuda.program import Program
 from suricate.devices import CPU
 from suricate.primitives import sort_batch
 
-GXX = shutil.which("g++")
-HEADER = Path(__file__).with_name("emulated.hpp")
-KERNEL = re.compile(r'extern "C" EMULATED_KERNEL void\s+(\w+)\(([^)]*)\)')
-# What a template keeps in static storage is each library's own.
-COMPILER = ("g++", "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fno-gnu-unique", "-shared", "-fPIC", "-pthread")
-ASM = re.compile(r'asm(?: volatile)?\("([a-z]+)[^"]*"\s*:(.*?)\);', re.DOTALL)
-OPERAND = re.compile(r'"=?[a-z]"\(((?:[^()]|\([^()]*\))*)\)')
-MULTIPROCESSORS, RESIDENT = 2, 2  #: blocks of a cooperative launch: all of them at a time
-SEEDS: Iterator[int] = count(1)
-
-
-@cache
-def folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="suricate-emulated-"))
-
-
-def _in_words(match: re.Match[str]) -> str:
-    """Return C++ for a statement in PTX: the same loads and stores, whatever is said of caches and orders of memory."""
-    operands = OPERAND.findall(match[2])
-    statements = {
-        "atom": "{0} = atomicAdd({1}, {2});", "cvt": "{0} = {1};", "ld": "emulated_load({last}, {others});",
-        "st": "emulated_store({others}, {last});",
-    }  # fmt: skip
-    others, last = ", ".join(operands[:-1]), "".join(operands[-1:])
-    return statements.get(match[1], ";").format(*operands, last=last, others=others)
-
-
-@cache
-def library(program: Program) -> ctypes.CDLL:
-    """Compile a program; ``run_NAME(grid, block, together, seed, parameters)`` runs its kernel NAME."""
-    source = f'#include "{HEADER}"\n{ASM.sub(_in_words, program.text)}'
-    path = folder() / hashlib.sha256(source.encode()).hexdigest()[:16]
-    path.with_suffix(".cpp").write_text(source)
-    command = [*COMPILER, "-E", str(path.with_suffix(".cpp"))]
-    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout  # without kernels left out
-    runs = []
-    for name, given in KERNEL.findall(text):
-        kinds = [part.rsplit(maxsplit=1)[0] for part in re.sub(r"(?m)^#.*$", "", given).split(",")]
-        values = ", ".join(f"*reinterpret_cast<{kind}*>(p[{i}])" for i, kind in enumerate(kinds))
-        runs.append(
-            f'extern "C" void run_{name}(unsigned grid, unsigned block, bool together, unsigned seed, void** p) '
-            f"{{ emulated::launch(grid, block, together, seed, [=] {{ {name}({values}); }}); }}"
-        )
-    path.with_suffix(".ii").write_text("\n".join([text.replace("EMULATED_KERNEL", ""), '# 1 "runs"', *runs]))
-    subprocess.run([*COMPILER, "-o", str(path.with_suffix(".so")), str(path.with_suffix(".ii"))], check=True)
-    return ctypes.CDLL(str(path.with_suffix(".so")))
+__all__ = ["GXX", "EmulatedArray", "EmulatedDevice", "EmulatedSorter", "EmulatedStructKernel", "kernel", "launch"]
+RESIDENT = 2  #: blocks of a cooperative launch
 
 
 def run(program: Program, name: str, grid: int, block: int, *parameters: Any) -> None:
     """Run a kernel over ctypes buffers."""
     places = (ctypes.c_void_p * len(parameters))(*map(ctypes.addressof, parameters))
-    library(program)[f"run_{name}"](grid, block, program.cooperative, next(SEEDS), places)
+    launch_at(address_of(program.text, name), grid, block, program.cooperative, ctypes.addressof(places))
 
 
 def kernel(program: Program, name: str) -> Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...]], None]:

@@ -1,0 +1,26 @@
+"""A CUDA device without a GPU: the whole path of ``device="cuda"``, with kernels on the CPU.
+
+``SURICATE_EMULATED_CUDA=1 pytest -m gpu FILE`` runs the tests that are marked ``gpu`` on it. What it does not show:
+see ``emulated_cupy/cupy/__init__.py``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+
+from emulated_programs import GXX, compiled
+
+HERE = Path(__file__).parent
+WANTED = os.environ.get("SURICATE_EMULATED_CUDA") == "1"
+DRIVER = 'extern "C" { int cuInit(unsigned) { return 0; } int cuDeviceGetCount(int* count) { return *count = 1, 0; } }'
+
+
+def install() -> None:
+    """Have ``cupy`` found in this process, and a driver that offers one device."""
+    assert GXX is not None, "the emulated device needs g++ on x86-64"
+    sys.path[:0] = [str(HERE / "emulated_cupy"), str(HERE)]
+    # What asks for a library by name gets the one that is loaded under it.
+    ctypes.CDLL(str(compiled(DRIVER, options=("-Wl,-soname,libcuda.so.1",))), mode=ctypes.RTLD_GLOBAL)

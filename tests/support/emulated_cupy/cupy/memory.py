@@ -1,0 +1,141 @@
+"""Memory of the emulated device: aligned as CuPy's pool aligns it, never zero at first, and overwritten when freed."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+ALIGNMENT, LIMIT = 512, 4 << 30  #: bytes
+FRESH, FREED = 0xA5, 0xDD  #: bytes that nobody may read
+COUNTS: Counter[str] = Counter()  #: allocations, launches and waits so far
+HELD = [0]  #: bytes, by all arrays
+
+
+class OutOfMemoryError(MemoryError):
+    """The emulated device has no more memory."""
+
+
+class Memory:
+    """Memory of ``size`` bytes at ``ptr``; ``bytes`` is the same as an array of the host."""
+
+    def __init__(self, size: int) -> None:
+        if HELD[0] + size > LIMIT:
+            raise OutOfMemoryError(f"Out of memory allocating {size:,} bytes (allocated so far: {HELD[0]:,} bytes)")
+        self.size, self.ptr = size, 0
+        HELD[0] += size
+        COUNTS["allocations"] += 1
+        whole = np.full(size + ALIGNMENT, FRESH, np.uint8)
+        begin = -whole.ctypes.data % ALIGNMENT
+        self.bytes = whole[begin : begin + size]
+        if size:
+            self.ptr = self.bytes.ctypes.data
+
+    def __del__(self, held: list[int] = HELD, freed: int = FREED) -> None:  # names may be gone by then
+        if hasattr(self, "bytes"):
+            held[0] -= self.size
+            self.bytes.fill(freed)
+
+
+class MemoryPointer:
+    """A place in memory."""
+
+    __slots__ = ("mem", "ptr")
+    device_id = 0
+
+    def __init__(self, mem: Memory | None, ptr: int) -> None:
+        self.mem, self.ptr = mem, ptr
+
+    def __int__(self) -> int:
+        return self.ptr
+
+    def __add__(self, offset: int) -> MemoryPointer:
+        return MemoryPointer(self.mem, self.ptr + offset)
+
+    @property
+    def device(self) -> Any:
+        """The device."""
+        from cupy.cuda import Device
+
+        return Device(0)
+
+    def memset_async(self, value: int, size: int, stream: Any = None) -> None:
+        """Set bytes."""
+        if size:
+            ctypes.memset(self.ptr, value, size)
+
+    memset = memset_async
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """Return the memory as an array of the host."""
+        size = int(np.prod(shape)) * dtype.itemsize
+        if not size:
+            return np.empty(shape, dtype)
+        assert self.mem is not None
+        begin = self.ptr - self.mem.ptr
+        assert 0 <= begin <= self.mem.size - size, "an array begins or ends outside its memory"
+        return self.mem.bytes[begin : begin + size].view(dtype).reshape(shape)
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.allocators: list[Callable[[int], MemoryPointer]] = [allocate]
+        self.hooks: list[MemoryHook] = []
+
+
+class MemoryHook:
+    """Is told of allocations inside a ``with`` statement."""
+
+    name = "MemoryHook"
+
+    def __enter__(self) -> MemoryHook:
+        _local.hooks.append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _local.hooks.remove(self)
+
+    def malloc_postprocess(self, **allocation: int) -> None:
+        """Take note of an allocation."""
+
+
+def allocate(size: int) -> MemoryPointer:
+    """Return memory of the pool."""
+    memory = Memory(size)
+    for hook in _local.hooks:
+        rounded = -(-size // ALIGNMENT) * ALIGNMENT
+        hook.malloc_postprocess(device_id=0, size=size, mem_size=rounded, mem_ptr=memory.ptr, pmem_id=id(memory))
+    return MemoryPointer(memory, memory.ptr)
+
+
+_local = _Local()
+
+
+def alloc(size: int) -> MemoryPointer:
+    """Return memory of this thread's allocator."""
+    return _local.allocators[-1](size)
+
+
+def get_allocator() -> Callable[[int], MemoryPointer]:
+    """Return this thread's allocator."""
+    return _local.allocators[-1]
+
+
+@contextmanager
+def using_allocator(allocator: Callable[[int], MemoryPointer]) -> Iterator[None]:
+    """Make ``allocator`` this thread's inside a ``with`` statement."""
+    _local.allocators.append(allocator)
+    try:
+        yield
+    finally:
+        _local.allocators.pop()
+
+
+def alloc_pinned_memory(size: int) -> bytearray:
+    """Return memory of the host that kernels may write."""
+    return bytearray(bytes([FRESH]) * size)
