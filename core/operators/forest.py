@@ -50,8 +50,9 @@ class Forest:
         restart: function ``(v, words, *args) -> tuple``: the word that a vertex starts with, and starts anew with when
             it is invalid: a root (parent ``v``), or unreached (parent ``EMPTY``, keys that no offer exceeds).
         args: further arguments of both.
-        uniform: an offer depends on ``u`` alone (breadth-first search): it is made once per vertex. From scratch,
-            where there are in-edges, the unreached then look for parents when the frontier is large (on CUDA).
+        uniform: an offer depends on ``u`` alone, and offers of vertices with the same keys differ in the parent only
+            (breadth-first search): it is made once per vertex. From scratch, from roots of the same keys, the unreached
+            then look for parents when the frontier is large and there are in-edges.
 
     No method waits for the device.
     """

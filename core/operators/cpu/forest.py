@@ -14,6 +14,7 @@ from suricate.edgefn.layout import HALF, Layout, numba_decoded
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, stamps_of
 from suricate.operators.cpu.forest_near import Near
+from suricate.operators.cpu.forest_search import Search
 from suricate.operators.cpu.instances import ATOMICS, Walk, expanded
 from suricate.operators.cpu.parallel import cut
 from suricate.operators.cpu.push import WINDOW
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 _CURSOR = {"ahead", "begin", "buckets", "degree", "end", "first", "following", "key", "weight"}
+SHARED = ("forest_near", "forest_search")  #: templates of loops that run on several threads
 NO_LIMIT = 2**62  #: of steps
 _NO_WEIGHTS, _NO_STATUS = np.empty(0, np.int64), np.empty(0, np.uint8)
 
@@ -97,13 +99,21 @@ class _Repair:
             self.queue[:count] = roots.vertices
         else:
             count = self._offers(invalid, (replaced, inserted))
-        if order is not None and not self.uniform:
+        if self.uniform and roots is not None and not everything:
+            steps, pushed = self._search(count)
+        elif order is not None and not self.uniform:
             steps, pushed = self._in_order(everything, count, order[1])
         else:
-            apart = self.uniform and (roots is None or roots.is_all)  # what is queued may be of different levels
-            steps, pushed = self._in_steps(everything, count, by_level=apart)
+            steps, pushed = self._in_steps(everything, count, by_level=self.uniform)
         self.stamps.give_back(self.step)
         return Propagated.of(steps, pushed, True)
+
+    def _search(self, count: int) -> tuple[int, int]:
+        """Push or pull from what is queued, which has the same keys, until nothing changes."""
+        module = _module_of(self.graph.view("out"), self.call, self.uniform, "forest_search")
+        number = 1 if self._shared_from() >= MANY else threads.limit()
+        target = self.tree, self.queue, self.spare, self.violated, self.values
+        return Search(self.graph, module, *target, number).run(count)
 
     def _steps(self, everything: bool, count: int, most: int) -> tuple[int, int, int]:
         """Push for at most some steps; return the number of steps, of vertices that pushed, of those left."""
@@ -240,7 +250,7 @@ def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> s
         call.layout.numba_source,
         f"@inner\ndef parent_of(word):\n    return np.uint32({low} & np.uint64(0xFFFFFFFF))",
         f"uniform = {uniform}\nboth = False",
-        *(_shared_words(call.layout) if template == "forest_near" else ()),
+        *(_shared_words(call.layout) if template in SHARED else ()),
         f"@inner\ndef first_key(word):\n    return {first}",
         "@inner\ndef order_of(tree, v):\n    return first_key(load_word(tree, v))",
         f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}",
