@@ -102,9 +102,7 @@ class BFS(Algorithm):
         """The current levels and parents, in new arrays."""
         assert self._forest is not None
         tree = self._forest.words
-        level, parent, xp = tree.level, tree.parent, tree.device.xp
-        reached = parent != EMPTY
-        return BFSResult(xp.where(reached, level.view(np.int32), -1), xp.where(reached, parent.astype(np.int64), -1))
+        return BFSResult(tree.level.view(np.int32), tree.ids("parent"))  # EMPTY is -1 in 32 bits
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 

@@ -173,11 +173,10 @@ class SSSP(Algorithm):
         self._ensure_valid()
         assert self._forest is not None
         tree = self._forest.words
-        distance, parent, xp = tree.distance, tree.parent, tree.device.xp
-        reached = parent != EMPTY
+        distance, parent = tree.distance, tree.ids("parent")
         if distance.dtype.kind != "f":
-            distance = xp.where(reached, distance.astype(np.int64), -1)
-        return SSSPResult(distance, xp.where(reached, parent.astype(np.int64), -1))
+            distance = tree.device.xp.where(parent >= 0, distance.astype(np.int64), -1)
+        return SSSPResult(distance, parent)
 
     def _search(self, graph: Graph, *, wide: bool) -> bool:
         """Compute with narrow or wide words; return whether every step raised the keys."""

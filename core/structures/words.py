@@ -7,12 +7,13 @@ always belongs to its distance. The encoding of the fields keeps the order of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from suricate import threads
 from suricate.arrays import as_ids, checked_ids, on_device, range_message
 from suricate.devices import CPU, Array, Device, resolve_device
 from suricate.edgefn.layout import FIELD_DTYPES, HALF, Field, Layout, layout_of
@@ -20,6 +21,8 @@ from suricate.edgefn.parameters import Argument
 from suricate.errors import DeviceError, DTypeError, ParameterError, ShapeError, UnknownNameError, VertexRangeError
 from suricate.parameters import integer, shown
 from suricate.types import MAX_VERTICES
+
+BLOCK = 1 << 14  #: words that are decoded at a time on the CPU, where what lies between stays in the cache
 
 
 def words(
@@ -118,8 +121,13 @@ class Words:
         field = layout.field(name) if layout is not None else None
         if field is None:
             raise AttributeError(f"words have no field {name}")
-        with self.device.current():
-            return self._decoded(field, self.data)
+        return self._decoded(field, field.dtype, lambda values: values)
+
+    def ids(self, name: str) -> Array:
+        """Return a ``uint32`` field that holds vertices as a new array: ``int64[n]``, -1 instead of ``EMPTY``."""
+        field = self.layout.field(name)
+        assert field is not None
+        return self._decoded(field, np.dtype(np.int64), lambda ids: (ids + np.uint32(1)).astype(np.int64) - 1)
 
     def fill(self, **values: Any) -> None:
         """Give fields of all elements one value each; the others keep theirs. Does not wait for the device.
@@ -183,7 +191,22 @@ class Words:
     def _half(self, half: int) -> Array:
         return self.data if self.layout.bits == HALF else self.data[:, half]
 
-    def _decoded(self, field: Field, data: Array) -> Array:
+    def _decoded(self, field: Field, dtype: np.dtype, finished: Callable[[Array], Array]) -> Array:
+        """Return ``finished()`` of the values of a field, in a new array of ``dtype``."""
+        if self.device.is_cuda:
+            with self.device.current():
+                return finished(self._values(field, self.data))
+        found = np.empty(len(self), dtype)
+
+        def decode(begin: int, end: int) -> None:
+            for at in range(begin, end, BLOCK):
+                block = slice(at, min(end, at + BLOCK))
+                found[block] = finished(self._values(field, self.data[block]))
+
+        threads.over(len(self), decode)
+        return found
+
+    def _values(self, field: Field, data: Array) -> Array:
         raw = 0
         for half, shift in field.parts():
             part = data if self.layout.bits == HALF else data[:, half]
