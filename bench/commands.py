@@ -47,6 +47,11 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
     "algorithms": ("algorithms", "methods", "crossover", "ablations"),
 }
 
+SUITABLE = {  #: what does not run workloads -> the options that go with it
+    "listing": ("suite", "backends", "algorithms", "device"),
+    "report": ("files", "plot", "html", "page", "save_map"),
+}
+
 SUITE_DEFAULTS: dict[tuple[str, str], Any] = {  #: (suite, option) -> its default there
     ("crossover", "repeats"): constants.CROSSOVER_REPEATS,
     ("crossover", "time_limit"): constants.CROSSOVER_TIME_LIMIT,
@@ -164,7 +169,12 @@ def demo(
 @limits_options(constants.TIME_LIMIT)
 @click.option("--output", default="results/bench.jsonl", show_default=True, type=click.Path(path_type=Path))
 @click.option("--resume", is_flag=True, help="Leave out rows that the output file has already.")
-@click.option("--list", "listing", is_flag=True, help="List workloads, algorithms and what the backends bring.")
+@click.option(
+    "--list",
+    "listing",
+    is_flag=True,
+    help="List workloads (of the suite if one is given), algorithms and what the backends bring.",
+)
 @click.option("--report", is_flag=True, help="Print the tables of the results FILES, and stop.")
 @click.option("--plot", type=click.Path(path_type=Path), help="With --report: write pictures (.png or .svg), too.")
 @click.option(
@@ -207,6 +217,9 @@ def bench(
 ) -> None:
     """Run the full sweeps, or report results FILES (--report)."""
     outputs = {"plot": plot, "html": html, "page": page, "save_map": save_map}
+    for mode, is_on in {"report": report, "listing": listing}.items():
+        if is_on:
+            check_suitable(mode)
     if report:
         return print_report(files, outputs)
     if files:
@@ -226,7 +239,7 @@ def bench(
 
         names = suites.backend_names(backends, where)
         if listing:
-            return print_list(names)
+            return print_list(suite, names, suites.algorithm_names(algorithms))
         selection = suites.Selection(
             names, where, seed, batches or constants.BATCHES, batches or None, pairs, weighted, checks, parse(options),
             algorithms=suites.algorithm_names(algorithms), hints=hints, scenario=scenario, knobs=knobs,
@@ -240,7 +253,8 @@ def bench(
         tasks = [(item.name, task) for item in data for task in suites.bench_tasks(suite, selection, item)]
         tasks = [(name, task) for name, task in tasks if any(part in task.workload for part in workloads or ("",))]
         if not tasks:
-            raise ValueError(f"no workload of suite {suite!r} has a name with {' or '.join(map(repr, workloads))}")
+            named = f" has a name with {' or '.join(map(repr, workloads))}" if workloads else " fits these options"
+            raise ValueError(f"no workload of suite {suite!r}{named}")
         if resume:
             done = measured(results.path)
             tasks = [(name, task) for name, task in tasks if place(name, task) not in done]
@@ -256,23 +270,38 @@ def run_session(tasks: Any, data: Sequence[Any], selection: Selection, limits: L
     raise SystemExit(1 if failed else 0)
 
 
+def is_given(name: str) -> bool:
+    """Return whether an option is on the command line."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+def shown(name: str) -> str:
+    """Return an option, or the files, as users write it."""
+    found = next(param for param in click.get_current_context().command.params if param.name == name)
+    return found.opts[0] if isinstance(found, click.Option) else found.human_readable_name
+
+
+def check_suitable(mode: str) -> None:
+    """Raise a usage error if an option was given that ``--list`` or ``--report`` would ignore."""
+    for param in click.get_current_context().command.params:
+        name = param.name or ""
+        if name not in (mode, *SUITABLE[mode]) and is_given(name):
+            raise click.UsageError(f"{shown(name)} does not go with {shown(mode)}")
+
+
 def check_fitting(suite: str) -> None:
     """Raise a usage error if an option was given that the suite would ignore."""
     from suricate.bench.suites import parts_of
 
-    context = click.get_current_context()
     for name, fitting in FITTING.items():
-        given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if given and not set(parts_of(suite)) & set(fitting):
-            option = next(param.opts[0] for param in context.command.params if param.name == name)
-            raise click.UsageError(f"{option} does not apply to suite {suite!r}, only to {', '.join(fitting)}")
+        if is_given(name) and not set(parts_of(suite)) & set(fitting):
+            raise click.UsageError(f"{shown(name)} does not apply to suite {suite!r}, only to {', '.join(fitting)}")
 
 
 def given(name: str, value: Any, suite: str) -> Any:
     """Return the value of an option; of a suite with a default of its own that one, unless another is given."""
     own = SUITE_DEFAULTS.get((suite, name), value)
-    source = click.get_current_context().get_parameter_source(name)
-    return value if source is click.core.ParameterSource.COMMANDLINE else own
+    return value if is_given(name) else own
 
 
 def is_drawn(suite: str, size: int) -> bool:
@@ -360,12 +389,14 @@ def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None]) -> No
         raise click.UsageError("pictures need matplotlib: pip install 'suricate[plot]'") from error
 
 
-def print_list(names: tuple[str, ...]) -> None:
+def print_list(suite: str, names: tuple[str, ...], chosen: tuple[str, ...]) -> None:
     """Print what is measured, on which algorithms, and what the backends bring themselves."""
     from suricate.bench.reports.listing import listing
+    from suricate.bench.suites import joining, parts_of
     from suricate.cli import console
     from suricate.plugins import algorithms, backends
 
-    shown = console()
-    for table in listing([backends()[name] for name in names], [*algorithms().values()]):
-        shown.print(table)
+    suites = parts_of(suite) if is_given("suite") else tuple(SUITES)
+    kinds = [kind for name, kind in algorithms().items() if name in (chosen or joining(suites))]
+    for table in listing(suites, [backends()[name] for name in names], kinds):
+        console().print(table)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from suricate.bench import constants
-from suricate.bench.defaults import ALL, BASELINE
+from suricate.bench.defaults import ALL, BASELINE, SUITES
 from suricate.bench.drawn import DrawnFixture, DrawnInput
 from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Input
@@ -137,6 +137,15 @@ def backend_names(chosen: tuple[str, ...], device: Device) -> tuple[str, ...]:
 def algorithm_names(chosen: tuple[str, ...]) -> tuple[str, ...]:
     """Return the ``chosen`` algorithms; raises ``UnknownNameError`` for an unknown one."""
     return tuple(algorithm(name).name for name in chosen)
+
+
+def joining(names: Collection[str]) -> tuple[str, ...]:
+    """Return the algorithms that one of these suites measures if none are asked for; all if all suites are named."""
+    return tuple(
+        name
+        for name, kind in algorithms().items()
+        if set(kind.suites) & set(names) or ("methods" in names and kind.variants()) or set(names) >= SUITES.keys()
+    )
 
 
 def demo_tasks(selection: Selection, data: Input) -> list[Task]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.markup import escape
 from rich.table import Table
@@ -27,30 +27,47 @@ from suricate.bench.workloads import (
 )
 from suricate.store import OPERATIONS, Store
 
-WORKLOADS: tuple[type[Task], ...] = (
-    builds.Build, builds.Growth, *operations.OPERATIONS, operations.Churn, operations.Memory,
-    algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, algorithms.TenBatches, streams.Stream,
-    streams.Window, methods.Method, methods.StreamedMethod, crossover.Crossing, *vertices.VERTEX_TASKS,
-    operators.Reduce, operators.Propagate, schemes.Pull, schemes.Push, footprints.Footprint,
-    windows.LongWindow, large.LargeBuild, *large.LARGE_OPERATIONS, large.LargeRank,
-    usage.ReadsAndWrites, usage.Peak, *ablations.ABLATIONS, ablations.ComponentsByEdges,
-)  # fmt: skip
+WORKLOADS: dict[str, tuple[type[Task], ...]] = {  #: of each suite
+    "operations": (
+        builds.Build, builds.Growth, *operations.OPERATIONS, operations.Churn, operations.Memory,
+        *vertices.VERTEX_TASKS,
+    ),
+    "algorithms": (
+        algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, algorithms.TenBatches, streams.Stream,
+        streams.Window,
+    ),
+    "methods": (methods.Method, methods.StreamedMethod),
+    "crossover": (crossover.Crossing,),
+    "reduce": (operators.Reduce, operators.Propagate),
+    "schemes": (schemes.Pull, schemes.Push),
+    "sweep": (builds.Build, operations.Memory, operators.Reduce, *operations.OPERATIONS),
+    "memory": (footprints.Footprint,),
+    "window": (windows.LongWindow,),
+    "large": (large.LargeBuild, *large.LARGE_OPERATIONS, large.LargeRank),
+    "usage": (*operations.OPERATIONS, usage.ReadsAndWrites, *vertices.VERTEX_TASKS, usage.Peak),
+    "ablations": (
+        *operations.OPERATIONS, algorithms.FromScratch, algorithms.UpdateAlone, *ablations.ABLATIONS,
+        ablations.ComponentsByEdges,
+    ),
+}  # fmt: skip
 
 
-def listing(stores: Sequence[type[Store]], kinds: Sequence[type[Algorithm]]) -> list[Table]:
-    """Return the tables of ``suricate bench --list``."""
+def listing(suites: Collection[str], stores: Sequence[type[Store]], kinds: Sequence[type[Algorithm]]) -> list[Table]:
+    """Return the tables of ``suricate bench --list``, for some suites."""
     knobs = Table("backend", "knob", "values of the sweep", title="backend options", title_justify="left")
     for store in stores:
         for knob, values in store.knobs.items():
             knobs.add_row(store.name, knob, ", ".join(map(str, values)))
-    return [workloads(), algorithms_table(kinds), capabilities(stores), *([knobs] if knobs.row_count else [])]
+    tables = [workloads(suites), algorithms_table(kinds), capabilities(stores), knobs]
+    return [table for table in tables if table.row_count]
 
 
-def workloads() -> Table:
-    """Return a table of what one repeat of each workload does."""
-    table = Table("workload", "one repeat", title="workloads", title_justify="left")
-    for kind in WORKLOADS:
-        table.add_row(kind.workload, escape(kind.does))
+def workloads(suites: Collection[str]) -> Table:
+    """Return a table of what one repeat of each workload does, and which suites have it."""
+    table = Table("workload", "suites", "one repeat", title="workloads", title_justify="left")
+    for kind in dict.fromkeys(kind for suite in suites for kind in WORKLOADS[suite]):
+        having = [suite for suite in suites if kind in WORKLOADS[suite]]
+        table.add_row(kind.workload, ", ".join(having), escape(kind.does))
     return table
 
 

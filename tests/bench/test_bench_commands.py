@@ -6,9 +6,11 @@ import pytest
 from click.testing import CliRunner
 
 from suricate import plugins
-from suricate.bench import constants, suricate_commands
+from suricate.bench import constants, drawn, inputs, suites, suricate_commands
 from suricate.bench.commands import bench, demo
-from suricate.bench.reports import results
+from suricate.bench.defaults import SUITES
+from suricate.bench.reports import listing, results
+from suricate.devices import CPU
 
 ENVIRONMENT = {"run", "date", "command", "device", "cpu", "cores", "memory_bytes", "python", "versions", "git", "seed"}
 QUICK = ["--device", "cpu", "--repeats", "1", "--time-limit", "0"]
@@ -157,6 +159,9 @@ def test_results_that_cannot_be_written_are_noticed_first(tmp_path, command, mon
         ["--option", "memory_limit=1"],
         ["--quiet-core"],
         ["--plot", "rates.png"],
+        ["--suite", "methods", "--algorithm", "bfs", "--graph", "rmat:4"],
+        ["--list", "--graph", "rmat:4"],
+        ["--list", "--report"],
     ],
     ids=" ".join,
 )
@@ -241,3 +246,29 @@ def test_list_shows_workloads_and_capabilities(broken_backends):
     assert result.exit_code == 0
     for word in ("bulk build", "neighbor_reduce", "x[v]", "fallback", "native"):
         assert word in result.output
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_list_shows_the_workloads_and_algorithms_of_a_suite(suite):
+    selection = suites.Selection(("slabhash",), CPU, updates=(2,))
+    loader = drawn if SUITES[suite].drawn else inputs
+    graph = drawn.specs_of(64, SUITES[suite].drawn, 2)[0] if SUITES[suite].drawn else str(constants.COLLEGEMSG)
+    data = loader.load(graph)
+    tasks = suites.BACKEND_TASKS[suite](selection, selection.fixture("slabhash", data))
+    tables = listing.listing((suite,), [], [plugins.algorithm(name) for name in suites.joining((suite,))])
+    shown = {table.title: list(table.columns[0].cells) for table in tables}
+    assert set(shown["workloads"]) == {type(task).workload for task in tasks}
+    assert set(shown.get("algorithms", ())) == {task.algorithm for task in tasks if getattr(task, "algorithm", None)}
+
+
+def test_list_is_of_the_suite_that_is_given():
+    result = run(bench, "--list", "--device", "cpu", "--suite", "schemes")
+    assert "push" in result.output
+    assert "bulk build" not in result.output
+    assert "pagerank" not in result.output
+
+
+def test_a_report_takes_no_options_of_runs(finished_demo):
+    result = run(bench, "--report", finished_demo[1], "--suite", "reduce")
+    assert result.exit_code == 2
+    assert "--suite does not go with --report" in result.output
