@@ -5,7 +5,8 @@ So batches that are not small for the graph are timed, on the device, without a 
 anew, for a time to compare with; from then on they are updated, up to a multiple of the share of the arcs that the
 algorithm declares, or of what has won. A size at which updates lost is computed anew, and tried again after a while,
 which doubles every time that it loses. What a computation takes changes as well: a few edges across a grid make it
-several times shorter. So after a few updates that took more than half of that, it is timed again.
+several times shorter. So where an update is not much faster, a batch is computed anew for its time once updates have
+taken a multiple of what that is thought to cost: the difference of the two. In the long run it costs a twentieth.
 
 Either way gives the same result: only algorithms whose result does not depend on how it came about learn like this.
 """
@@ -24,8 +25,15 @@ GROWTH = 2  #: times the largest size that won: batches up to it are tried
 SLACK = 1.1  #: an update may take so many times as long as a computation
 LOSSES = 2  #: in a row, of batches below the declared share: that many are no accident
 PATIENCE = 16  #: computations after which a size that lost is tried again, the first time
-CLOSE = 0.5  #: updates that take more than so much of a computation are close to losing:
-DOUBT = 2  #: so many in a row, and the next batch is computed anew, for its time; twice as many if they still win
+FAST = 0.2  #: updates that take at most so much of a computation are far from losing
+CLOSE = 0.5  #: those that take more than so much are all timed
+DOUBTS = (
+    1,
+    8,
+    20,
+)  #: a computation is timed again after updates of so many times what it takes longer than one of them:
+#: the first time, the second time, and from then on
+STEADY = 0.8  #: a computation that takes less than so much of the last one is doubted as at first
 CALM = 8  #: of so many updates of a size that won one is timed
 
 
@@ -40,10 +48,9 @@ class _Side:
         skipped: batches that were computed anew because of ``lost``, since one was tried.
         patience: how many of them there are to be.
         calm: updates of sizes that had won.
-        close: updates in a row that were close, or slower.
-        doubt: after how many of them a computation is timed.
+        seconds: what the last one took that was timed.
+        doubtful: those that were timed since the last computation, and were not fast.
         fastest: the shortest of them, in seconds, and the least size.
-        in_doubt: whether one is being timed therefore.
     """
 
     won: float = 0.0
@@ -52,17 +59,15 @@ class _Side:
     skipped: int = 0
     patience: int = PATIENCE
     calm: int = 0
-    close: int = 0
-    doubt: int = DOUBT
+    seconds: float = 0.0
+    doubtful: int = 0
     fastest: tuple[float, float] = math.inf, math.inf
-    in_doubt: bool = False
 
     def note(self, size: float, bound: float, seconds: float, computed: float) -> None:
         """Take into account how long an update of a size took, and a computation."""
-        if seconds <= CLOSE * computed:
-            self.forget()
-        else:
-            self.close += 1
+        self.seconds = seconds
+        if seconds > FAST * computed:
+            self.doubtful += 1
             self.fastest = min(self.fastest[0], seconds), min(self.fastest[1], size)
         if seconds <= SLACK * computed:
             self.losses, self.won = 0, max(self.won, size)
@@ -80,21 +85,19 @@ class _Side:
         """Take into account that updates from a size on are slower than computations."""
         self.losses, self.skipped = 0, 0
         self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
-        self.forget()
+        self._forget()
 
-    def forget(self) -> None:
-        """Forget what was close."""
-        self.close, self.fastest, self.in_doubt = 0, (math.inf, math.inf), False
+    def compare(self, computed: float) -> None:
+        """Take into account how long a computation takes by now."""
+        (seconds, size), count = self.fastest, self.doubtful
+        self._forget()
+        if SLACK * computed < seconds < math.inf:
+            self.losses = count
+            if count >= LOSSES:
+                self.lose(size)
 
-    def resolve(self, computed: float) -> None:
-        """Compare the close ones with how long a computation takes by now."""
-        seconds, size = self.fastest
-        if seconds > SLACK * computed:
-            self.doubt = DOUBT
-            self.lose(size)
-        else:
-            self.doubt *= 2
-            self.forget()
+    def _forget(self) -> None:
+        self.doubtful, self.fastest = 0, (math.inf, math.inf)
 
 
 class Pace:
@@ -108,6 +111,9 @@ class Pace:
     def __init__(self, device: Device, clock: Clock | None = None) -> None:
         self._clock = clock or clock_on(device)
         self._computed: tuple[float, int] | None = None  # seconds of the last computation that counts, and arcs
+        self._spent = 0.0  # seconds of updates since, as far as is known
+        self._doubt = 0  # the next of DOUBTS
+        self._in_doubt = False  # whether a computation is being timed because of that
         self._sides: dict[tuple[bool, ...], _Side] = {}
         self._timed: tuple[_Side, float, float, bool, int] | None = None  # side, size, bound, whether it computes, arcs
         self._running = False
@@ -126,8 +132,10 @@ class Pace:
         self._take_time()
         side = self._sides.setdefault(kind, _Side())
         answer = self._answer(side, size, bound, arcs)
-        side.calm += not answer and size <= side.won
-        is_wanted = answer or size > side.won or side.close > 0 or side.calm % CALM == 0
+        if not answer:
+            side.calm += size <= side.won
+            self._spent += side.seconds
+        is_wanted = answer or size > side.won or self._is_close(side) or side.calm % CALM == 0
         if self._timed is None and is_wanted and self._clock.start():
             self._timed, self._running = (side, size, bound, answer, arcs), True
         return answer
@@ -146,8 +154,8 @@ class Pace:
         if self._computed is None or not arcs / 2 <= self._computed[1] <= 2 * arcs:
             return True  # a time to compare with
         if size < side.lost:
-            if side.close >= side.doubt and self._timed is None:
-                side.in_doubt = True
+            if self._timed is None and self._is_due(side, size, self._computed[0]):
+                self._in_doubt = True
                 return True
             return size > max(REACH * bound, GROWTH * side.won)
         side.skipped += 1
@@ -155,6 +163,18 @@ class Pace:
             return True
         side.skipped = 0
         return False
+
+    def _is_close(self, side: _Side) -> bool:
+        """Return whether updates of a side may be close to losing: then each is timed."""
+        if 0 < side.doubtful < LOSSES:
+            return True
+        return self._computed is not None and side.seconds > CLOSE * self._computed[0]
+
+    def _is_due(self, side: _Side, size: float, computed: float) -> bool:
+        """Return whether to compute anew for its time, instead of an update of a side."""
+        if side.seconds <= FAST * computed or size < side.fastest[1]:
+            return False
+        return self._spent >= DOUBTS[self._doubt] * (computed - side.seconds)
 
     def _take_time(self) -> None:
         """Take the time of the last batch into account, if it is known by now."""
@@ -165,8 +185,16 @@ class Pace:
             return
         (side, size, bound, computed, arcs), self._timed = self._timed, None
         if seconds > 0 and computed:
-            self._computed = seconds, arcs
-            if side.in_doubt:
-                side.resolve(seconds)
+            self._note_computed(seconds, arcs)
         elif seconds > 0 and self._computed is not None:
             side.note(size, bound, seconds, self._computed[0])
+
+    def _note_computed(self, seconds: float, arcs: int) -> None:
+        """Take into account how long a computation took."""
+        if self._computed is not None and seconds < STEADY * self._computed[0]:
+            self._doubt = 0
+        elif self._in_doubt:
+            self._doubt = min(self._doubt + 1, len(DOUBTS) - 1)
+        self._computed, self._spent, self._in_doubt = (seconds, arcs), 0.0, False
+        for side in self._sides.values():
+            side.compare(seconds)
