@@ -74,7 +74,7 @@ class Updater:
         self._eager = options.checks == "eager"
         self._symmetric = not options.directed
         self._all = Stores(stores, symmetric=self._symmetric)
-        self.whole = nullcontext if self.device.is_cuda else Uninterrupted  #: context in which stores are changed
+        self.whole = nullcontext if self.device.is_cuda else Uninterrupted  #: where stores are changed
         self._fuses_queries = ingest is not None and self.out.takes_unvalidated
         self._fuses = self._fuses_queries and (self.into is None or self.into.takes_unvalidated_pairs)
         self._had_loops = False  # whether a batch held a self-loop
@@ -103,25 +103,25 @@ class Updater:
         ingest, eager = self.ingest, self._eager
         if ingest is not None:
             ingest.begin(self.num_vertices, self.version, eager)
-        changes = self._fused_changes(delete, insert, parts) if self._fuses else None
-        if changes is None:
-            delete = None if delete is None else self._arrays(delete, parts[0])
-            insert = None if insert is None else self._arrays(insert, parts[1], inserting=True)
-            if self._fuses:
-                changes = self._fused_changes(delete, insert, parts)
-        if not changes:
-            return self._apply_in_steps(delete, insert, parts)
-        if insert is not None:
-            self._added += insert[0].size << self._symmetric
-        delta = self._delta(None, *changes)
         try:
-            if eager and ingest is not None:
-                ingest.raise_pending(fused=True)
+            changes = self._fused_changes(delete, insert, parts) if self._fuses else None
+            if changes is None:
+                delete = None if delete is None else self._arrays(delete, parts[0])
+                insert = None if insert is None else self._arrays(insert, parts[1], inserting=True)
+                if self._fuses:
+                    changes = self._fused_changes(delete, insert, parts)
+            if changes:
+                if insert is not None:
+                    self._added += insert[0].size << self._symmetric
+                delta = self._delta(None, *changes)
+                if eager and ingest is not None:
+                    ingest.raise_pending(fused=True)
+                self.version += 1
+                return delta
         except KeyboardInterrupt:
-            self.version += 1  # the wait has ended, not the batch
+            self.version += self._fuses  # the batch may have been launched; the end of a wait does not end it
             raise
-        self.version += 1
-        return delta
+        return self._apply_in_steps(delete, insert, parts)
 
     def _fused_changes(self, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Any:
         """Have the stores validate and apply a batch; return both changes, or what ``Ingest.fused`` returns else."""

@@ -138,18 +138,17 @@ def test_trackers_that_an_interrupt_has_left_behind_are_computed_anew():
     assert trackers[0].result.num_components == 1
 
 
-def test_a_wait_for_the_device_that_is_interrupted_counts_as_a_change():
+@pytest.mark.parametrize("step", ["fused", "raise_pending"])
+def test_a_batch_on_the_device_that_is_interrupted_counts_as_a_change(step):
+    """It may have been launched, and the end of the wait for it does not end it."""
     options = GraphOptions(plugins.backend("slabhash"), True, None, False, "allow", "eager", None, {}, None)
     updater = Updater(options.make_stores(4, CPU, None, None), options)
 
-    def wait(**kwargs):
+    def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    updater.ingest = SimpleNamespace(
-        begin=lambda *args: None,
-        fused=lambda *args: "inserted",
-        raise_pending=wait,
-    )
+    steps = {"begin": lambda *args: None, "fused": lambda *args: "inserted"}
+    updater.ingest = SimpleNamespace(**{**steps, step: interrupt})
     updater._fuses, size = True, np.zeros(1, np.uint32)
     with pytest.raises(KeyboardInterrupt):
         updater.apply(None, (size, size, None))
