@@ -145,21 +145,41 @@ def smallest(back, v, ascending, frontier):
     return best
 
 
+@inner
+def ask_for(back, num_vertices, reached, i):
+    """Ask for the edges of the vertices of word ``i`` that are not reached."""
+    left = ~reached[i]
+    while left != ZERO:
+        v = member(i, left)
+        left = without_lowest(left)
+        if v < num_vertices:
+            ahead(back, v)
+
+
 @kernel
 def pull(g, back, num_vertices, counter, ascending, tree, reached, frontier, seen, violated, *args):
-    """Pull for blocks of the vertices that are not reached; ``seen`` becomes what is reached, and what they find."""
+    """Pull for blocks of the vertices that are not reached; ``seen`` becomes what is reached, and what they find.
+
+    Vertices without edges count as reached from here on, so that no other pull asks them.
+    """
     while True:
         place = add(counter, 0, PULLED)
         if place >= len(reached):
             return
         for i in range(place, min(np.int64(len(reached)), place + PULLED)):
-            seen[i] = reached[i]
+            if i + 1 < len(reached):
+                ask_for(back, num_vertices, reached, i + 1)
             left = ~reached[i]
+            seen[i] = reached[i]
             while left != ZERO:
                 v = member(i, left)
                 left = without_lowest(left)
                 if v >= num_vertices:
                     break
+                if degree(back, v) == 0:
+                    include(reached, v)
+                    include(seen, v)
+                    continue
                 u = smallest(back, v, ascending, frontier)
                 if u < TOMBSTONE:
                     value = offer_of(g, tree, u, violated, *args)
