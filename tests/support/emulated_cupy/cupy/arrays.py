@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,10 +27,10 @@ class ndarray:  # noqa: N801  (CuPy's name)
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, shape: Any, dtype: Any = float, memptr: MemoryPointer | None = None, order: str = "C") -> None:
-        shape = (int(shape),) if np.ndim(shape) == 0 else tuple(map(int, shape))
+        shape = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)
         dtype = np.dtype(dtype)
         if memptr is None:
-            memptr = alloc(int(np.prod(shape)) * dtype.itemsize)
+            memptr = alloc(math.prod(shape) * dtype.itemsize)
         self._data: MemoryPointer = memptr
         self._host = memptr.array(shape, dtype)
 

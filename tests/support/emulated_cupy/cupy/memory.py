@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT, LIMIT = 512, 4 << 30  #: bytes
-FRESH, FREED = 0xA5, 0xDD  #: bytes that nobody may read
+FRESH, FREED = bytearray(b"\xa5"), 0xDD  #: bytes that nobody may read
 COUNTS: Counter[str] = Counter()  #: allocations, launches and waits so far
 HELD = [0]  #: bytes, by all arrays
 
@@ -22,7 +23,7 @@ class OutOfMemoryError(MemoryError):
 
 
 class Memory:
-    """Memory of ``size`` bytes at ``ptr``; ``bytes`` is the same as an array of the host."""
+    """Memory of ``size`` bytes at ``ptr``, which are ``bytes`` from ``begin`` on."""
 
     def __init__(self, size: int) -> None:
         if HELD[0] + size > LIMIT:
@@ -30,16 +31,17 @@ class Memory:
         self.size, self.ptr = size, 0
         HELD[0] += size
         COUNTS["allocations"] += 1
-        whole = np.full(size + ALIGNMENT, FRESH, np.uint8)
-        begin = -whole.ctypes.data % ALIGNMENT
-        self.bytes = whole[begin : begin + size]
         if size:
-            self.ptr = self.bytes.ctypes.data
+            self.bytes = FRESH * (size + ALIGNMENT)
+            start = ctypes.addressof(ctypes.c_char.from_buffer(self.bytes))
+            self.begin = -start % ALIGNMENT
+            self.ptr = start + self.begin
 
-    def __del__(self, held: list[int] = HELD, freed: int = FREED) -> None:  # names may be gone by then
-        if hasattr(self, "bytes"):
+    def __del__(self, held: list[int] = HELD, freed: int = FREED, set_bytes: Any = ctypes.memset) -> None:
+        # names may be gone by then
+        if hasattr(self, "ptr"):
             held[0] -= self.size
-            self.bytes.fill(freed)
+            set_bytes(self.ptr, freed, self.size)
 
 
 class MemoryPointer:
@@ -73,13 +75,13 @@ class MemoryPointer:
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Return the memory as an array of the host."""
-        size = int(np.prod(shape)) * dtype.itemsize
+        size = math.prod(shape) * dtype.itemsize
         if not size:
             return np.empty(shape, dtype)
         assert self.mem is not None
-        begin = self.ptr - self.mem.ptr
-        assert 0 <= begin <= self.mem.size - size, "an array begins or ends outside its memory"
-        return self.mem.bytes[begin : begin + size].view(dtype).reshape(shape)
+        offset = self.ptr - self.mem.ptr
+        assert 0 <= offset <= self.mem.size - size, "an array begins or ends outside its memory"
+        return np.ndarray(shape, dtype, self.mem.bytes, self.mem.begin + offset)
 
 
 class _Local(threading.local):
@@ -138,4 +140,4 @@ def using_allocator(allocator: Callable[[int], MemoryPointer]) -> Iterator[None]
 
 def alloc_pinned_memory(size: int) -> bytearray:
     """Return memory of the host that kernels may write."""
-    return bytearray(bytes([FRESH]) * size)
+    return FRESH * size
