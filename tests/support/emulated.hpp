@@ -26,7 +26,7 @@ inline u32 thread_in_block() { return thread_index.x; }
 #define __noinline__
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __align__(bytes) alignas(bytes)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __shared__ static thread_local
 #define threadIdx emulated::thread_index
 #define blockIdx emulated::block_index
@@ -41,6 +41,9 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
     unsigned int x, y, z, w;
 };
+
+inline uint2 make_uint2(unsigned int x, unsigned int y) { return {x, y}; }
+inline uint4 make_uint4(unsigned int x, unsigned int y, unsigned int z, unsigned int w) { return {x, y, z, w}; }
 
 template <class A, class B> inline std::common_type_t<A, B> min(A a, B b) {
     typedef std::common_type_t<A, B> T;

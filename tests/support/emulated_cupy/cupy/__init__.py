@@ -24,9 +24,15 @@ from cupy.modules import RawKernel, RawModule
 
 __version__ = "emulated"
 __all__ = [
-    "RawKernel", "RawModule", "array", "asarray", "ascontiguousarray", "cuda", "empty", "empty_like", "from_dlpack",
-    "full", "ndarray",
+    "RawKernel", "RawModule", "array", "asarray", "ascontiguousarray", "asnumpy", "cuda", "empty", "empty_like",
+    "from_dlpack", "full", "ndarray",
 ]  # fmt: skip
+
+
+def asnumpy(values: Any) -> np.ndarray:
+    """Return a copy on the host."""
+    found: np.ndarray = values.get() if isinstance(values, ndarray) else np.array(values)
+    return found
 
 
 class _Function:
