@@ -47,7 +47,9 @@ __device__ __forceinline__ void push_near(const View& g, value_t* out, Changed c
             if (base + tile < number) {
                 const uint32_t u = shared.near[turn & 1][base + tile], neighbors = degree(g, u);
                 const value_t own = stored(out + u);
-                if (nearness_of(own) > shared.nearness[turn & 1][base + tile]) {
+                // Others may be improving it: the tile goes by what its first lane saw.
+                const bool nearer = nearness_of(own) > shared.nearness[turn & 1][base + tile];
+                if (__shfl_sync(tile_mask<TILE>(), nearer, 0, TILE)) {
                     // whoever brought it nearer goes on with it
                 } else if (turn == LOCAL_TURNS || neighbors > TILED) {
                     if (threadIdx.x % TILE == 0) {
