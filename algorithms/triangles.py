@@ -8,9 +8,9 @@ and not by inclusion and exclusion. A triangle is met at each of its new edges `
 and counts at the least of them, edges being ordered by their smaller and then their larger end. Deleted triangles are
 those of the graph before: their other two edges are still there (and not new), or one or both are deleted as well; a
 deleted edge is not in the graph, so that a common neighbour of its ends is neither of them. The work is, for each
-changed edge, the smaller of the degrees of its ends. On CUDA one kernel does all of that
-(``suricate.structures.triangle_changes``). Where the batch is large for the graph it is less work to count
-from scratch.
+changed edge, the smaller of the degrees of its ends. ``suricate.structures.triangle_changes`` does that, on CUDA in one
+kernel, but for backends on CUDA that find edges by a linear search: there operators do. Where the batch is large for
+the graph it is less work to count from scratch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
 from suricate.effects import atomic
 from suricate.errors import ParameterError
 from suricate.operators import edge_map, intersect, neighbor_reduce
-from suricate.structures.triangle_changes import TriangleChanges
+from suricate.structures.triangle_changes import TriangleChanges, change_on_host
 
 if TYPE_CHECKING:
     from suricate.delta import Delta
@@ -148,7 +148,9 @@ class Triangles(Algorithm):
             self.compute(graph)
             return
         self._grow(graph.num_vertices)
-        if not graph.device.is_cuda or graph.view().find == "linear":
+        if not graph.device.is_cuda:
+            change_on_host(graph, self._triangles, self._degrees, *map(delta.arc_list, ("deleted", "inserted")))
+        elif graph.view().find == "linear":
             self._count_by_operators(graph, delta.edges("inserted"), delta.edges("deleted"))
         elif changed:
             changes = self._changes

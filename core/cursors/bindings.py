@@ -16,6 +16,8 @@ __all__ = [
     "ahead",
     "begin",
     "buckets",
+    "copied",
+    "copies",
     "degree",
     "end",
     "find",
@@ -28,6 +30,15 @@ __all__ = [
     "updated_segment",
     "weight",
 ]
+
+copies = False  #: whether the cursor has ``copied``
+
+
+@inner
+def copied(g, c, into, at):
+    """Return ``at``: long spans need not be copied."""
+    return at
+
 
 # A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment in which all is new.
 

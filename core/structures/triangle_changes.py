@@ -1,8 +1,9 @@
-"""The triangles that a batch takes away and brings, counted at their corners, in one launch on CUDA.
+"""The triangles that a batch takes away and brings, counted at their corners: on CUDA in one launch.
 
-That is what ``suricate.algorithms.triangles`` says with operators, which it does on the CPU and on backends that find
-edges by a linear search. Here the tables of the changed edges, the rows of the deleted ones and the walks are phases of
-one kernel, in memory of the graph's workspace that is kept from batch to batch.
+That is what ``suricate.algorithms.triangles`` says with operators for backends that find edges by a linear search on
+CUDA. Here the tables of the changed edges, the rows of the deleted ones and the walks are phases of one kernel, in
+memory of the graph's workspace that is kept from batch to batch; on the CPU the marks of a hub serve all changed edges
+of one kind, and tell which of its neighbours are new or deleted ones.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import numpy as np
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.structs import Struct, enum
 from suricate.devices import Array, Device
-from suricate.structures.arcs import ARCS, NO_ARCS, SIZE, arc_values, packed_arcs
-from suricate.structures.walking import assembled, packed, program_over, resident_blocks
+from suricate.structures.arcs import ARCS, NO_ARCS, SIZE, arc_values, packed_arcs, plain_arcs
+from suricate.structures.walking import LOOKUP_COST, assembled, loops_over, packed, program_over, resident_blocks
 from suricate.types import ArcList, PlacedArcs, StoreView
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 SOURCE = Path(__file__).with_suffix(".cu")
+TEMPLATE = Path(__file__).with_name("triangle_changes_cpu.py")
 BLOCK, BLOCKS = 256, 4  #: threads of a block, blocks of a multiprocessor, if it holds so many
 FREEDOM, SPARE = 3, 8  #: slots of a table per entry, and besides: a warp waits for the longest of its searches
 COUNTERS = 4  #: of which the kernel uses three
@@ -156,3 +158,35 @@ class TriangleChanges:
 def _placed(lengths: dict[str, int], start: int) -> dict[str, int]:
     """Return the addresses of arrays of so many words, one behind the other."""
     return dict(zip(lengths, accumulate((4 * length for length in lengths.values()), initial=start), strict=False))
+
+
+def change_on_host(graph: Graph, triangles: Array, degrees: Array, gone: ArcList, come: ArcList) -> None:
+    """Count what has changed with arcs that were deleted and inserted; the graph, on the CPU, holds the change already.
+
+    Both arcs of an edge are listed, each at most once; self-loops are passed over.
+
+    Args:
+        graph: undirected.
+        triangles: ``int64[num_vertices]``, the triangles at each vertex.
+        degrees: ``int64[num_vertices]``, self-loops left out.
+        gone: deleted arcs.
+        come: new arcs.
+    """
+    view, workspace = graph.view(), graph.workspace
+    loops = loops_over(view, TEMPLATE)
+
+    def listed(arcs: ArcList, change: int) -> np.ndarray:
+        keys = np.empty(arcs.size, np.uint64)
+        keys = keys[: loops.list_arcs(*plain_arcs(arcs), change, keys, degrees)]
+        keys.sort()
+        return keys
+
+    lost, new = listed(gone, -1), listed(come, 1)
+    marks, shared = (
+        workspace.array(f"triangles.{name}", graph.num_vertices, np.uint32) for name in ("marks", "shared")
+    )
+    kept, held = workspace.array("triangles.kept", 1, np.int64), np.empty(gone.size + come.size, np.uint32)
+    for arcs, others, present, change in ((lost, new, False, -1), (new, lost[:0], True, 1)):
+        loops.count_changes(
+            view.data, arcs, others, present, LOOKUP_COST[view.find], change, marks, kept, shared, held, triangles
+        )

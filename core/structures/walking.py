@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
 
+LOOKUP_COST = {"hash": 8, "sorted": 100, "linear": 1 << 40}  #: of an edge on the CPU, by ``find``, in marks of a vertex
 ROUND_WORDS = 24  #: of 32 bits: the memory of the struct ``RoundState`` of ``rounds.cuh``
 
 _modules: dict[tuple, ModuleType] = {}
@@ -44,13 +45,13 @@ def loops_over(view: StoreView, template: Path) -> ModuleType:
 
 
 def _module(view: StoreView, template: Path) -> ModuleType:
-    from suricate.generated import cursor_functions, load_module
+    from suricate.generated import copies, cursor_functions, load_module
 
     text = template.read_text()
     found = BINDINGS_IMPORT.search(text)
     assert found is not None, f"{template.name} imports no bindings"
-    functions = cursor_functions(view, set(found[1].split(", ")), absent_weight=1)
-    bindings = f"from suricate.jit import inner\n\n{functions}\n"
+    functions = cursor_functions(view, set(found[1].split(", ")) - {"copies"}, absent_weight=1)
+    bindings = f"from suricate.jit import inner\n\n{functions}\ncopies = {copies(view)}\n"
     return load_module(template.stem, text.replace(found[0], bindings), view.cursor)
 
 

@@ -198,6 +198,20 @@ def test_batches_between_a_hub_and_vertices_of_some_neighbours(backend: str, dev
     check(graph, tracker)
 
 
+def test_marks_begin_anew_when_their_numbers_run_out() -> None:
+    """On the CPU; marks of earlier batches must not count then."""
+    graph = su.Graph(30, device="cpu", directed=False)
+    graph.insert_edges(*np.random.default_rng(1).integers(0, 30, (2, 60)))
+    tracker = graph.track("triangles", method="dynamic")
+    tracker.result  # noqa: B018
+    last = (1 << 32) - 2
+    graph.workspace.array("triangles.marks", 30, np.uint32)[:] = last
+    graph.workspace.array("triangles.kept", 1, np.int64)[0] = last
+    for seed in range(2, 4):
+        graph.insert_edges(*np.random.default_rng(seed).integers(0, 30, (2, 20)))
+        check(graph, tracker)
+
+
 def test_vertices_come_and_go(backend: str, device: Device) -> None:
     graph = undirected(5, backend, device)
     graph.insert_edges(*np.triu_indices(5, 1))

@@ -15,6 +15,7 @@ from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, Stamps
 from suricate.operators.cpu.instances import IMPORTS, TEMPLATES
 from suricate.operators.cpu.parallel import run_shared
+from suricate.structures.walking import LOOKUP_COST
 from suricate.types import ArcList, StoreView
 
 if TYPE_CHECKING:
@@ -24,9 +25,7 @@ BINDINGS_IMPORT = re.compile(
     r"^from suricate\.operators\.cpu\.templates\.bindings import (\((?P<lines>[^)]+)\)|(?P<names>.+))$", re.MULTILINE
 )
 RIGHT = "right_"  #: prefix of the functions of the second cursor
-NEVER = 1 << 40
 CORNER_PARTS = 4  #: at most, since each has a sum per vertex
-SEARCH = {"hash": 8, "sorted": 100, "linear": NEVER}  #: how many times what a mark costs a look-up costs
 NO_STATUS = np.empty(0, np.uint8)
 
 
@@ -65,8 +64,8 @@ def intersect(
 def _search(left: StoreView, right: StoreView, method: str) -> int:
     """Return how many neighbours are marked in the time in which one is looked up, or what makes ``method`` so."""
     if method != "auto":
-        return 0 if method == "hash" else NEVER
-    return max(SEARCH[left.find], SEARCH[right.find])
+        return 0 if method == "hash" else LOOKUP_COST["linear"]
+    return max(LOOKUP_COST[left.find], LOOKUP_COST[right.find])
 
 
 class Marks(Stamps):
