@@ -1,6 +1,7 @@
 """Hashes of vertices: priorities and random numbers that are the same on both devices and in NumPy.
 
-The functions work on integers within edge functions, and on NumPy and CuPy arrays of ``uint64``.
+The functions work on integers within edge functions, and on NumPy and CuPy arrays: of ``uint64`` with a key of that
+type, or of ``uint32``, whose products wrap around, with a Python number as the key.
 """
 
 from __future__ import annotations
@@ -79,4 +80,4 @@ def key_of(seed: int) -> int:
 
 def mixed_ids(xp: Any, begin: int, end: int, key: int) -> Any:
     """Return ``mixed()`` of the ids from ``begin`` to ``end``, ``uint32[end - begin]``."""
-    return mixed(xp.arange(begin, end, dtype=np.uint64), np.uint64(key)).astype(np.uint32)
+    return mixed(xp.arange(begin, end, dtype=np.uint32), key)

@@ -4,9 +4,9 @@ Raghavan, Albert and Kumara, *Near linear time algorithm to detect community str
 labels are the vertices' own at first; in rounds every vertex concerned takes the most frequent label of its neighbours,
 and one that takes another label makes its neighbours look again. Of equally frequent labels the first in an order that
 ``seed`` gives wins. So that neighbours do not exchange labels for ever, a vertex that wants another one waits for a
-round every second time if that is later in the order (the pick-less rounds of Sahu's *nu-LPA*, 2024), and now and then
-by a hash of its id and of how often it has wanted one; so a result can be replayed. O(m) per round, a few rounds as a
-rule.
+round every second time if that is later in the order (the pick-less rounds of Sahu's *nu-LPA*, 2024), and one that has
+wanted many also now and then, by a hash of its id and of how often it has wanted one; so a result can be replayed.
+O(m) per round, a few rounds as a rule.
 
 After a change the ends of the changed edges look first, with all labels as they are. The labels then are stable again,
 but not those that a computation from scratch gives.
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 STAY, WAKE = 1, 2  #: look again; neighbours look again
 NOBODY = 2**63 - 1  #: the mode of no neighbours
 ODD = 0x9E3779B9
+PATIENCE = 8  #: labels that a vertex has wanted before a hash makes it wait
 MAX_ITERATIONS = 100
 
 
@@ -67,7 +68,9 @@ def take(v, mode, rank, taken, wanted, key):
         taken[v] = mixed(v, key)
         return 0
     wanted[v] = wanted[v] + 1
-    if (mode > rank[v] and wanted[v] & 1) or mixed((v + ODD * wanted[v]) & 0xFFFFFFFF, key) & 3 == 0:
+    if mode > rank[v] and wanted[v] & 1:
+        return STAY
+    if wanted[v] > PATIENCE and mixed((v + ODD * wanted[v]) & 0xFFFFFFFF, key) & 3 == 0:
         return STAY
     taken[v] = mode
     return WAKE
@@ -171,7 +174,7 @@ class LabelPropagation(Algorithm):
         """The current labels in a new array."""
         if self.synchronous:
             return self._rank.copy()
-        return unmixed(self._rank.astype(np.uint64), np.uint64(self.key)).astype(np.uint32)
+        return unmixed(self._rank, self.key)
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 

@@ -13,10 +13,10 @@ from suricate.backends.slabhash.layout import (
     SEVERAL,
     TOUCHED,
 )
-from suricate.backends.slabhash.vector import copy8, match8, trailing_zeros
 from suricate.jit import inner
 from suricate.prefetch import prefetch
 from suricate.types import EMPTY
+from suricate.vector import copy8, match8, trailing_zeros
 
 KEY_EMPTY = np.uint32(EMPTY)
 LEADING_ONE = 1 << MANTISSA_BITS

@@ -15,6 +15,7 @@ from suricate.errors import ParameterError, RequirementError
 from suricate.testing import AlgorithmConformance, ReplayedConformance, Snapshot
 
 ODD = 0x9E3779B9
+PATIENCE = 8
 
 
 class Labels:
@@ -30,7 +31,7 @@ class Labels:
         self.wanted = np.concatenate((self.wanted, np.zeros(len(new), np.uint64)))
 
     def look(self, active: np.ndarray, arcs: Arcs, max_iter: int) -> None:
-        """Rounds: a vertex takes the most frequent label of its neighbours, unless its hash says to wait."""
+        """Rounds: a vertex takes the most frequent label of its neighbours, unless it has to wait: see the module."""
         own = mixed(np.arange(len(self.rank), dtype=np.uint64), self.key)
         for _ in range(max_iter if len(active) else 0):
             wishes = modes(arcs, self.rank, own)
@@ -40,7 +41,7 @@ class Labels:
             self.wanted[asks] += np.uint64(1)
             coin = mixed((asks.astype(np.uint64) + np.uint64(ODD) * self.wanted[asks]) & np.uint64(2**32 - 1), self.key)
             later = (wishes[asks] > self.rank[asks]) & (self.wanted[asks] & np.uint64(1) == 1)
-            waits = asks[later | (coin & np.uint64(3) == 0)]
+            waits = asks[later | ((self.wanted[asks] > np.uint64(PATIENCE)) & (coin & np.uint64(3) == 0))]
             takes = np.setdiff1d(asks, waits)
             alone = active[lonely]
             self.rank[takes], self.rank[alone] = wishes[takes], own[alone]

@@ -151,11 +151,14 @@ def converge(
     queue, spare = _queue(graph, "operators.queue"), _queue(graph, "operators.spare")
     vertices = union_of(graph, start, stamps, spare, ends=True)
     everybody = vertices
-    at_once = 1 if swap or call.reduce == "mode" or _has_accumulators(call) else max_steps
+    growing = call.reduce == "mode" and not vertices.everything  # tables for the vertices of a round
+    at_once = 1 if swap or growing or _has_accumulators(call) else max_steps
     share = int(MANY) if call.function.by_hand else shared_from(graph, NO_VERTICES)
     wakers, rounds, touched, stopped = (waking, also_waking, wakes), 0, 0, False
+    tables = mode_tables(graph, call, module, views, vertices)
     while vertices.size and rounds < max_steps and not stopped:
-        first, tables = stamps.steps(at_once), mode_tables(graph, call, module, views, vertices)
+        first = stamps.steps(at_once)
+        tables = mode_tables(graph, call, module, views, vertices) if growing and rounds else tables
         values = exchanged(numba_values(call), swap) if rounds % 2 else numba_values(call)
         made, more, left = module.converge(
             g, h, *wakers, graph.num_vertices, *vertices, stamps.array, first, at_once, share, queue, spare, *tables,

@@ -1,7 +1,8 @@
-"""The most frequent value of vertices with very many neighbours, which CUDA counts in tables of several passes."""
+"""The most frequent value of a vertex: of hubs, which CUDA counts in tables of several passes, and of few values."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def mode(values: np.ndarray) -> Any:
     return found[count.argmax()]
 
 
-@pytest.mark.parametrize("distinct", [3, 300, N])
+@pytest.mark.parametrize("distinct", [2, 3, 300, N])
 @pytest.mark.parametrize("dtype", ["int64", "uint32", "float64", "float32"])
 def test_modes_of_hubs(device: su.devices.Device, backend: str, dtype: str, distinct: int) -> None:
     rng = np.random.default_rng(distinct)
@@ -54,3 +55,19 @@ def test_modes_of_hubs(device: su.devices.Device, backend: str, dtype: str, dist
     )
     np.testing.assert_array_equal(device.to_numpy(modes)[:6], np.array(wanted, dtype))
     assert sorted(says.vertices.tolist()) == [u for u in range(6) if wanted[u] > 10]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+def test_modes_of_few(device: su.devices.Device, backend: str, dtype: str) -> None:
+    """Every sequence of up to five of four values, of which the largest is also what vertices without edges get."""
+    neutral = np.inf if dtype == "float32" else np.iinfo(np.int64).max
+    choices = [-3, 0, 5, neutral]
+    rows = [row for length in range(6) for row in product(range(4), repeat=length)]
+    first = 20  # vertex 4 i + k has value k and is the i-th neighbour
+    src = np.repeat(np.arange(len(rows)) + first, [len(row) for row in rows])
+    graph = su.Graph(first + len(rows), backend=backend, device=str(device))
+    graph.insert_edges(src, [4 * i + k for row in rows for i, k in enumerate(row)])
+    value = device.xp.asarray(np.array(choices * 5 + [9] * len(rows), dtype))
+    found = device.to_numpy(su.neighbor_reduce(graph, value_of, args=(value,), reduce="mode"))
+    wanted = [mode(np.array([choices[k] for k in row], dtype)) if row else neutral for row in rows]
+    np.testing.assert_array_equal(found[first:], np.array(wanted, dtype))

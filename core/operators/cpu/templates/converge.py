@@ -9,6 +9,7 @@ import numpy as np
 
 from suricate.jit import inner, kernel
 from suricate.operators.cpu.templates.bindings import (
+    ahead,
     begin,
     buckets,
     commit,
@@ -22,8 +23,12 @@ from suricate.operators.cpu.templates.bindings import (
 from suricate.operators.cpu.templates.measuring import MANY, edges_of
 from suricate.operators.cpu.templates.pulling import most_edges, reduce_vertex
 from suricate.types import TOMBSTONE
+from suricate.vector import match8, trailing_zeros
 
+AHEAD = 16  #: places of the active set ahead at which edges are prefetched
+ONE = np.uint64(1)
 SCATTERED = 128  #: of so many vertices one is active, and it is worth while to take them in order
+DENSE = 32  #: of so many one is active, and it takes less time to look for stamps than to keep a queue
 
 
 @inner
@@ -35,24 +40,49 @@ def wake_row(g, u, stamp, step, queue, queued):
             for slot in range(begin(g, c), end(g, c)):
                 v = key(g, slot)
                 if v < TOMBSTONE:
-                    if queued == len(queue):  # everybody is in it
+                    if queued == np.uint64(len(queue)):  # everybody is in it
                         return queued
                     queue[queued] = v
-                    queued += stamp[v] != step
+                    queued += np.uint64(stamp[v] != step)
                     stamp[v] = step
             c = following(g, c)
     return queued
 
 
 @inner
-def put_in_order(num_vertices, stamp, step, queue):
-    """Write the vertices that have this stamp to the queue, ascending."""
-    queued = 0
-    for v in range(num_vertices):
-        if queued == len(queue):
-            break
-        queue[queued] = v
-        queued += stamp[v] == step
+def stamp_row(g, u, stamp, step):
+    """Stamp the neighbours of ``u`` in one view."""
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v < TOMBSTONE:
+                    stamp[v] = step
+            c = following(g, c)
+
+
+@inner
+def gather(num_vertices, stamp, step, queue):
+    """Write the vertices that have this stamp to the queue, ascending; return its length."""
+    queued, whole = np.uint64(0), num_vertices & ~np.int64(7)
+    for block in range(0, whole, 8):
+        mask = match8(stamp, block, step)
+        while mask:
+            queue[queued] = block + trailing_zeros(mask)
+            queued += ONE
+            mask &= mask - 1
+    for v in range(whole, num_vertices):
+        if stamp[v] == step:
+            queue[queued] = v
+            queued += ONE
+    return queued
+
+
+@inner
+def soon(active, i, count, num_vertices):
+    """Return a vertex that comes soon after the ``i``-th of the active set; of ids out of range the last vertex."""
+    return np.uint64(min(active[np.uint64(min(i + AHEAD, count - 1))], num_vertices - 1))
 
 
 @kernel
@@ -76,29 +106,37 @@ def converge(
     while count > 0 and rounds < max_steps:
         if share < MANY and edges_of(g, h, num_vertices, active, everything, count, share) > share:
             break
-        queued = 0
+        dense = wakes > 0 and count * DENSE > num_vertices
+        queued, now = np.uint64(0), np.uint32(step + rounds)
         for i in range(count):
             v = np.uint32(i) if everything else active[i]
             if v >= num_vertices:
                 continue
+            if not everything:
+                ahead(g, soon(active, i, count, num_vertices))
             says = np.int64(then(v, reduce_vertex(g, h, num_vertices, v, values, counts, *args), *args))
-            if says & 1 and stamp[v] != step + rounds:
-                stamp[v] = step + rounds
+            if says & 1 and stamp[v] != now:
+                stamp[v] = now
                 queue[queued] = v
-                queued += 1
+                queued += ONE
             if says & 2 and wakes > 0:
-                queued = wake_row(waking, v, stamp, step + rounds, queue, queued)
-                if wakes > 1:
-                    queued = wake_row(also_waking, v, stamp, step + rounds, queue, queued)
+                if dense:
+                    stamp_row(waking, v, stamp, now)
+                    if wakes > 1:
+                        stamp_row(also_waking, v, stamp, now)
+                else:
+                    queued = wake_row(waking, v, stamp, now, queue, queued)
+                    if wakes > 1:
+                        queued = wake_row(also_waking, v, stamp, now, queue, queued)
         if has_commit:
             for i in range(count):
                 v = np.uint32(i) if everything else active[i]
                 if v < num_vertices:
                     commit(v, *args)
-        if queued * SCATTERED > num_vertices:  # many enough that a pass takes less than their reads in any order
-            put_in_order(num_vertices, stamp, step + rounds, queue)
+        if dense or np.int64(queued) * SCATTERED > num_vertices:
+            queued = gather(num_vertices, stamp, now, queue)
         rounds += 1
         touched += count
         active, queue, spare = queue, spare, queue
-        everything, count = False, queued
+        everything, count = False, np.int64(queued)
     return rounds, touched, count

@@ -1,8 +1,9 @@
 """What pulls by ``"mode"`` take in place of ``pulling.py``: the most frequent value of the edges of a vertex.
 
-The values of a vertex are listed first. Then each is written to a place that its hash gives, in a table without order;
+The values of a vertex are listed first. Up to four are sorted. Of many, one that more than half of them are equal to
+needs no table: a candidate is tried. Else each is written to a place that its hash gives, in a table without order;
 those that find themselves there are counted, and those whose place another value has taken are listed again, for the
-next round, until they are few and compared with each other. So no branch depends on values.
+next round, until they are few and compared with each other. So few branches depend on values.
 
 ``values`` and ``counts`` have a power of two of places that is no less than the largest degree, and ``values`` as many
 for the list. Of several most frequent values the smallest counts; a NaN does not count.
@@ -31,7 +32,7 @@ from suricate.types import TOMBSTONE
 
 FEW = 16  #: values that are compared with each other
 FACTOR, HIGH, NEXT, TURN = (np.uint64(one) for one in (0x9E3779B97F4A7C15, 33, 5, 63))  #: of the hash
-ONE = np.uint64(1)
+ONE, TWO, THREE, FOUR = (np.uint64(one) for one in (1, 2, 3, 4))
 
 
 @inner
@@ -97,8 +98,45 @@ def count_in_table(values, counts, begin, listed, shift, best, most):
 
 
 @inner
+def ordered(a, b):
+    """Return two values, the smaller one first."""
+    return (a if a < b else b), (b if a < b else a)
+
+
+@inner
+def mode_of_four(values, begin, count, best):
+    """Return the mode of ``count`` values, at most four, or ``best``, which none is above, if there are none."""
+    a, b = values[begin] if count > 0 else best, values[begin + ONE] if count > 1 else best
+    c, d = values[begin + TWO] if count > 2 else best, values[begin + THREE] if count > 3 else best
+    a, b = ordered(a, b)
+    c, d = ordered(c, d)
+    a, c = ordered(a, c)
+    b, d = ordered(b, d)
+    b, c = ordered(b, c)
+    best = c if (count > 3) & (c == d) else a
+    best = b if (count > 2) & (b == c) else best
+    return a if (count > 1) & (a == b) else best
+
+
+@inner
+def majority_of(values, begin, listed, other):
+    """Return the value of more than half of the list, if two of three places have it; else perhaps ``other``."""
+    head, middle, last = values[begin], values[begin + (listed - begin >> ONE)], values[listed - ONE]
+    candidate, times = middle if middle == last else head, np.uint64(0)
+    for i in range(begin, listed):
+        times += np.uint64(values[i] == candidate)
+    return candidate if times > listed - begin >> ONE else other
+
+
+@inner
 def mode_of(values, counts, begin, listed, best, most):
     """Return the mode of the values in the list, which has its places from ``begin`` to ``listed``."""
+    if listed - begin <= FOUR:
+        return mode_of_four(values, begin, np.int64(listed - begin), best)
+    if listed - begin > FEW:
+        majority = majority_of(values, begin, listed, best)
+        if majority != best:
+            return majority
     shift = HIGH
     while listed - begin > FEW:  # fewer each time: in every place that is taken some value finds itself
         listed, best, most = count_in_table(values, counts, begin, listed, shift, best, most)

@@ -17,7 +17,7 @@ def _compare8(relation, array, index, value):
         vector = ir.VectorType(ir.IntType(32), 8)
         address = address_of(context, builder, signature.args[0], array_value, at)
         words = builder.load(builder.bitcast(address, vector.as_pointer()))
-        words.align = 16  # slabs are aligned to their size
+        words.align = 4
         splat = builder.insert_element(ir.Constant(vector, ir.Undefined), wanted, ir.IntType(32)(0))
         lanes = ir.Constant(vector, [0] * 8)
         splat = builder.shuffle_vector(splat, ir.Constant(vector, ir.Undefined), lanes)
