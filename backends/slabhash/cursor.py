@@ -68,13 +68,13 @@ def bucket_of(v, count):
 def match_words(g, base, v):
     """Return a mask whose low ``g.keys`` bits are the key slots that hold ``v``, of the slab with first word ``base``.
 
-    Slabs of 4, 8 and 16 words are compared more than once instead of by way of a branch: between ``g.pool`` and its use
-    in the same basic block Numba does not count references.
+    Slabs of 4 and 8 words are compared twice with the same words, which costs less than another branch.
     """
     second = (g.words >> 1 | g.words >> 2) & 8
-    third = g.words >> 1 & 16
-    low = match8(g.pool, base, v) | match8(g.pool, base + second, v) << 8
-    return low | match8(g.pool, base + third, v) << 16 | match8(g.pool, base + third + (third >> 1), v) << 24
+    mask = match8(g.pool, base, v) | match8(g.pool, base + second, v) << 8
+    if g.words > 16:
+        mask |= match8(g.pool, base + 16, v) << 16 | match8(g.pool, base + 24, v) << 24
+    return mask
 
 
 @inner
