@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import ModuleType
 from typing import Any
 
@@ -34,15 +34,18 @@ class Device:
     def __str__(self) -> str:
         return "cpu" if self.kind == "cpu" else f"cuda:{self.index}"
 
-    @property
+    @cached_property
     def is_cuda(self) -> bool:
         """Whether this is a CUDA device."""
         return self.kind == "cuda"
 
-    @property
+    @cached_property
     def xp(self) -> ModuleType:
         """The array module: NumPy or CuPy."""
-        return _array_module(self.kind)
+        return importlib.import_module("cupy" if self.is_cuda else "numpy")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Device, (self.kind, self.index)
 
     def current(self) -> AbstractContextManager[Any]:
         """Return a context manager inside which this CUDA device is current (nothing to do where there is no other)."""
@@ -79,11 +82,6 @@ def reading_refused(reader: str) -> Iterator[None]:
         yield
     finally:
         _refused.reader = outer
-
-
-@cache
-def _array_module(kind: str) -> ModuleType:
-    return importlib.import_module("numpy" if kind == "cpu" else "cupy")
 
 
 @cache

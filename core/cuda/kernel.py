@@ -6,6 +6,7 @@ import ctypes
 import struct
 import threading
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -71,30 +72,32 @@ class _Known(threading.local):
 
 
 class Parameters:
-    """The parameters of a kernel as the driver takes them: ``address`` is that of an array of their addresses."""
+    """The parameters of a kernel as the driver takes them: ``address`` is that of an array of their addresses.
+
+    Each place keeps the type of number that its argument has in ``arguments``; addresses are unsigned, of 64 bits.
+    """
 
     def __init__(self, arguments: tuple[Any, ...]) -> None:
-        sizes = [len(_bytes_of(argument)) for argument in arguments]
-        slots = [-(-size // SLOT) * SLOT for size in sizes]
-        places = "".join(f"{size}s{slot - size}x" for size, slot in zip(sizes, slots, strict=True))
-        self._packer = struct.Struct(places)
+        codes = [_code_of(argument) for argument in arguments]
+        self._packers = [struct.Struct(f"={code}") for code in codes]
+        slots = [-(-packer.size // SLOT) * SLOT for packer in self._packers]
+        padded = (f"{code}{slot - p.size}x" for code, p, slot in zip(codes, self._packers, slots, strict=True))
+        self._packer = struct.Struct("=" + "".join(padded))
         self._buffer = ctypes.create_string_buffer(self._packer.size + SLOT)
         start = -(-ctypes.addressof(self._buffer) // SLOT) * SLOT
         self._offset = start - ctypes.addressof(self._buffer)
         begins = [sum(slots[:i]) for i in range(len(slots))]
         self._addresses = (ctypes.c_void_p * len(slots))(*(start + begin for begin in begins))
         self._begins = [self._offset + begin for begin in begins]
-        self._bytes = memoryview(self._buffer).cast("B")
         self.address = ctypes.addressof(self._addresses)
 
     def pack(self, arguments: tuple[Any, ...]) -> None:
         """Put the arguments of the next launch in place."""
-        self._packer.pack_into(self._buffer, self._offset, *map(_bytes_of, arguments))
+        self._packer.pack_into(self._buffer, self._offset, *[_VALUES[type(one)](one) for one in arguments])
 
     def put(self, place: int, argument: Any) -> None:
         """Put one argument in place; the others stay."""
-        value, at = _bytes_of(argument), self._begins[place]
-        self._bytes[at : at + len(value)] = value
+        self._packers[place].pack_into(self._buffer, self._begins[place], _VALUES[type(argument)](argument))
 
     def put_struct(self, place: int, packer: struct.Struct, values: tuple[int, ...]) -> None:
         """Put a struct of these values in place; the other arguments stay."""
@@ -139,27 +142,42 @@ class _Initialised(threading.local):
         self.here = True
 
 
-def _bytes_of(argument: Any) -> bytes:
-    """Return what a kernel is passed: the bytes of a number or struct, the address of an array.
+class _Values(dict[type, Callable[[Any], Any]]):
+    """What gives the number or the bytes that ``struct`` packs, by the type of an argument."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], Any]:
+        value: Callable[[Any], Any] = _null if kind is type(None) else _address
+        if issubclass(kind, np.void):
+            value = np.void.tobytes
+        elif issubclass(kind, np.floating | float):
+            value = float
+        elif issubclass(kind, np.generic | int):
+            value = int
+        self[kind] = value
+        return value
+
+
+def _null(argument: None) -> int:
+    return 0
+
+
+_VALUES = _Values()
+_address = attrgetter("data.ptr")  # of an array
+
+
+def _code_of(argument: Any) -> str:
+    """Return the format character by which ``struct`` packs such an argument.
 
     None is a null pointer, and Python's own numbers have 64 bits, as in CuPy's launches.
     """
-    kind = type(argument)
-    packer = _PACKERS.get(kind)
-    if packer is None:
-        packer = _PACKERS[kind] = _packer_of(argument)
-    return packer(argument)
+    if isinstance(argument, np.void):
+        return f"{argument.nbytes}s"
+    if isinstance(argument, (np.generic, int, float)):
+        return _CODES[np.asarray(argument).dtype.str[1:]]
+    return "Q"
 
 
-def _packer_of(argument: Any) -> Callable[[Any], bytes]:
-    """Return what packs values of the type of ``argument``."""
-    if isinstance(argument, np.generic):
-        return np.generic.tobytes
-    if argument is None:
-        return lambda argument: bytes(8)
-    if isinstance(argument, (int, float)):
-        return lambda argument: np.asarray(argument).tobytes()
-    return lambda argument: argument.data.ptr.to_bytes(8, "little")
-
-
-_PACKERS: dict[type, Callable[[Any], bytes]] = {}
+_CODES = {
+    "b1": "?", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f",
+    "f8": "d",
+}  # fmt: skip

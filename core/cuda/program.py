@@ -37,6 +37,7 @@ C_TYPES = {
 }  # fmt: skip
 
 
+@cache
 def c_type(dtype: Any) -> str:
     """Return the C++ type of a NumPy dtype."""
     return C_TYPES[np.dtype(dtype).name]

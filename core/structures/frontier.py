@@ -19,14 +19,34 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
+class DeviceCount:
+    """A number on the device, ``uint32``, of which kernels take the address, and which seldom is wanted as an array.
+
+    Args:
+        block: ``uint32[]``, of which it is one entry.
+        at: which one.
+        address: where it lies, as kernels take it.
+    """
+
+    __slots__ = ("_at", "_block", "address")
+
+    def __init__(self, block: Array, at: int, address: np.uint64) -> None:
+        self._block, self._at, self.address = block, at, address
+
+    @property
+    def array(self) -> Array:
+        """The number as ``uint32[1]``."""
+        return self._block[self._at : self._at + 1]
+
+
 class Frontier:
     """A set of vertices on a device.
 
     Args:
         device: where the arrays live.
         vertices: ``uint32[capacity]``, the ids first; not copied.
-        count: how many of ``vertices`` belong to the set: an int, a ``uint32[1]`` array on the device that is read
-            only when the host asks, or None for all of them.
+        count: how many of ``vertices`` belong to the set: an int, a ``uint32[1]`` array on the device (or a
+            :class:`DeviceCount`) that is read only when the host asks, or None for all of them.
         num_vertices: that of the graph it belongs to: all ids are below it. None: not known; it is worked out once when
             an operator takes the frontier, which waits for the device.
         distinct: whether no id is repeated. If False, operators drop repeats on the device.
@@ -43,7 +63,7 @@ class Frontier:
         self,
         device: Device,
         vertices: Array,
-        count: Array | int | None = None,
+        count: Array | DeviceCount | int | None = None,
         *,
         num_vertices: int | None = None,
         distinct: bool = True,
@@ -57,7 +77,7 @@ class Frontier:
         self._capacity = len(vertices)
         self._bound = num_vertices
         self._count: int | None = None
-        self._device_count: Array | None = None
+        self._device_count: Array | DeviceCount | None = None
         if count is None:
             self._count = self._capacity
         elif isinstance(count, int | np.integer):
@@ -150,7 +170,15 @@ class Frontier:
         if self._device_count is None:
             with self.device.current():
                 self._device_count = self.device.xp.full(1, self._count, np.uint32)
+        elif isinstance(self._device_count, DeviceCount):
+            return self._device_count.array
         return self._device_count
+
+    @property
+    def count_address(self) -> np.uint64:
+        """Where :attr:`device_count` lies on a CUDA device, as kernels take it."""
+        held = self._device_count
+        return held.address if isinstance(held, DeviceCount) else np.uint64(self.device_count.data.ptr)
 
     @property
     def vertices(self) -> Array:
@@ -163,7 +191,7 @@ class Frontier:
 
     def __len__(self) -> int:
         if self._count is None:
-            self._count = int(self.device.to_numpy(self._device_count)[0])
+            self._count = int(self.device.to_numpy(self.device_count)[0])
         return self._count
 
     def __repr__(self) -> str:

@@ -138,7 +138,7 @@ class UnionFind:
         count: Any = _NULL
         if isinstance(vertices, Frontier):
             ids, size = vertices.buffer, vertices.at_most
-            count = vertices.device_count if vertices.known_count is None else _NULL
+            count = vertices.count_address if vertices.known_count is None else _NULL
         else:
             ids = vertices if trusted else self._checked(vertices, "vertices")
             size = len(ids)

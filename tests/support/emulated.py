@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from emulated_programs import GXX, MULTIPROCESSORS, address_of, launch_at
 
-from suricate.cuda.kernel import _bytes_of
+from suricate.cuda.kernel import Parameters
 from suricate.cuda.program import Program
 from suricate.devices import CPU
 from suricate.primitives import sort_batch
@@ -23,18 +23,18 @@ __all__ = ["GXX", "EmulatedArray", "EmulatedDevice", "EmulatedSorter", "Emulated
 RESIDENT = 2  #: blocks of a cooperative launch
 
 
-def run(program: Program, name: str, grid: int, block: int, *parameters: Any) -> None:
-    """Run a kernel over ctypes buffers."""
-    places = (ctypes.c_void_p * len(parameters))(*map(ctypes.addressof, parameters))
-    launch_at(address_of(program.text, name), grid, block, program.cooperative, ctypes.addressof(places))
+def run(program: Program, name: str, grid: int, block: int, places: int) -> None:
+    """Run a kernel whose parameters lie where an array of addresses says."""
+    launch_at(address_of(program.text, name), grid, block, program.cooperative, places)
 
 
 def kernel(program: Program, name: str) -> Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...]], None]:
     """Stands for ``Program.kernel``."""
 
     def launch_it(grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
-        parameters = (ctypes.create_string_buffer(value, len(value) + 16) for value in map(_bytes_of, arguments))
-        run(program, name, grid[0], block[0], *parameters)
+        parameters = Parameters(arguments)
+        parameters.pack(arguments)
+        run(program, name, grid[0], block[0], parameters.address)
 
     return launch_it
 
@@ -50,12 +50,13 @@ class EmulatedStructKernel:
 
     def __init__(self, program: Program, name: str, size: int) -> None:
         self.buffer, self._program, self._name = ctypes.create_string_buffer(size), program, name
+        self._places = (ctypes.c_void_p * 1)(ctypes.addressof(self.buffer))
 
     def resident(self, threads: int) -> int:
         return RESIDENT
 
     def launch(self, blocks: int, threads: int) -> None:
-        run(self._program, self._name, blocks, threads, self.buffer)
+        run(self._program, self._name, blocks, threads, ctypes.addressof(self._places))
 
 
 class EmulatedArray(np.ndarray):

@@ -16,7 +16,7 @@ from launches import FakeArray, FakePrepared, array, fake_cupy
 import suricate as su
 from suricate.cuda.program import C_TYPES, Program
 from suricate.operators.call import Call
-from suricate.operators.cuda import converge, forest, launches, layers, loops
+from suricate.operators.cuda import converge, forest, launches, layers, loops, propagate
 from suricate.structures.workspace import Workspace
 
 SCALARS = {c: np.dtype(name) for name, c in C_TYPES.items()} | {"uint32_t": np.dtype("u4"), "int": np.dtype("i4")}
@@ -85,7 +85,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
     monkeypatch.setattr(Program, "kernel", kernel)
-    monkeypatch.setattr(forest, "PreparedKernel", FakePrepared)
+    for module in (forest, propagate):
+        monkeypatch.setattr(module, "PreparedKernel", FakePrepared)
     for module in (launches, layers, loops, converge):
         monkeypatch.setattr(module, "multiprocessors", lambda index: 132)
     return names

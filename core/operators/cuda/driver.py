@@ -6,6 +6,7 @@ from suricate.operators.cuda import converge as rounds
 from suricate.operators.cuda import intersect as intersections
 from suricate.operators.cuda import iterate as loops
 from suricate.operators.cuda import maps, pull, push
+from suricate.operators.cuda import propagate as fixed_points
 from suricate.operators.cuda.forest import Repairs
 from suricate.operators.cuda.recording import recorded
 from suricate.operators.cuda.repeated import MapOfAll, Passes, map_all
@@ -16,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 advance = recorded(push.advance)
-propagate = recorded(push.propagate)
+propagate = recorded(fixed_points.propagate)
 neighbor_reduce = recorded(pull.neighbor_reduce)
 converge = recorded(rounds.converge)
 vertex_map = recorded(maps.vertex_map)

@@ -115,10 +115,10 @@ def _nothing(call: Call, out: Array | None) -> None:
 
 def _pair_list(graph: Graph, capacity: int) -> np.void:
     """Return an empty list of at most ``capacity`` pairs."""
-    workspace, (_, total) = graph.workspace, graph.workspace.state(Counters).take()
+    workspace, total = graph.workspace, graph.workspace.state(Counters).total()
     entry = workspace.array("intersect.entry", capacity, np.uint32)
     base = workspace.array("intersect.base", capacity, np.int64)
-    made: Any = np.array((entry.data.ptr, base.data.ptr, total.data.ptr, capacity), PAIR_LIST_DTYPE)[()]
+    made: Any = np.array((entry.data.ptr, base.data.ptr, total, capacity), PAIR_LIST_DTYPE)[()]
     return made
 
 
@@ -191,7 +191,7 @@ def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_id: 
     arcs = _most_arcs(graph, view)
     most = min(n, arcs // SMALL + arcs // MANY) + arcs // PART + 1
     part = workspace.array("intersect.parts", 2 * most, np.uint32)
-    (parts, _), (taken, _), (next_part, _) = (workspace.state(Counters).take() for _ in range(3))
+    parts, taken, next_part = (workspace.state(Counters).count().address for _ in range(3))
     program = program_of("oriented.cu", graph, (view, view), call, corners=corners_of(call, len(out)), by_id=by_id)
     values, fill, rows = launch_values(call), full_grid(graph.device), (row, ids, ends, lower)
     arguments = (*rows, np.uint32(n), part, parts, taken, out, *values)

@@ -12,15 +12,18 @@ from suricate.devices import Array, Device
 from suricate.operators import schemes
 from suricate.operators.call import Start, stamps_of
 from suricate.operators.cuda.programs import BLOCK, HEAVY_BYTES, MERGE, WARPS, Walk
-from suricate.operators.cuda.replay import take_cleared
-from suricate.structures.frontier import Frontier
+from suricate.operators.cuda.replay import cleared_counters
+from suricate.structures.frontier import DeviceCount, Frontier
 from suricate.types import EMPTY
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
 BLOCKS_PER_SM = 8  #: of BLOCK threads: what a multiprocessor can hold
-NULL = np.uint64(0)
+NULL, NOTHING = np.uint64(0), np.uint32(0)
+SPLIT_ABOVE = np.uint32(schemes.HEAVY_DEGREE)
+#: what :func:`split_list` returns where no vertex is split
+NO_SPLITS = False, np.uint32(EMPTY), (NULL, NULL, NOTHING)
 
 
 # -- grids -------------------------------------------------------------------------------------------------------------
@@ -57,7 +60,9 @@ def frontier_arguments(frontier: Frontier) -> tuple[Any, Any, np.uint32]:
     if frontier.is_all:
         return NULL, NULL, np.uint32(frontier.capacity)
     known = frontier.known_count
-    return frontier.buffer, frontier.device_count if known is None else NULL, np.uint32(known or 0)
+    if known is None:
+        return frontier.buffer, frontier.count_address, NOTHING
+    return frontier.buffer, NULL, np.uint32(known)
 
 
 def heavy_arrays(graph: Graph) -> tuple[Array, Array]:
@@ -74,17 +79,30 @@ def split_list(
 
     No degree exceeds the number of vertices of the views. The list is memory, total and capacity.
     """
-    if not wanted or sum(walk.num_vertices for walk in walks) <= schemes.HEAVY_DEGREE:
-        return False, np.uint32(EMPTY), (NULL, NULL, np.uint32(0))
-    _, total = graph.workspace.state(Counters).take()
+    if not wanted or sum([walk.num_vertices for walk in walks]) <= schemes.HEAVY_DEGREE:
+        return NO_SPLITS
     memory, most = split_memory(graph)
-    return True, np.uint32(schemes.HEAVY_DEGREE), (memory, total, most)
+    return True, SPLIT_ABOVE, (memory, graph.workspace.state(Counters).total(), most)
 
 
 def split_memory(graph: Graph) -> tuple[Array, np.uint32]:
     """Return the memory of a list of vertices to split, and how many it holds: few on small graphs."""
-    most = min(schemes.MAX_SPLIT, max(16, graph.num_vertices // 16))
-    return graph.workspace.array("operators.split", most * HEAVY_BYTES, np.uint8), np.uint32(most)
+    return graph.workspace.state(SplitMemory).of(graph)
+
+
+class SplitMemory:
+    """The memory of a list of vertices to split, looked up once for a graph of this size."""
+
+    def __init__(self, device: Device) -> None:
+        self._size, self._held = -1, (None, NOTHING)
+
+    def of(self, graph: Graph) -> tuple[Array, np.uint32]:
+        """Return it for ``graph`` as it is now."""
+        if graph.num_vertices != self._size:
+            most = min(schemes.MAX_SPLIT, max(16, graph.num_vertices // 16))
+            self._held = graph.workspace.array("operators.split", most * HEAVY_BYTES, np.uint8), np.uint32(most)
+            self._size = graph.num_vertices
+        return self._held
 
 
 class WideArray:
@@ -115,14 +133,14 @@ def merged(graph: Graph, start: Start) -> Frontier:
         return start.single
     capacity = min(start.at_most + sum(arcs.size for arcs in start.arcs), graph.num_vertices)
     queue, stamps = graph.device.xp.empty(capacity, np.uint32), stamps_of(graph)
-    (count, _), step = graph.workspace.state(Counters).take(), np.uint32(stamps.steps(1))
+    count, step = graph.workspace.state(Counters).count(), np.uint32(stamps.steps(1))
 
     def merge(ids: Any, others: Any, number: Any, size: int, status: Any, wanted: int) -> None:
         if size or number is not NULL:
             chosen = (NULL if status is None else status, np.uint32(wanted))
             arguments = (np.uint32(graph.num_vertices), ids, others, number, np.uint32(size), *chosen)
             grid = (min(blocks(max(size, 1 if number is NULL else capacity), BLOCK), full_grid(graph.device)),)
-            MERGE.kernel("merge_vertices")(grid, (BLOCK,), (*arguments, stamps.array, step, queue, count))
+            MERGE.kernel("merge_vertices")(grid, (BLOCK,), (*arguments, stamps.array, step, queue, count.address))
 
     for frontier in start.frontiers:
         ids, number, size = frontier_arguments(frontier)
@@ -132,29 +150,51 @@ def merged(graph: Graph, start: Start) -> Frontier:
     return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
 
 
+def distinct_vertices(graph: Graph, start: Start) -> Frontier | None:
+    """Return the vertices of the frontiers of ``start`` without repeats, None if there are no frontiers."""
+    if not start.frontiers or start.single is not None:
+        return start.single
+    return merged(graph, Start(start.frontiers))
+
+
 def nobody(graph: Graph) -> Frontier:
     """Return an empty frontier."""
     return Frontier(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
 
 
 class Counters:
-    """Zeroed counters on the device, handed out one pair per launch, so that no launch has to clear its own."""
+    """Zeroed counters on the device, handed out one per launch, so that no launch has to clear its own."""
 
     SIZE = 2048
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._next = self.SIZE
+        self._next_count = self._next_total = self.SIZE
 
-    def take(self) -> tuple[Array, Array]:
-        """Return a ``uint32[1]`` and a ``uint64[1]``, both zero; nobody else gets them."""
-        cleared = take_cleared()
-        if cleared is not None:
-            return cleared
-        if self._next == self.SIZE:
-            self._counts = self._device.xp.zeros(self.SIZE, np.uint32)
-            self._totals = self._device.xp.zeros(self.SIZE, np.uint64)
-            self._next = 0
-        at = self._next
-        self._next += 1
-        return self._counts[at : at + 1], self._totals[at : at + 1]
+    def count(self) -> DeviceCount:
+        """Return a ``uint32`` that is zero; nobody else gets it."""
+        cleared = cleared_counters()
+        if cleared is not None and (found := cleared.count()) is not None:
+            return found
+        if self._next_count == self.SIZE:
+            self._counts, self._count_addresses = self._zeros(np.uint32)
+            self._next_count = 0
+        at = self._next_count
+        self._next_count += 1
+        return DeviceCount(self._counts, at, self._count_addresses[at])
+
+    def total(self) -> np.uint64:
+        """Return the address of a ``uint64`` that is zero; nobody else gets it."""
+        cleared = cleared_counters()
+        if cleared is not None and (found := cleared.total()) is not None:
+            return found
+        if self._next_total == self.SIZE:
+            self._totals, self._total_addresses = self._zeros(np.uint64)
+            self._next_total = 0
+        self._next_total += 1
+        return self._total_addresses[self._next_total - 1]
+
+    def _zeros(self, dtype: Any) -> tuple[Array, np.ndarray]:
+        """Return zeros and their addresses."""
+        zeros = self._device.xp.zeros(self.SIZE, dtype)
+        return zeros, np.uint64(zeros.data.ptr) + np.uint64(zeros.itemsize) * np.arange(self.SIZE, dtype=np.uint64)

@@ -26,11 +26,11 @@ def reduce_layers(graph: Graph, call: Call, layers: Layers, out: Any, over: str)
     walks = [walk_of(graph.view(one)) for one in (("in", "out") if over == "both" else (over,))]
     xp = graph.device.xp
     queue = xp.empty(len(layers.vertices) if call.then is not None else 0, np.uint32)
-    count, _ = graph.workspace.state(Counters).take()
+    count = graph.workspace.state(Counters).count()
     if len(layers.vertices):
         arguments = (
             *(walk.packed for walk in walks), walks[0].bound, layers.vertices, layers.offsets, layers.count,
-            np.int32(layers.backwards), NULL if out is None else out, queue if len(queue) else NULL, count,
+            np.int32(layers.backwards), NULL if out is None else out, queue if len(queue) else NULL, count.address,
             graph.workspace.state(LoopMemory).of(graph), *launch_values(call),
         )  # fmt: skip
         grid = (LAYERS_BLOCKS * multiprocessors(graph.device.index),)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
+NEAR = [*LOOP_MEMORY.fields].index("near")
+
 TWICE = "layers keep a vertex only once, but some joined several times: call without layers=True"
 
 
@@ -43,15 +45,20 @@ NO_VALUES = (0, 0, 0, 0, 0, 0)  # of ARCS
 NO_ARCS = packed(ARCS, *NO_VALUES)
 
 
+def vertices_values(frontier: Frontier | None) -> tuple[int, ...]:
+    """Return the values of the struct ``VERTICES``."""
+    if frontier is None:
+        return 0, 0, 0
+    if frontier.is_all:
+        return 0, 0, frontier.capacity
+    known = frontier.known_count
+    count = 0 if known is not None else int(frontier.count_address)
+    return address(frontier.buffer), count, known or 0
+
+
 def packed_vertices(frontier: Frontier | None) -> np.void:
     """Return a frontier as kernels take it."""
-    if frontier is None:
-        return NO_VERTICES
-    if frontier.is_all:
-        return packed(VERTICES, 0, 0, frontier.capacity)
-    known = frontier.known_count
-    count = 0 if known is not None else address(frontier.device_count)
-    return packed(VERTICES, address(frontier.buffer), count, known or 0)
+    return packed(VERTICES, *vertices_values(frontier))
 
 
 def arc_values(arcs: ArcList | PlacedArcs | None) -> tuple[int, ...]:
@@ -80,6 +87,7 @@ class LoopMemory:
     def __init__(self, device: Device) -> None:
         self.device = device
         self._size = -1
+        self._values: list[int] = []  # of the struct
         self._packed: np.void | None = None
         self._abort = PinnedCounters(device, 1, np.uint32)  # not 0: loops that run are to end
 
@@ -101,18 +109,19 @@ class LoopMemory:
         size = graph.num_vertices
         graph.workspace.state(WideArray).holds = None
         if self._packed is None or size > self._size:
-            self._packed = self._pack(self._arrays(graph, size))
+            addresses = {name: address(array) for name, array in self._arrays(graph, size).items()}
+            addresses["abort"] = self._abort.address
+            self._values = [addresses[name] for name in LOOP_MEMORY.fields]
+            self._packed = packed(LOOP_MEMORY, *self._values)
             self._size = size
         return self._packed
 
     def with_frontier(self, graph: Graph, queue: Array) -> np.void:
         """Return the struct with ``queue`` (``uint32[num_vertices]``) as the frontier that is left at the end."""
         self.of(graph)
-        return self._pack({**self._arrays(graph, self._size), "near": queue})
-
-    def _pack(self, arrays: dict[str, Array]) -> np.void:
-        addresses = {name: address(array) for name, array in arrays.items()} | {"abort": self._abort.address}
-        return packed(LOOP_MEMORY, *(addresses[name] for name in LOOP_MEMORY.fields))
+        values = self._values.copy()
+        values[NEAR] = queue.data.ptr
+        return packed(LOOP_MEMORY, *values)
 
     def _arrays(self, graph: Graph, size: int) -> dict[str, Array]:
         workspace = graph.workspace

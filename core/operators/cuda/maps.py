@@ -24,13 +24,13 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     frontier = start.frontiers[0] if takes_position else merged(graph, start)
     size = frontier.at_most
     kept = graph.device.xp.empty(size, np.uint32)
-    count, _ = graph.workspace.state(Counters).take()
+    count = graph.workspace.state(Counters).count()
     if size:
         grid = (min(blocks(size, BLOCK), full_grid(graph.device)),)
         walk = walk_of(graph.view()) if call.function.needs_view else None
         program = program_of("vertex_map.cu", walk, call, HAS_POSITION=int(takes_position), KEEPS=1)
-        arguments = (np.uint32(graph.num_vertices), *frontier_arguments(frontier), kept, count, *launch_values(call))
-        program.kernel("map_vertices")(grid, (BLOCK,), arguments)
+        own = np.uint32(graph.num_vertices), *frontier_arguments(frontier), kept, count.address
+        program.kernel("map_vertices")(grid, (BLOCK,), (*own, *launch_values(call)))
     else:
         skip_scalars(call)
     return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=not takes_position)

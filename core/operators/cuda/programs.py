@@ -15,9 +15,11 @@ import numpy as np
 
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import ViewStruct, enum, view_prelude, view_struct
+from suricate.devices import Array
 from suricate.edgefn import bounds
 from suricate.operators.call import REDUCTIONS, Call
 from suricate.operators.cuda import push_structs
+from suricate.structures.words import Words
 from suricate.types import StoreView
 
 if TYPE_CHECKING:
@@ -128,6 +130,11 @@ def launch_values(call: Call) -> tuple[Any, ...]:
 _PACKED = ("array", "scalar")  # numbers are since they were checked
 
 
+def array_of(out: Any) -> Array:
+    """Return the array of what is reduced into."""
+    return out.data if isinstance(out, Words) else out
+
+
 def skip_scalars(call: Call) -> None:
     """Tell the accumulators of ``call`` that it launches nothing, instead of :func:`launch_values`."""
     for argument, value in zip(call.function.arguments, call.values, strict=True):
@@ -135,7 +142,8 @@ def skip_scalars(call: Call) -> None:
             value.skip()
 
 
-_programs: dict[tuple, Program] = {}
+_programs: dict[tuple, Program] = {}  # by the text of functions
+_known: dict[tuple, Program] = {}  # by the functions themselves, which is quicker
 _lock = threading.Lock()  # of adding to _programs: one program is compiled once, whichever threads ask
 
 
@@ -149,21 +157,15 @@ def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype | N
         dtype: the type ``out_t`` of what is reduced; None if there is none.
         macros: further macros.
     """
-    functions = tuple(function.key for function in _functions(call).values())
-    key = (
-        template,
-        walk and walk.prelude,
-        functions,
-        call.commit is None,
-        call.reduce,
-        dtype,
-        call.layout,
-        *macros.items(),
-    )
-    program = _programs.get(key)
+    others = walk and walk.prelude, call.reduce, dtype, call.layout, *macros, *macros.values()
+    known = template, call.function, call.then, call.commit, *others
+    program = _known.get(known)
     if program is None:
+        keys = tuple(function.key for function in _functions(call).values())
+        key = template, keys, call.commit is None, *others
         with _lock:
             program = _programs.get(key) or _programs.setdefault(key, _program(template, walk, call, dtype, macros))
+            _known[known] = program
     return program
 
 

@@ -130,7 +130,7 @@ def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None
 
 
 def _by_vertex(
-    pull: _Pull, listed: tuple[Any, ...], share: int, most: int, queue: tuple[Any, Any], *, split: bool
+    pull: _Pull, listed: tuple[Any, ...], share: int, most: int, queue: tuple[Any, np.uint64], *, split: bool
 ) -> None:
     """Launch the vertices of a list, at ``most`` so many, and then the buckets of those that are split."""
     bound, out = pull.walks[0].bound, NULL if pull.out is None else pull.out
@@ -170,21 +170,21 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
     bound = pull.walks[0].num_vertices
     frontier = Frontier.all(graph) if vertices is None else merged(graph, vertices)
     queue = device.xp.empty(min(frontier.at_most, bound), np.uint32)
-    count, _ = graph.workspace.state(Counters).take()
+    count = graph.workspace.state(Counters).count()
     found = Frontier(device, queue, count, num_vertices=graph.num_vertices)
     by_scan = _scheme(pull, scheme, everything=vertices is None) == "scan"  # raises where the backend cannot scan
     if by_scan and (scheme == "scan" or schemes.passes_scan(graph, pull.view)):
-        _scan_then(pull, (queue, count))
+        _scan_then(pull, (queue, count.address))
         return found
     ids, number, size = frontier_arguments(frontier)
     known = frontier.known_count
     share = 0 if known is None else fair_share(device, known)
     listed = ids, number, np.int64(size)
-    _by_vertex(pull, listed, share, frontier.at_most, (queue, count), split=scheme != "vertex")
+    _by_vertex(pull, listed, share, frontier.at_most, (queue, count.address), split=scheme != "vertex")
     return found
 
 
-def _scan_then(pull: _Pull, queue: tuple[Array, Array]) -> None:
+def _scan_then(pull: _Pull, queue: tuple[Array, np.uint64]) -> None:
     """Launch a pass over the storage, and then the epilogue for all vertices."""
     graph, bound = pull.graph, pull.walks[0].bound
     assert pull.dtype is not None

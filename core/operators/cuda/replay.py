@@ -17,10 +17,11 @@ import numpy as np
 
 from suricate.cuda.program import Launch
 from suricate.devices import Array
+from suricate.structures.frontier import DeviceCount
 from suricate.structures.scalar import SLOTS
 
 PERIOD = 2 * SLOTS  #: rounds after which arguments recur
-WORDS = 64  #: of counters per loop, two per launch that takes some
+WORDS = 64  #: of counters per loop
 #: kernels that depend on nothing but their arguments
 STEADY = {
     "complete_vertices", "fill_values", "map_arcs", "map_edges", "map_heavy_edges", "map_places", "map_segments",
@@ -35,6 +36,7 @@ class Cleared:
 
     def __init__(self, words: Array) -> None:
         self.words, self.used = words, 0
+        self._halves, self._start = words.view(np.uint32), words.data.ptr
 
     @contextmanager
     def given(self) -> Iterator[None]:
@@ -45,19 +47,20 @@ class Cleared:
         finally:
             _local.cleared = before
 
-    def take(self) -> tuple[Array, Array] | None:
-        """Return a ``uint32[1]`` and a ``uint64[1]``; None if no more are left."""
-        at = self.used
-        self.used += 2
-        if self.used > WORDS:
-            return None
-        return self.words[at : at + 1].view(np.uint32)[:1], self.words[at + 1 : at + 2]
+    def count(self) -> DeviceCount | None:
+        """Return a ``uint32``; None if no more are left."""
+        address = self.total()
+        return None if address is None else DeviceCount(self._halves, 2 * (self.used - 1), address)
+
+    def total(self) -> np.uint64 | None:
+        """Return the address of a ``uint64``; None if no more are left."""
+        self.used += 1
+        return None if self.used > WORDS else np.uint64(self._start + 8 * (self.used - 1))
 
 
-def take_cleared() -> tuple[Array, Array] | None:
-    """Return counters of the loop whose first round runs in this thread, if there is one."""
-    cleared: Cleared | None = getattr(_local, "cleared", None)
-    return None if cleared is None else cleared.take()
+def cleared_counters() -> Cleared | None:
+    """Return the counters of the loop whose first round runs in this thread, if there is one."""
+    return getattr(_local, "cleared", None)
 
 
 class Replay:

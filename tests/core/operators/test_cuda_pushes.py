@@ -119,7 +119,7 @@ def test_steps_may_pull_from_the_reverse_view(graph: su.Graph, kernels: list[str
         return walk_of(given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("suricate.operators.cuda.push.walk_of", views_of)
+        patch.setattr("suricate.operators.cuda.propagate.walk_of", views_of)
         driver.propagate.__wrapped__(fake, call, start, out, over, 10, None, False, once)
         fake.has_in_edges = False
         driver.propagate.__wrapped__(fake, call, start, out, over, 10, None, False, once)

@@ -11,7 +11,7 @@ import pytest
 
 from suricate.devices import Device
 from suricate.errors import DeviceError, DTypeError, ShapeError, VertexRangeError
-from suricate.structures.frontier import Frontier
+from suricate.structures.frontier import DeviceCount, Frontier
 from suricate.structures.workspace import Workspace
 
 
@@ -94,6 +94,14 @@ def test_count_is_read_when_asked_and_only_once(device):
     assert members(frontier) == [4, 2]
     count[0] = 3
     assert len(frontier) == 2
+
+
+def test_a_count_may_be_an_entry_of_a_block(device):
+    block = device.xp.asarray(np.array([7, 2, 9], np.uint32))
+    frontier = Frontier(device, device.xp.arange(4, dtype=np.uint32), DeviceCount(block, 1, np.uint64(12)))
+    assert frontier.count_address == 12
+    assert device.to_numpy(frontier.device_count).tolist() == [2]
+    assert members(frontier) == [0, 1]
 
 
 def test_host_counts_become_device_counts(device):
