@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("algorithm")
 @click.argument("file", type=FILE)
-@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Parameter of the algorithm; repeatable.")
+@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Parameter, as alpha=0.9; repeatable.")
 @click.option("--backend", metavar="BACKEND", help="Storage backend; default: the one of highest priority.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--directed/--undirected", default=None, help="Default: what the file says or the algorithm needs.")

@@ -190,7 +190,7 @@ def argument_of(value: Any) -> Argument:
     try:
         flat = is_flat(value)
     except AttributeError:  # a pandas Series, say
-        raise DTypeError(f"an edge function takes arrays of NumPy and CuPy, not a {type(value).__name__}") from None
+        raise DTypeError(f"an edge function takes arrays of NumPy and CuPy, not {type(value).__name__}") from None
     if not flat:
         raise ShapeError(f"an edge function takes contiguous one-dimensional arrays, not one of shape {value.shape}")
     return argument

@@ -111,5 +111,5 @@ def plain_function(fn: Any) -> FunctionType:
     if isinstance(fn, FunctionType):
         return fn
     raise EdgeFunctionError(
-        f"an edge function is a plain Python function (def or lambda) or an EdgeFunction, not a {type(fn).__name__}"
+        f"an edge function is a plain Python function (def or lambda) or an EdgeFunction, not {type(fn).__name__}"
     )

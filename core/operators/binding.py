@@ -29,7 +29,7 @@ def one(u: int, v: int, x: int) -> int:
 def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[Any, ...]]:
     """Return what is known of each argument, and the values; every argument is checked."""
     if not isinstance(args, tuple):
-        raise ParameterError(f"args must be a tuple, not a {type(args).__name__}: write args=(x,)")
+        raise ParameterError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
     arguments: list[Argument] = []
     values: list[Any] = []
     for value in args:

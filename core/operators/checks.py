@@ -213,7 +213,7 @@ def vertex_array(graph: Graph, array: Array, label: str) -> None:
 def vertex_words(graph: Graph, given: Any, label: str) -> None:
     """Raise unless ``given`` is a ``Words`` with one word per vertex of ``graph``."""
     if not isinstance(given, Words):
-        raise DTypeError(f"reduce='argmin' takes a Words as {label}, not a {type(given).__name__}: make one by words()")
+        raise DTypeError(f"reduce='argmin' takes a Words as {label}, not {type(given).__name__}: make one by words()")
     if given.device != graph.device:
         raise DeviceError(f"{label} is on {given.device}, the graph on {graph.device}")
     if len(given) != graph.num_vertices:

@@ -165,7 +165,8 @@ class _Launches:
     def _as_key(self, value: float) -> Any:
         """Return ``value`` in the dtype of the first key, at most its greatest."""
         dtype = np.dtype(self._key)
-        return self._key(value if dtype.kind == "f" else min(value, np.iinfo(dtype).max))
+        greatest = float(np.finfo(dtype).max) if dtype.kind == "f" else np.iinfo(dtype).max
+        return self._key(min(value, greatest))
 
     def _walk(self, out: StoreView, back: StoreView, ordered: bool) -> None:
         """Walk these views from now on."""

@@ -118,7 +118,7 @@ def test_masked_arrays(graph, out, device):
 
 def test_a_column_of_pandas():
     column = pytest.importorskip("pandas").Series(np.zeros(N))
-    with pytest.raises(DTypeError, match="not a Series"):
+    with pytest.raises(DTypeError, match="not Series"):
         su.neighbor_reduce(su.Graph(N, device="cpu"), hop, args=(column,))
 
 
