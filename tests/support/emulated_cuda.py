@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from emulated_programs import GXX, compiled
@@ -19,8 +20,17 @@ DRIVER = 'extern "C" { int cuInit(unsigned) { return 0; } int cuDeviceGetCount(i
 
 
 def install() -> None:
-    """Have ``cupy`` found in this process, and a driver that offers one device."""
+    """Have ``cupy`` found in this process and those that it starts, and a driver that offers one device."""
     assert GXX is not None, "the emulated device needs g++ on x86-64"
-    sys.path[:0] = [str(HERE / "emulated_cupy"), str(HERE)]
+    places = [str(HERE / "emulated_cupy"), str(HERE)]
+    sys.path[:0] = places
     # What asks for a library by name gets the one that is loaded under it.
-    ctypes.CDLL(str(compiled(DRIVER, options=("-Wl,-soname,libcuda.so.1",))), mode=ctypes.RTLD_GLOBAL)
+    driver = compiled(DRIVER, options=("-Wl,-soname,libcuda.so.1",))
+    ctypes.CDLL(str(driver), mode=ctypes.RTLD_GLOBAL)
+    linked = driver.with_suffix("") / "libcuda.so.1"
+    linked.parent.mkdir(exist_ok=True)
+    if not linked.exists():
+        with suppress(FileExistsError):  # another process was faster
+            linked.symlink_to(driver)
+    for name, found in (("PYTHONPATH", places), ("LD_LIBRARY_PATH", [str(linked.parent)])):
+        os.environ[name] = os.pathsep.join([*found, *filter(None, [os.environ.get(name)])])
