@@ -167,6 +167,7 @@ template <class T> inline T atomicCAS(T* p, As<T> expected, As<T> x) {
 typedef long long Wide __attribute__((vector_size(16)));
 template <class P, class First, class... Others>
 inline void emulated_load(const P* from, First& first, Others&... others) {
+    asm volatile("" ::: "memory");  // the statements in PTX say so too
     First words[1 + sizeof...(Others)];
     if constexpr (sizeof words == 16) {
         const Wide wide = *reinterpret_cast<const volatile Wide*>(from);
@@ -179,6 +180,7 @@ inline void emulated_load(const P* from, First& first, Others&... others) {
     ((others = *++word), ...);
 }
 template <class T, class First, class... Others> inline void emulated_store(T* to, First first, Others... others) {
+    asm volatile("" ::: "memory");
     const First words[] = {first, First(others)...};
     if constexpr (sizeof words == 16) {
         Wide wide;
