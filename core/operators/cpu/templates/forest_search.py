@@ -37,7 +37,7 @@ from suricate.structures.bitmap import ZERO, holds, include, member, without_low
 from suricate.types import EMPTY, TOMBSTONE
 
 PUSHED = np.int64(16)  #: vertices of a block of a push
-PULLED = np.int64(4)  #: words of a block of a pull
+PULLED = np.int64(16)  #: words of a block of a pull: cache lines that no other thread writes
 
 
 @inner
@@ -169,23 +169,23 @@ def pull(g, back, num_vertices, counter, ascending, tree, reached, frontier, see
         for i in range(place, min(np.int64(len(reached)), place + PULLED)):
             if i + 1 < len(reached):
                 ask_for(back, num_vertices, reached, i + 1)
-            left = ~reached[i]
-            seen[i] = reached[i]
+            done, found = reached[i], ZERO
+            left = ~done
             while left != ZERO:
-                v = member(i, left)
-                left = without_lowest(left)
+                v, rest = member(i, left), without_lowest(left)
+                bit, left = left ^ rest, rest
                 if v >= num_vertices:
                     break
                 if degree(back, v) == 0:
-                    include(reached, v)
-                    include(seen, v)
+                    done |= bit
                     continue
                 u = smallest(back, v, ascending, frontier)
                 if u < TOMBSTONE:
                     value = offer_of(g, tree, u, violated, *args)
                     if parent_of(value) != EMPTY:
                         take(tree, v, value)
-                        include(seen, v)
+                        found |= bit
+            reached[i], seen[i] = done, done | found
 
 
 @kernel
