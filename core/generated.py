@@ -52,8 +52,8 @@ def load_module(template: str, text: str, cursor: str | None) -> ModuleType:
 def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) -> str:
     """Return the source by which a module takes ``names`` from the cursor of ``view``; it uses ``inner``.
 
-    ``weight`` is ``absent_weight`` where the view has none; ``ahead`` does nothing where the cursor lacks it and
-    ``copied`` is not called there; ``owner(g, c, slot)`` is that of the segment or the slot.
+    ``weight`` is ``absent_weight`` where the view has none; where the cursor lacks them ``ahead`` does nothing, and
+    ``copied`` and ``later`` are not called; ``owner(g, c, slot)`` is that of the segment or the slot.
     """
     names, functions = set(names), []
     if "weight" in names and view.weight_dtype is None:
@@ -62,6 +62,9 @@ def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) ->
     if "ahead" in names and not hasattr(importlib.import_module(view.cursor), "ahead"):
         names.remove("ahead")
         functions.append("@inner\ndef ahead(g, u):\n    pass")
+    if "later" in names and not has_later(view):
+        names.remove("later")
+        functions.append("@inner\ndef later(g, i):\n    return np.uint32(0)")
     if "copied" in names and not copies(view):
         names.remove("copied")
         functions.append("@inner\ndef copied(g, c, into, at):\n    return at")
@@ -71,6 +74,11 @@ def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) ->
         place = "slot" if view.owner_per == "slot" else "c"
         functions.append(f"@inner\ndef owner(g, c, slot):\n    return {OWNER[view.owner_per]}(g, {place})")
     return "\n\n".join([f"from {view.cursor} import {', '.join(sorted(names))}", *functions])
+
+
+def has_later(view: StoreView) -> bool:
+    """Return whether the cursor of ``view`` knows what is walked later."""
+    return hasattr(importlib.import_module(view.cursor), "later")
 
 
 def copies(view: StoreView) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from suricate.cursors import LATER
 from suricate.jit import inner
 from suricate.prefetch import prefetch
 from suricate.types import EMPTY
@@ -62,6 +63,12 @@ def following(g, c):
 def key(g, i):
     """Return the destination in slot ``i``."""
     return g.dst[np.uint64(i)]
+
+
+@inner
+def later(g, i):
+    """Return the word some slots behind slot ``i``."""
+    return g.dst[np.uint64(min(i + LATER, len(g.dst) - 1))]
 
 
 @inner

@@ -6,6 +6,7 @@ import numpy as np
 
 from suricate.backends.gpma.layout import LEAF, LEAF_BITS, TOUCHED, Graph
 from suricate.backends.gpma.loops import owner_of, search
+from suricate.cursors import LATER
 from suricate.jit import inner
 from suricate.prefetch import prefetch
 
@@ -60,6 +61,12 @@ def following(g, c):
 def key(g, i):
     """Return the destination in slot ``i``; that of a gap or a guard is above all others."""
     return g.dst[np.uint64(i)]
+
+
+@inner
+def later(g, i):
+    """Return the word some slots behind slot ``i``."""
+    return g.dst[np.uint64(min(i + LATER, len(g.dst) - 1))]
 
 
 @inner

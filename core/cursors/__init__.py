@@ -17,6 +17,8 @@ Numba module (all functions ``@njit``, integers in and out):
 ``key(g, i)``         destination in slot ``i``; not below ``TOMBSTONE`` if the slot holds no edge
 ``weight(g, i)``      weight in slot ``i`` (only called on weighted stores)
 ``find(g, u, v)``     slot of edge ``(u, v)``, or -1
+``later(g, i)``       optional: ``key`` of a slot that is read some ``LATER`` edges after slot ``i`` where all vertices
+                      are walked in order, or any other word
 ``ahead(g, u)``       optional: asks the processor for the first edges of ``u``, which is walked soon
 ``copied(g, c, a, i)``  optional, where spans are short: copies ``key`` of the slots under cursor ``c`` to ``a[i:]`` and
                       returns the place behind the last; of the 31 places behind it the content may change
@@ -80,6 +82,7 @@ import importlib
 
 from suricate.types import StoreView
 
+LATER = 128  #: edges ahead at which arrays are prefetched
 ALWAYS = ("degree", "buckets", "first", "begin", "end", "following", "key", "find")
 UPDATED = ("updated_count", "updated_segment", "is_fresh")
 OWNER = {"segment": "segment_owner", "slot": "slot_owner"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cursors.contiguous import ahead, begin, buckets, degree, end, find, first, following, key, weight
+from suricate.cursors.contiguous import ahead, begin, buckets, degree, end, find, first, following, key, later, weight
 from suricate.jit import inner
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "following",
     "is_fresh",
     "key",
+    "later",
     "owner",
     "updated_count",
     "updated_segment",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.cursors import LATER
 from suricate.devices import Array
 from suricate.jit import inner
 from suricate.prefetch import prefetch
@@ -97,6 +98,12 @@ def following(g, c):
 def key(g, i):
     """Return the destination in slot ``i``; an unsigned index spares Numba's test for negative ones."""
     return g.dst[np.uint64(i)]
+
+
+@inner
+def later(g, i):
+    """Return the destination some slots behind slot ``i``."""
+    return g.dst[np.uint64(min(i + LATER, len(g.dst) - 1))]
 
 
 @inner

@@ -139,5 +139,6 @@ def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunc
         tree.writes,
         tree.effects,
         elsewhere=tree.elsewhere,
+        indexed=tree.indexed,
     )
     return typed, used | tree.names

@@ -36,7 +36,7 @@ def translate(source: Source, bindings: dict[str, Binding], role: str, layout: L
             own = {OWN_VERTEX, OWN_POSITION}
             elsewhere = frozenset(position for position, at in translator.indices.items() if not own.issuperset(at))
             names, effects = frozenset(translator.names), dict(translator.effects)
-            return Tree(statements, types, result, names, writes, elsewhere, effects)
+            return Tree(statements, types, result, names, writes, elsewhere, translator.indexed(), effects)
 
 
 OWN_VERTEX = Node("parameter", "int64", value="v")  # where a function may write: its vertex,
@@ -54,6 +54,14 @@ class _Translator(Objects):
         self.variables = tuple(self.locals)  # those of the function; words are held in further ones
         self.written: dict[int, ast.AST] = {}  # position of an argument -> where it is written
         self.effects: dict[int, str] = {}
+
+    def indexed(self) -> dict[str, tuple[int, ...]]:
+        """Return the positions of the arguments that are used at a leading parameter, by the name of that."""
+        found: dict[str, list[int]] = {}
+        for position, indices in self.indices.items():
+            for name in {node.value for node in indices if node.op == "parameter"}:
+                found.setdefault(name, []).append(position)
+        return {name: tuple(sorted(positions)) for name, positions in found.items()}
 
     def function(self) -> tuple[Statement, ...]:
         """Translate the whole function with the types known so far."""

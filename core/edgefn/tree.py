@@ -139,6 +139,7 @@ class Tree:
         names: what it takes from outside.
         writes: positions of the arguments that it writes to.
         elsewhere: positions of the arguments that it uses at other places than its own vertex.
+        indexed: positions of the arguments that it uses at a leading parameter, by the name of that.
         effects: kind of the effects by position of the argument.
     """
 
@@ -148,6 +149,7 @@ class Tree:
     names: frozenset[Name]
     writes: frozenset[int]
     elsewhere: frozenset[int]
+    indexed: dict[str, tuple[int, ...]]
     effects: dict[int, str]
 
 

@@ -43,6 +43,7 @@ class TypedFunction:
         writes: positions of the :attr:`arguments` that it writes to, effects included.
         effects: kind of its effects ("sum", "min", "max", "or", "unite") by position of the argument.
         elsewhere: positions of the arguments that it uses at other places than its own vertex; None: not known.
+        indexed: positions of the arguments that it uses at a leading parameter, by the name of that, as far as known.
         by_hand: whether it is an :class:`EdgeFunction`, whose Numba twin may allocate; what is translated does not.
     """
 
@@ -54,6 +55,7 @@ class TypedFunction:
     effects: Mapping[int, str] = field(default_factory=dict)
     by_hand: bool = False
     elsewhere: frozenset[int] | None = None
+    indexed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def arguments(self) -> tuple[Argument, ...]:

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 from suricate.edgefn import TypedFunction
 from suricate.edgefn.layout import HALF
 from suricate.edgefn.typed import import_line
-from suricate.generated import copies, cursor_functions, load_module
+from suricate.generated import copies, cursor_functions, has_later, load_module
 from suricate.operators.call import Call, identity_of
 from suricate.types import StoreView
 
+FAR = 3 << 20  #: bytes of arrays that are read at random, from which they are prefetched: more than a core's own cache
 TEMPLATES = Path(__file__).parent / "templates"
 
 #: what a reduction does to a running total
@@ -109,8 +110,9 @@ _HEADER = re.compile(r'^""".*?"""\n\nfrom __future__ import annotations\n', re.D
 #: bindings that no cursor gives
 _OWN = frozenset(
     {
-        "arc_weight", "both", "cast", "combine", "commit", "copies", "edge", "final", "has_commit", "has_then",
-        "identity", "in_any_order", "order_of", "put", "store", "then", "visit", "visit_vertex",
+        "arc_weight", "ask", "both", "cast", "combine", "commit", "copies", "edge", "far", "final", "has_commit",
+        "has_then", "identity", "in_any_order", "looks_ahead", "order_of", "put", "store", "then", "visit",
+        "visit_vertex",
     }
 )  # fmt: skip
 
@@ -171,6 +173,7 @@ def _functions(walk: Walk, call: Call, wanted: set[str]) -> Iterator[str]:
         "both": walk.both, "has_then": call.then is not None, "has_commit": call.commit is not None,
         "copies": walk.view is not None and not weighted and not _ends_early(call) and copies(walk.view),
         "in_any_order": call.then is None or call.then.result is None,
+        "looks_ahead": walk.view is not None and has_later(walk.view) and bool(_read_at_neighbour(walk, call)),
     }  # fmt: skip
     yield from (f"{name} = {value}" for name, value in constants.items() if name in wanted)
     if "arc_weight" in wanted:
@@ -179,6 +182,8 @@ def _functions(walk: Walk, call: Call, wanted: set[str]) -> Iterator[str]:
         yield "@inner\ndef order_of(order, v):\n    return order[v]"
     if "edge" in wanted:
         yield from _turned(call.function, ("u", "v", "w"), ("v", "u", "w") if walk.swapped else ("u", "v", "w"), "edge")
+    if "ask" in wanted:
+        yield from _asking(_read_at_neighbour(walk, call))
     if "visit" in wanted:
         yield from _turned(call.function, ("i", "u", "v", "w"), call.function.leading, "visit")
     if "visit_vertex" in wanted:
@@ -187,6 +192,24 @@ def _functions(walk: Walk, call: Call, wanted: set[str]) -> Iterator[str]:
         if name in wanted:
             absent = f"@inner\ndef {name}({'v, given' if name == 'then' else 'v'}, *args):\n    return True"
             yield absent if function is None else _function_text(function, name)
+
+
+def _read_at_neighbour(walk: Walk, call: Call) -> dict[int, int]:
+    """Return the positions of the arguments with one word per entry that are read at the neighbour, and its bytes."""
+    positions = call.function.indexed.get("u" if walk.swapped else "v", ())
+    arguments = ((position, call.function.arguments[position]) for position in positions)
+    flat = ((position, one) for position, one in arguments if one.layout is None or one.layout.bits == HALF)
+    return {position: 8 if one.dtype is None else one.dtype.itemsize for position, one in flat}
+
+
+def _asking(read: dict[int, int]) -> Iterator[str]:
+    """Yield ``far`` and ``ask`` for the arguments at some positions, whose entries have so many bytes."""
+    sizes = [f"{size} * len(a{position}) > {FAR}" for position, size in read.items()]
+    yield f"@inner\ndef far(g, *args):\n    return {' or '.join(sizes) or 'False'}"
+    lines = [f"prefetch(a{position}, min(np.int64(v), len(a{position}) - 1))" for position in read]
+    yield "\n    ".join(
+        [f"{import_line('suricate.prefetch', 'prefetch')}\n\n@inner\ndef ask(v, *args):", *lines, "pass"]
+    )
 
 
 def _turned(function: TypedFunction, given: tuple[str, ...], taken: tuple[str, ...], name: str) -> Iterator[str]:

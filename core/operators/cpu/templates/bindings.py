@@ -20,6 +20,7 @@ from suricate.cursors.bindings import (
     following,
     is_fresh,
     key,
+    later,
     owner,
     updated_count,
     updated_segment,
@@ -38,6 +39,7 @@ from suricate.jit import inner
 __all__ = [
     "ahead",
     "arc_weight",
+    "ask",
     "begin",
     "both",
     "buckets",
@@ -49,6 +51,7 @@ __all__ = [
     "degree",
     "edge",
     "end",
+    "far",
     "find",
     "first",
     "following",
@@ -58,6 +61,8 @@ __all__ = [
     "in_any_order",
     "is_fresh",
     "key",
+    "later",
+    "looks_ahead",
     "order_of",
     "owner",
     "put",
@@ -83,6 +88,7 @@ identity = 0.0  #: what a reduction starts from
 cast = np.float64  #: makes a value of an edge function one that is reduced
 both = False  #: whether the second view is walked too
 copies = False  #: whether the keys of a row are copied before they are used
+looks_ahead = False  #: whether the edge function reads arrays at the neighbour, whose keys are known ahead
 has_then = False  #: whether there is a second phase
 has_commit = False  #: whether there is a third one
 in_any_order = True  #: whether the second phase lets no vertex join a queue
@@ -92,6 +98,17 @@ in_any_order = True  #: whether the second phase lets no vertex join a queue
 def edge(u, v, w, *args):
     """Return the value of the edge from ``u``, the owner, to ``v``: the user's edge function."""
     return w
+
+
+@inner
+def far(g, *args):
+    """Return whether an array that the edge function reads at the neighbour is too large for the caches near a core."""
+    return False
+
+
+@inner
+def ask(v, *args):
+    """Ask for the entries of neighbour ``v`` (or of any word) of the arrays that the edge function reads there."""
 
 
 @inner

@@ -21,7 +21,7 @@ from suricate.operators.cpu.templates.bindings import (
     then,
 )
 from suricate.operators.cpu.templates.measuring import MANY, edges_of
-from suricate.operators.cpu.templates.pulling import most_edges, reduce_vertex
+from suricate.operators.cpu.templates.pulling import asks_ahead, most_edges, reduce_vertex
 from suricate.types import TOMBSTONE
 from suricate.vector import match8, trailing_zeros
 
@@ -102,7 +102,7 @@ def converge(
     ``step + i``. ``queue`` and ``spare`` are ``uint32[num_vertices]``; the active set is perhaps in ``spare``. A round
     with more than ``share`` edges is left to several threads, unless that is ``MANY``.
     """
-    rounds, touched = 0, 0
+    rounds, touched, asks = 0, 0, asks_ahead(g, num_vertices, everything, *args)
     while count > 0 and rounds < max_steps:
         if share < MANY and edges_of(g, h, num_vertices, active, everything, count, share) > share:
             break
@@ -114,7 +114,7 @@ def converge(
                 continue
             if not everything:
                 ahead(g, soon(active, i, count, num_vertices))
-            says = np.int64(then(v, reduce_vertex(g, h, num_vertices, v, values, counts, *args), *args))
+            says = np.int64(then(v, reduce_vertex(g, h, num_vertices, v, asks, values, counts, *args), *args))
             if says & 1 and stamp[v] != now:
                 stamp[v] = now
                 queue[queued] = v

@@ -11,7 +11,7 @@ import numpy as np
 from suricate.jit import inner, kernel
 from suricate.operators.cpu.templates.bindings import begin, buckets, commit, end, first, following, key, then
 from suricate.operators.cpu.templates.measuring import measure_blocks
-from suricate.operators.cpu.templates.pulling import reduce_vertex
+from suricate.operators.cpu.templates.pulling import asks_ahead, reduce_vertex
 from suricate.types import TOMBSTONE
 
 
@@ -40,11 +40,12 @@ def compute(
     counts, *args,
 ):  # fmt: skip
     """Compute ``active[first_place:last_place]``, and stamp what is active in the next round."""
+    asks = asks_ahead(g, num_vertices, everything, *args)
     for i in range(first_place, last_place):
         v = np.uint32(i) if everything else active[i]
         if v >= num_vertices:
             continue
-        says = np.int64(then(v, reduce_vertex(g, h, num_vertices, v, values, counts, *args), *args))
+        says = np.int64(then(v, reduce_vertex(g, h, num_vertices, v, asks, values, counts, *args), *args))
         if says & 1:
             stamp[v] = step
         if says & 2 and wakes > 0:

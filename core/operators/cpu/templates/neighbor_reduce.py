@@ -7,7 +7,7 @@ import numpy as np
 from suricate.jit import inner, kernel
 from suricate.operators.cpu.templates.bindings import degree, has_then, in_any_order, put, then
 from suricate.operators.cpu.templates.measuring import measure_blocks
-from suricate.operators.cpu.templates.pulling import most_edges, reduce_vertex
+from suricate.operators.cpu.templates.pulling import asks_ahead, most_edges, reduce_vertex
 from suricate.scratch import scratch
 
 BLOCK = 1024  #: vertices that are put in order at a time
@@ -45,7 +45,7 @@ def reduce_list(g, h, num_vertices, vertices, everything, begin, end, out, place
     The queue is in the order of the list. Where nobody joins it, of all vertices those without edges come last in their
     block, if they are many: a branch that is hard to predict costs more.
     """
-    order, rest = scratch(), 0
+    order, rest, asks = scratch(), 0, asks_ahead(g, num_vertices, everything, *args)
     for block in range(begin, end, BLOCK):
         size = min(BLOCK, end - block)
         ordered = in_any_order and everything and rest == 0
@@ -57,7 +57,7 @@ def reduce_list(g, h, num_vertices, vertices, everything, begin, end, out, place
         for j in range(size):
             i = block + (np.int64(order[np.uint64(j)]) if ordered else j)
             u = np.uint32(i) if everything else vertices[i]
-            total = reduce_vertex(g, h, num_vertices, u, values, counts, *args)
+            total = reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args)
             if place == 1:
                 put(out, i, total)
             elif place == 2 and u < num_vertices:

@@ -151,7 +151,13 @@ def mode_of(values, counts, begin, listed, best, most):
 
 
 @inner
-def reduce_vertex(g, h, num_vertices, u, values, counts, *args):
+def asks_ahead(g, num_vertices, everything, *args):
+    """Return False: values are listed first, and then counted."""
+    return False
+
+
+@inner
+def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
     """Return the mode over the edges of ``u``; of no edges the neutral value."""
     if u >= num_vertices:
         return cast(identity)

@@ -1,0 +1,80 @@
+"""Pulls on the CPU that ask for what their edge functions read, some edges ahead."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.operators.cpu import instances
+
+N, M = 1 << 17, 1 << 19
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[ModuleType]:
+    """Have arrays of any size count as large; return the modules that are made meanwhile."""
+    modules: list[ModuleType] = []
+
+    def noted(*args: Any) -> ModuleType:
+        modules.append(load(*args))
+        return modules[-1]
+
+    load = instances.load_module
+    monkeypatch.setattr(instances, "_instances", {})
+    monkeypatch.setattr(instances, "FAR", 0)
+    monkeypatch.setattr(instances, "load_module", noted)
+    return modules
+
+
+@pytest.mark.parametrize("over", ["out", "in", "both"])
+@pytest.mark.parametrize("backend", ["blocked", "csr_baseline", "gpma", "hornet_like", "slabhash"])
+def test_sums_are_right(made: list[ModuleType], backend: str, over: str) -> None:
+    rng = np.random.default_rng(5)
+    pairs = np.unique(rng.integers(0, N, M) * N + rng.integers(0, N, M))
+    src, dst = pairs // N, pairs % N
+    graph = su.Graph(N, backend=backend, device="cpu", in_edges=True, threads=1)
+    graph.insert_edges(src, dst)
+    x = rng.integers(0, 1000, N)
+
+    def read(u, v, w, x):  # type: ignore[no-untyped-def]
+        return x[v]
+
+    def read_source(u, v, w, x):  # type: ignore[no-untyped-def]
+        return x[u]
+
+    found = su.neighbor_reduce(graph, read if over == "out" else read_source, args=(x,), over=over)
+    expected = np.zeros(N, np.int64)
+    if over != "in":
+        other = ~(src == dst) if over == "both" else slice(None)  # a self-loop counts once
+        np.add.at(expected, src[other], x[dst[other]])
+    if over != "out":
+        np.add.at(expected, dst, x[src])
+    assert np.array_equal(found, expected)
+    (module,) = (one for one in made if hasattr(one, "asks_ahead"))
+    asks = module.asks_ahead(graph.view("out" if over == "out" else "in").data, N, True, x)
+    assert asks == (backend != "slabhash")
+
+
+def test_near_neighbours_are_not_asked_for(made: list[ModuleType]) -> None:
+    graph = su.Graph(N, backend="csr_baseline", device="cpu")
+    graph.insert_edges(np.arange(N - 1), np.arange(1, N))
+    x = np.ones(N)
+
+    def read(u, v, w, x):  # type: ignore[no-untyped-def]
+        return x[v]
+
+    assert su.neighbor_reduce(graph, read, args=(x,)).sum() == N - 1
+    assert not made[-1].asks_ahead(graph.view().data, N, True, x)
+
+
+def test_what_is_read_at_the_neighbour_is_known() -> None:
+    def read(u, v, w, a, b, c):  # type: ignore[no-untyped-def]
+        return a[v] + b[u] + c[a[v]] + c[v]
+
+    arguments = tuple(su.edgefn.argument_of(np.zeros(3, kind)) for kind in (np.int64, np.int64, np.int32))
+    typed = su.edgefn.compile_function(read, arguments, weight_dtype=None)
+    assert typed.indexed == {"v": (0, 2), "u": (1,)}
