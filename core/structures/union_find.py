@@ -138,7 +138,8 @@ class UnionFind:
         count: Any = _NULL
         if isinstance(vertices, Frontier):
             ids, size = vertices.buffer, vertices.at_most
-            count = vertices.count_address if vertices.known_count is None else _NULL
+            if self.device.is_cuda and vertices.known_count is None:
+                count = vertices.count_address
         else:
             ids = vertices if trusted else self._checked(vertices, "vertices")
             size = len(ids)
