@@ -23,16 +23,14 @@ WATCHED = 8  #: batches of more than so small a part of the declared share are t
 REACH = 8  #: times the declared share: batches up to it are tried
 GROWTH = 2  #: times the largest size that won: batches up to it are tried
 SLACK = 1.1  #: an update may take so many times as long as a computation
-LOSSES = 2  #: in a row, of batches below the declared share: that many are no accident
+LOSSES = 2  #: in a row, of batches below the declared share or not CLEAR: that many are no accident
+CLEAR = 2  #: an update that takes so many times as long as a computation has lost by more than an accident
 PATIENCE = 16  #: computations after which a size that lost is tried again, the first time
 FAST = 0.2  #: updates that take at most so much of a computation are far from losing
 CLOSE = 0.5  #: those that take more than so much are all timed
-DOUBTS = (
-    1,
-    8,
-    20,
-)  #: a computation is timed again after updates of so many times what it takes longer than one of them:
-#: the first time, the second time, and from then on
+#: a computation is timed again after updates of so many times what it takes longer than one of them: the first time,
+#: the second time, and from then on
+DOUBTS = 1, 8, 20
 STEADY = 0.8  #: a computation that takes less than so much of the last one is doubted as at first
 CALM = 8  #: of so many updates of a size that won one is timed
 
@@ -77,7 +75,7 @@ class _Side:
         self.losses += 1
         if size >= self.lost:
             self.patience *= 2
-        elif self.losses < LOSSES and size <= bound:
+        elif self.losses < LOSSES and (size <= bound or seconds <= CLEAR * computed):
             return
         self.lose(size)
 

@@ -12,7 +12,7 @@ import suricate as su
 from suricate.clock import HostClock, clock_on
 from suricate.devices import resolve_device
 from suricate.notice import compiling
-from suricate.pace import CALM, FAST, LOSSES, PATIENCE, REACH, SLACK, Pace
+from suricate.pace import CALM, CLEAR, FAST, LOSSES, PATIENCE, REACH, SLACK, Pace
 
 ARCS, BOUND = 10_000, 100.0
 KIND = (False, True)
@@ -86,6 +86,14 @@ def test_one_loss_is_an_accident() -> None:
     assert timed.batch(50, 2.0) == "update"
     assert timed.batch(50, 0.1) == "compute", "does it still take as long?"
     assert [timed.batch(50, 0.1) for _ in range(20)] == ["update"] * 20
+
+
+def test_large_batches_lose_at_once_only_by_far() -> None:
+    for seconds, answers in ((1.5, ["compute", "update", "update"]), (2 * CLEAR, ["compute", "compute", "compute"])):
+        timed = Timed()
+        timed.batch(50, 0)
+        assert timed.batch(2 * BOUND, seconds) == "update"
+        assert [timed.batch(2 * BOUND, 0.1) for _ in range(3)] == answers
 
 
 def test_sizes_above_the_share_are_tried() -> None:
