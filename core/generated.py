@@ -59,13 +59,13 @@ def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) ->
     if "weight" in names and view.weight_dtype is None:
         names.remove("weight")
         functions.append(f"@inner\ndef weight(g, slot):\n    return {absent_weight}")
-    if "ahead" in names and not hasattr(importlib.import_module(view.cursor), "ahead"):
+    if "ahead" in names and not offers(view, "ahead"):
         names.remove("ahead")
         functions.append("@inner\ndef ahead(g, u):\n    pass")
-    if "later" in names and not has_later(view):
+    if "later" in names and not offers(view, "later"):
         names.remove("later")
         functions.append("@inner\ndef later(g, i):\n    return np.uint32(0)")
-    if "copied" in names and not copies(view):
+    if "copied" in names and not offers(view, "copied"):
         names.remove("copied")
         functions.append("@inner\ndef copied(g, c, into, at):\n    return at")
     if "owner" in names:
@@ -76,14 +76,9 @@ def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) ->
     return "\n\n".join([f"from {view.cursor} import {', '.join(sorted(names))}", *functions])
 
 
-def has_later(view: StoreView) -> bool:
-    """Return whether the cursor of ``view`` knows what is walked later."""
-    return hasattr(importlib.import_module(view.cursor), "later")
-
-
-def copies(view: StoreView) -> bool:
-    """Return whether the cursor of ``view`` copies keys."""
-    return hasattr(importlib.import_module(view.cursor), "copied")
+def offers(view: StoreView, name: str) -> bool:
+    """Return whether the cursor of ``view`` has the optional function ``name``."""
+    return hasattr(importlib.import_module(view.cursor), name)
 
 
 def _imported(name: str, path: Path) -> ModuleType:

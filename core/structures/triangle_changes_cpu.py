@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cursors.bindings import begin, buckets, copied, copies, degree, end, find, first, following, key
+from suricate.cursors.contiguous import lower_bound
 from suricate.jit import inner, kernel
 from suricate.scratch import WORDS, scratch
 from suricate.types import TOMBSTONE
@@ -47,14 +48,7 @@ def edge_of(u, v):
 @inner
 def row_begin(arcs, u):
     """Return the place of the first of ``arcs`` whose source is ``u`` or a greater one."""
-    low, high, wanted = np.int64(0), np.int64(len(arcs)), np.uint64(u) << HALF
-    while low < high:
-        middle = (low + high) >> 1
-        if arcs[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return lower_bound(arcs, np.int64(0), np.int64(len(arcs)), np.uint64(u) << HALF)
 
 
 @inner

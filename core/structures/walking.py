@@ -45,13 +45,13 @@ def loops_over(view: StoreView, template: Path) -> ModuleType:
 
 
 def _module(view: StoreView, template: Path) -> ModuleType:
-    from suricate.generated import copies, cursor_functions, load_module
+    from suricate.generated import cursor_functions, load_module, offers
 
     text = template.read_text()
     found = BINDINGS_IMPORT.search(text)
     assert found is not None, f"{template.name} imports no bindings"
     functions = cursor_functions(view, set(found[1].split(", ")) - {"copies"}, absent_weight=1)
-    bindings = f"from suricate.jit import inner\n\n{functions}\ncopies = {copies(view)}\n"
+    bindings = f"from suricate.jit import inner\n\n{functions}\ncopies = {offers(view, 'copied')}\n"
     return load_module(template.stem, text.replace(found[0], bindings), view.cursor)
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from suricate.edgefn import TypedFunction
 from suricate.edgefn.layout import HALF
 from suricate.edgefn.typed import import_line
-from suricate.generated import copies, cursor_functions, has_later, load_module
+from suricate.generated import cursor_functions, load_module, offers
 from suricate.operators.call import Call, identity_of
 from suricate.types import StoreView
 
@@ -171,9 +171,9 @@ def _functions(walk: Walk, call: Call, wanted: set[str]) -> Iterator[str]:
     weighted = walk.view is not None and walk.view.weight_dtype is not None
     constants = {
         "both": walk.both, "has_then": call.then is not None, "has_commit": call.commit is not None,
-        "copies": walk.view is not None and not weighted and not _ends_early(call) and copies(walk.view),
+        "copies": walk.view is not None and not weighted and not _ends_early(call) and offers(walk.view, "copied"),
         "in_any_order": call.then is None or call.then.result is None,
-        "looks_ahead": walk.view is not None and has_later(walk.view) and bool(_read_at_neighbour(walk, call)),
+        "looks_ahead": walk.view is not None and offers(walk.view, "later") and bool(_read_at_neighbour(walk, call)),
     }  # fmt: skip
     yield from (f"{name} = {value}" for name, value in constants.items() if name in wanted)
     if "arc_weight" in wanted:

@@ -99,7 +99,7 @@ def reduce_row(g, u, asks, without_loop, total, *args):
         c = first(g, u, k)
         while c >= 0:
             start, stop = begin(g, c), end(g, c)
-            if looks_ahead and asks:
+            if looks_ahead and asks:  # two loops: to ask or not in one of them costs a sixth on grids
                 total = reduce_span(g, u, start, stop, True, without_loop, total, *args)
             else:
                 total = reduce_span(g, u, start, stop, False, without_loop, total, *args)
