@@ -25,6 +25,12 @@ from suricate.cursors import OWNER
 from suricate.files import replacing
 from suricate.types import StoreView
 
+IF_ABSENT = {
+    "ahead": "@inner\ndef ahead(g, u):\n    pass",
+    "copied": "@inner\ndef copied(g, c, into, at):\n    return at",
+    "later": "@inner\ndef later(g, i):\n    return np.uint32(0)",
+}  #: what takes the place of optional functions of a cursor; only ``ahead`` is called then
+
 _lock = threading.Lock()  # of loading modules
 
 
@@ -52,22 +58,17 @@ def load_module(template: str, text: str, cursor: str | None) -> ModuleType:
 def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) -> str:
     """Return the source by which a module takes ``names`` from the cursor of ``view``; it uses ``inner``.
 
-    ``weight`` is ``absent_weight`` where the view has none; where the cursor lacks them ``ahead`` does nothing, and
-    ``copied`` and ``later`` are not called; ``owner(g, c, slot)`` is that of the segment or the slot.
+    ``weight`` is ``absent_weight`` where the view has none; what the cursor lacks comes from ``IF_ABSENT``;
+    ``owner(g, c, slot)`` is that of the segment or the slot.
     """
     names, functions = set(names), []
     if "weight" in names and view.weight_dtype is None:
         names.remove("weight")
         functions.append(f"@inner\ndef weight(g, slot):\n    return {absent_weight}")
-    if "ahead" in names and not offers(view, "ahead"):
-        names.remove("ahead")
-        functions.append("@inner\ndef ahead(g, u):\n    pass")
-    if "later" in names and not offers(view, "later"):
-        names.remove("later")
-        functions.append("@inner\ndef later(g, i):\n    return np.uint32(0)")
-    if "copied" in names and not offers(view, "copied"):
-        names.remove("copied")
-        functions.append("@inner\ndef copied(g, c, into, at):\n    return at")
+    for name, function in IF_ABSENT.items():
+        if name in names and not offers(view, name):
+            names.remove(name)
+            functions.append(function)
     if "owner" in names:
         names.remove("owner")
         names.add(OWNER[view.owner_per])

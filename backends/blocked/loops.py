@@ -66,10 +66,10 @@ def source(key):
 @inner
 def run_end(keys, i):
     """Return one past the last key with the source of key ``i``."""
-    j = i + 1
-    while j < len(keys) and (keys[j] >> np.uint64(32)) == (keys[i] >> np.uint64(32)):
-        j += 1
-    return j
+    j, end, above = np.uint64(i) + np.uint64(1), np.uint64(len(keys)), keys[i] | np.uint64(0xFFFFFFFF)
+    while j < end and keys[j] <= above:
+        j += np.uint64(1)
+    return np.int64(j)
 
 
 @inner
@@ -110,25 +110,25 @@ def match_table(g, u, keys, first, last, kind, slot, table):
 @njit(cache=True, nogil=True)
 def locate(g, keys, kind, slot):
     """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch."""
-    kind[:] = ABSENT
-    slot[:] = -1
     table = np.empty(0, np.int64)
     first = 0
     while first < len(keys):
         last, u = run_end(keys, first), source(keys[first])
-        for i in range(first, last - 1):
-            if keys[i] == keys[i + 1]:
-                kind[i] = DUPLICATE
-        if last - first < TABLE_FROM:
-            for i in range(first, last):
-                if kind[i] == ABSENT:
-                    slot[i] = scan(g, u, np.uint32(keys[i]))
-                    if slot[i] >= 0:
-                        kind[i] = PRESENT
-        elif g.degree[u]:
-            if len(table) < 4 * (last - first):
-                table = np.empty(4 * (last - first), np.int64)
-            match_table(g, u, keys, first, last, kind, slot, table)
+        for i in range(np.uint64(first), np.uint64(last - 1)):
+            kind[i] = DUPLICATE if keys[i] == keys[i + np.uint64(1)] else ABSENT
+            slot[i] = -1
+        kind[last - 1], slot[last - 1] = ABSENT, -1
+        if g.degree[u]:
+            if last - first < TABLE_FROM:
+                for i in range(first, last):
+                    if kind[i] == ABSENT:
+                        slot[i] = scan(g, u, np.uint32(keys[i]))
+                        if slot[i] >= 0:
+                            kind[i] = PRESENT
+            else:
+                if len(table) < 4 * (last - first):
+                    table = np.empty(4 * (last - first), np.int64)
+                match_table(g, u, keys, first, last, kind, slot, table)
         first = last
 
 

@@ -84,24 +84,25 @@ def search(g, u, v):
 @kernel
 def locate(g, keys, kind, slot, wanted, begin, end):
     """Fill in kind and slot (where it is, or the place it goes to) of each sorted edge; count those of a kind."""
-    count = 0
-    for i in range(begin, end):
-        kind[i], slot[i] = DUPLICATE, -1
-        if i + 1 == len(keys) or keys[i + 1] != keys[i]:
+    count, last = 0, np.uint64(len(keys) - 1)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        here, found = DUPLICATE, np.int64(-1)
+        if i == last or keys[i + np.uint64(1)] != keys[i]:
             at, place = search(g, np.int64(keys[i] >> np.uint64(32)), np.uint32(keys[i]))
-            kind[i] = PRESENT if at >= 0 else ABSENT
-            slot[i] = at if at >= 0 else place
-            count += kind[i] == wanted
+            here, found = (PRESENT, at) if at >= 0 else (ABSENT, place)
+        kind[i], slot[i] = here, found
+        count += here == wanted
     return count
 
 
 @kernel
 def list_changes(kind, slot, wanted, entries, places, listed, begin, end):
     """List the entries of a kind and their slots, from place ``listed`` of the lists on."""
-    for i in range(begin, end):
+    at = np.uint64(listed)
+    for i in range(np.uint64(begin), np.uint64(end)):
         if kind[i] == wanted:
-            entries[listed], places[listed] = i, slot[i]
-            listed += 1
+            entries[at], places[at] = i, slot[i]
+            at += np.uint64(1)
 
 
 @kernel

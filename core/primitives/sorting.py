@@ -16,7 +16,7 @@ from suricate import threads
 from suricate.jit import inner, kernel
 
 LARGE = 1 << 15  #: edges from which this is faster than a radix sort of the whole batch
-TOP = 11  #: bits by which words are distributed at most: so many places are written to at a time
+TOP = 10  #: bits by which words are distributed at most: so many places are written to at a time
 BUCKET = 13  #: about as many words go to a bucket, as a power of two
 DIGIT = 11  #: bits per pass of the sort of a bucket at most
 FEW = 24  #: so few words are sorted by insertion
@@ -72,7 +72,7 @@ def sort_batch(src: np.ndarray, dst: np.ndarray, bits: int) -> tuple[np.ndarray,
     buckets = distributed(src, dst, bits)
     keys, order = np.empty(len(src), np.uint64), np.empty(len(src), np.uint32)
     parts = shares(buckets)
-    scratch = np.zeros((len(parts), 1 << DIGIT), np.int64)
+    scratch = np.zeros((len(parts), 2, 1 << DIGIT), np.uint32)
     threads.run(_sort_buckets, [(*ab, *buckets, keys, order, own) for ab, own in zip(parts, scratch, strict=True)])
     return keys, order
 
@@ -134,7 +134,7 @@ def _distribute(src, dst, begin, end, shift, bits, low, places, words):
 def _sort_buckets(first, last, ends, shift, bits, low, words, keys, order, counts):
     """Sort the buckets from ``first`` to ``last``, of which bucket i ends at ``ends[i]``; write ``keys`` and ``order``.
 
-    ``counts`` is int64[2 ** DIGIT], all zero. ``keys`` is where every other pass of the sort writes to.
+    ``counts`` is uint32[2, 2 ** DIGIT], all zero. ``keys`` is where every other pass of the sort writes to.
     """
     lowest = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
     ids = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
@@ -166,34 +166,39 @@ def _insertion_sort(words, begin, end):
 
 @inner
 def _radix_sort(words, spare, begin, end, low, high, counts):
-    """Sort ``words[begin:end]`` by bits ``[low, high)``, stable; return whether they are in ``spare`` then."""
+    """Sort ``words[begin:end]`` by bits ``[low, high)``, the highest; return whether they are in ``spare`` then."""
     width = 4
     while width < DIGIT and (1 << width) < end - begin:
         width += 1
     passes = (high - low + width - 1) // width
     width = (high - low + passes - 1) // passes
+    mask, shift = (np.uint64(1) << np.uint64(width)) - np.uint64(1), np.uint64(low)
+    own, after = counts[0], counts[1]
+    for i in range(np.uint64(begin), np.uint64(end)):
+        own[(words[i] >> shift) & mask] += np.uint32(1)
     in_spare = False
-    for p in range(passes):
-        shift = low + p * width
-        mask = np.uint64((1 << min(width, high - shift)) - 1)  # the last digit may be narrower
+    for _ in range(passes):
         if in_spare:
-            _radix_pass(spare, words, begin, end, np.uint64(shift), mask, counts)
+            _radix_pass(spare, words, begin, end, shift, np.uint64(width), mask, own, after)
         else:
-            _radix_pass(words, spare, begin, end, np.uint64(shift), mask, counts)
+            _radix_pass(words, spare, begin, end, shift, np.uint64(width), mask, own, after)
         in_spare = not in_spare
+        own, after = after, own
+        shift += np.uint64(width)
+    counts[:, : mask + 1] = 0
     return in_spare
 
 
 @inner
-def _radix_pass(words, spare, begin, end, shift, mask, counts):
-    """Move the words to ``spare``, in order of a digit, stable; ``counts`` is zero before and after."""
-    for i in range(begin, end):
-        counts[(words[i] >> shift) & mask] += 1
-    total, digits = begin, np.int64(mask) + 1
-    for digit in range(digits):
-        total, counts[digit] = total + counts[digit], total
-    for i in range(begin, end):
-        digit = (words[i] >> shift) & mask
-        spare[counts[digit]] = words[i]
-        counts[digit] += 1
-    counts[:digits] = 0
+def _radix_pass(words, spare, begin, end, shift, width, mask, own, after):
+    """Move the words to ``spare``, in order of a digit, stable, and count the next digit in ``after``."""
+    total = np.uint32(begin)
+    for digit in range(mask + np.uint64(1)):
+        total, own[digit], after[digit] = total + own[digit], total, 0
+    for i in range(np.uint64(begin), np.uint64(end)):
+        rest = words[i] >> shift
+        digit = rest & mask
+        at = own[digit]
+        spare[at] = words[i]
+        own[digit] = at + np.uint32(1)
+        after[(rest >> width) & mask] += np.uint32(1)
