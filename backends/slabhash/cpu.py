@@ -16,6 +16,7 @@ from suricate.backends.slabhash.duplicates import merge_duplicates
 from suricate.backends.slabhash.kernels import Batch, BucketPlan
 from suricate.backends.slabhash.layout import BUMP, LISTED, TAKEN, Slabs
 from suricate.backends.slabhash.ledger import Arrived, Reservation
+from suricate.backends.slabhash.load import Load
 from suricate.devices import Array
 from suricate.primitives.sorting import Grouped, can_sort, grouped
 from suricate.types import EMPTY, Outcome
@@ -125,6 +126,7 @@ class CpuKernels:
         self._weight_words, self._per_bucket, self._hashing = weight_words, per_bucket, hashing
         self._ring = np.empty(loops.RING, np.int64)  # heads of the edges ahead
         self._group: tuple[Array, Grouped] | None = None  # the sources of a batch that is counted, and all of it
+        self._load: Load | None = None  # the batch that was counted, if it is the first of its store
         self._parts: list[Part] = []  # of the batch that is being inserted
         self._rehashes = False  # whether a vertex has outgrown its buckets; before, a kernel without rehashing inserts
         budget.cached = self.cached_bytes
@@ -173,6 +175,10 @@ class CpuKernels:
         self, slabs: Slabs, batch: Batch, reservation: Reservation, outcome: Outcome, scratch: Scratch, start: int
     ) -> int:
         """Insert a batch from the edge ``start`` on; return how many edges are in."""
+        load, self._load = self._load, None
+        if load is not None and load.src is batch.src and load.vertex is slabs.vertex:
+            load.place(slabs, as_words(batch.weight), outcome.status)
+            return len(batch.src)
         if start == 0:
             self._parts = self._cut(slabs, batch, outcome, scratch)
         left = [part for part in self._parts if part.done < len(part.src)]
@@ -225,12 +231,15 @@ class CpuKernels:
 
     def _grouped(self, slabs: Slabs, src: Array, dst: Array) -> Grouped | None:
         """Return a batch by ranges of its sources, if it is large; that of the last call if that was about it."""
-        bits = max(1, (len(slabs.buckets) - 1).bit_length())
-        if self._budget.limit is not None or not can_sort(len(src), bits):
-            return None
-        if self._group is None or self._group[0] is not src:
+        bits = self._sortable(slabs, src)
+        if bits and (self._group is None or self._group[0] is not src):
             self._group = src, grouped(src, dst, bits)
-        return self._group[1]
+        return self._group[1] if bits and self._group else None
+
+    def _sortable(self, slabs: Slabs, src: Array) -> int:
+        """Return how many bits ids have if a batch is large enough for sorting to pay, and there is memory; else 0."""
+        bits = max(1, (len(slabs.buckets) - 1).bit_length())
+        return bits if self._budget.limit is None and can_sort(len(src), bits) else 0
 
     def _rings(self, parts: int) -> list[np.ndarray]:
         """Return memory for the heads of the edges ahead, for each part."""
@@ -294,6 +303,9 @@ class CpuKernels:
 
     def count_batch(self, slabs: Slabs, bump: int, batch: Batch, *, fresh: bool) -> int:
         """Return how many slabs inserting the batch needs at most."""
+        if fresh and (bits := self._sortable(slabs, batch.src)):
+            self._load = Load.of(slabs, batch.src, batch.dst, bits)
+            return self._load.count_slabs(slabs)
         left = np.zeros(bump + len(slabs.buckets), np.uint8)
         group = self._grouped(slabs, batch.src, batch.dst)
         parts = [(batch.src, batch.dst)]

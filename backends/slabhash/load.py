@@ -1,0 +1,112 @@
+"""Bulk loads on the CPU: the first edges of a store, sorted, go row by row into buckets that were sized for them.
+
+Nothing is stored yet, so nothing is searched for: of duplicates the last one counts, and every bucket of the row at
+hand has a place that is next. Threads load ranges of rows.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate import threads
+from suricate.backends.slabhash.cursor import bucket_count, bucket_of, degree_place, first_slab, head_place
+from suricate.backends.slabhash.layout import Slabs
+from suricate.backends.slabhash.loops import allocate, mark_slot, weight_of
+from suricate.jit import kernel
+from suricate.primitives.sorting import sort_batch
+from suricate.types import EMPTY, NEW, UNCHANGED
+
+NO_ROW = np.uint64(EMPTY)  # no key has this source
+
+
+class Load(NamedTuple):
+    """A sorted batch for an empty store: ``keys[i]`` is source and destination of edge ``order[i]`` of the batch.
+
+    ``src`` is that of the batch, and ``vertex`` that of the store, whose buckets are planned. The ``parts`` are ranges
+    of whole rows; each has memory for a place per bucket of a vertex in ``places``.
+    """
+
+    src: np.ndarray
+    vertex: np.ndarray
+    keys: np.ndarray
+    order: np.ndarray
+    parts: list[threads.Range]
+    places: np.ndarray
+
+    @classmethod
+    def of(cls, slabs: Slabs, src: np.ndarray, dst: np.ndarray, bits: int) -> Load:
+        """Return the load of a batch whose ids have ``bits`` bits; see :func:`suricate.primitives.sorting.can_sort`."""
+        keys, order = sort_batch(src, dst, bits)
+        inner = [begin for begin, _ in threads.ranges(len(keys), threads.parts(len(keys)))[1:]]
+        cuts = np.searchsorted(keys, keys[inner] >> np.uint64(32) << np.uint64(32)).tolist()
+        parts = [part for part in pairwise([0, *cuts, len(keys)]) if part[0] < part[1]]
+        most = int(bucket_count(slabs, int(np.argmax(slabs.buckets))))
+        return cls(src, slabs.vertex, keys, order, parts, np.empty((len(parts), most), np.int64))
+
+    def count_slabs(self, slabs: Slabs) -> int:
+        """Return how many slabs are needed besides the heads."""
+        calls = [(slabs, self.keys, *part, own) for part, own in zip(self.parts, self.places, strict=True)]
+        return sum(threads.run(_count_slabs, calls))
+
+    def place(self, slabs: Slabs, words: np.ndarray, status: np.ndarray) -> None:
+        """Insert all edges, with weights of some ``words``, and report."""
+        status[:] = NEW  # but for duplicates
+        given = slabs, self.keys, self.order, words, status
+        threads.run(_place, [(*given, *part, own) for part, own in zip(self.parts, self.places, strict=True)])
+
+
+@kernel
+def _count_slabs(g, keys, begin, end, used):
+    """Return how many slabs the rows in a range of the keys need besides the heads; ``used`` is int64[buckets]."""
+    row, count, total, last = NO_ROW, np.int64(0), 0, np.uint64(len(keys) - 1)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        key = keys[i]
+        if key >> np.uint64(32) != row:
+            row = key >> np.uint64(32)
+            count = bucket_count(g, row)
+            used[:count] = 0
+        if i == last or keys[i + np.uint64(1)] != key:
+            k = np.uint64(bucket_of(np.uint32(key), count))
+            full = used[k] == g.keys
+            total += full
+            used[k] = 1 if full else used[k] + 1
+    return total
+
+
+@kernel
+def _place(g, keys, order, weights, status, begin, end, slots):
+    """Place the rows in a range of the keys; ``slots`` is int64[buckets]: where the next key of a bucket goes.
+
+    A full slab's next slot is the word that links it to the one behind.
+    """
+    row, count, degree, last, size = NO_ROW, np.int64(0), np.uint32(0), np.uint64(len(keys) - 1), g.weight_words
+    for i in range(np.uint64(begin), np.uint64(end)):
+        key = keys[i]
+        if key >> np.uint64(32) != row:
+            if row != NO_ROW:
+                g.vertex[degree_place(row)] = degree
+            row, degree = key >> np.uint64(32), np.uint32(0)
+            count, head = bucket_count(g, row), first_slab(g.vertex[head_place(row)])
+            for j in range(count):
+                slots[j] = (head + j) * g.words
+        if i != last and keys[i + np.uint64(1)] == key:
+            status[order[i]] = UNCHANGED
+            continue
+        k = np.uint64(bucket_of(np.uint32(key), count))
+        slot = slots[k]
+        if slot & (g.words - 1) == g.keys:
+            slab = allocate(g, row)
+            g.pool[slot] = slab
+            slot = slab * g.words
+        slots[k] = slot + 1
+        degree += np.uint32(1)
+        g.pool[slot] = np.uint32(key)
+        for t in range(size):
+            g.pool[weight_of(g, slot) + t] = weights[np.int64(order[i]) * size + t]
+        if g.marked:
+            mark_slot(g, slot)
+    if row != NO_ROW:
+        g.vertex[degree_place(row)] = degree
