@@ -18,8 +18,10 @@ from suricate import plugins
 from suricate.algorithm import Algorithm
 from suricate.devices import Device, resolve_device
 from suricate.graph import Graph
+from suricate.primitives.sorting import LARGE
 
 VERTICES, EDGES = 500, 6_000  # enough that vertices outgrow what they begin with
+FIRST = 100  # edges of a batch before those
 Step = tuple[str, Callable[[], None]]  #: what it is for, and the calls
 
 
@@ -66,29 +68,30 @@ def _can_be_sampled(algorithm: type[Algorithm]) -> bool:
     return all(p.default is not p.empty or p.kind in optional or p.name in given for p in parameters)
 
 
-def _edges() -> tuple[np.ndarray, np.ndarray]:
+def _edges(size: int = EDGES) -> tuple[np.ndarray, np.ndarray]:
     """Return random edges, a third of them of one vertex."""
-    src, dst = np.random.default_rng(1).integers(0, VERTICES, (2, EDGES)).astype(np.uint32)
-    src[: EDGES // 3] = 0
+    src, dst = np.random.default_rng(1).integers(0, VERTICES, (2, size)).astype(np.uint32)
+    src[: size // 3] = 0
     return src, dst
 
 
 def _update(backend: str, device: Device, weight_dtype: str | None) -> None:
-    graph = Graph(VERTICES, backend=backend, device=device, weight_dtype=weight_dtype)
-    for xp in {np, device.xp}:  # arrays of the host, and of the device
-        src, dst = (xp.asarray(ids) for ids in _edges())
-        weight = None if weight_dtype is None else xp.ones(EDGES, weight_dtype)
-        few = graph.insert_edges(src[:100], dst[:100], None if weight is None else weight[:100])
-        many = graph.insert_edges(src, dst, weight)
-        graph.has_edges(src, dst)
-        gone = graph.delete_edges(src[: EDGES // 2], dst[: EDGES // 2])
-        assert few.num_inserted + many.num_inserted >= gone.num_deleted  # counts are worked out when they are read
-    if weight_dtype is not None:
-        graph.edge_weights(src, dst, default=0)
-    graph.degrees()
-    graph.edges()
-    graph.neighbors(0)
-    graph.synchronize()
+    for size, first in ((EDGES, FIRST), (LARGE, LARGE)):  # small batches; a bulk load and large ones
+        graph = Graph(VERTICES, backend=backend, device=device, weight_dtype=weight_dtype)
+        for xp in {np, device.xp}:  # arrays of the host, and of the device
+            src, dst = (xp.asarray(ids) for ids in _edges(size))
+            weight = None if weight_dtype is None else xp.ones(size, weight_dtype)
+            few = graph.insert_edges(src[:first], dst[:first], None if weight is None else weight[:first])
+            many = graph.insert_edges(src, dst, weight)
+            graph.has_edges(src, dst)
+            gone = graph.delete_edges(src[: size // 2], dst[: size // 2])
+            assert few.num_inserted + many.num_inserted >= gone.num_deleted  # counts are worked out when they are read
+        if weight_dtype is not None:
+            graph.edge_weights(src, dst, default=0)
+        graph.degrees()
+        graph.edges()
+        graph.neighbors(0)
+        graph.synchronize()
 
 
 def _track(algorithm: type[Algorithm], backend: str, device: Device) -> None:

@@ -33,10 +33,12 @@ import numpy as np
 import suricate as su
 g = su.Graph(1_000, backend="csr_baseline", device="cpu")
 reach, ranks = g.track("bfs", source=0), g.track("pagerank")
-src, dst = np.random.default_rng(1).integers(0, 1_000, (2, 2_000))
-g.insert_edges(src, dst)
+src, dst = np.random.default_rng(1).integers(0, 1_000, (2, 100_000))
+g.insert_edges(src[:2_000], dst[:2_000])
 g.delete_edges(src[:100], dst[:100])
-g.has_edges(src, dst)
+g.has_edges(src[:2_000], dst[:2_000])
+g.insert_edges(src, dst)
+g.delete_edges(src[:50_000], dst[:50_000])
 ranks.result, reach.result
 assert not Compiled.names, Compiled.names
 """
