@@ -165,36 +165,38 @@ def nobody(graph: Graph) -> Frontier:
 class Counters:
     """Zeroed counters on the device, handed out one per launch, so that no launch has to clear its own."""
 
-    SIZE = 2048
-
     def __init__(self, device: Device) -> None:
-        self._device = device
-        self._next_count = self._next_total = self.SIZE
+        self._counts, self._totals = _Zeros(device, np.uint32), _Zeros(device, np.uint64)
 
     def count(self) -> DeviceCount:
         """Return a ``uint32`` that is zero; nobody else gets it."""
         cleared = cleared_counters()
         if cleared is not None and (found := cleared.count()) is not None:
             return found
-        if self._next_count == self.SIZE:
-            self._counts, self._count_addresses = self._zeros(np.uint32)
-            self._next_count = 0
-        at = self._next_count
-        self._next_count += 1
-        return DeviceCount(self._counts, at, self._count_addresses[at])
+        return DeviceCount(*self._counts.take())
 
     def total(self) -> np.uint64:
         """Return the address of a ``uint64`` that is zero; nobody else gets it."""
         cleared = cleared_counters()
         if cleared is not None and (found := cleared.total()) is not None:
             return found
-        if self._next_total == self.SIZE:
-            self._totals, self._total_addresses = self._zeros(np.uint64)
-            self._next_total = 0
-        self._next_total += 1
-        return self._total_addresses[self._next_total - 1]
+        return self._totals.take()[2]
 
-    def _zeros(self, dtype: Any) -> tuple[Array, np.ndarray]:
-        """Return zeros and their addresses."""
-        zeros = self._device.xp.zeros(self.SIZE, dtype)
-        return zeros, np.uint64(zeros.data.ptr) + np.uint64(zeros.itemsize) * np.arange(self.SIZE, dtype=np.uint64)
+
+class _Zeros:
+    """Zeros of a type, of which each is handed out once."""
+
+    SIZE = 2048
+
+    def __init__(self, device: Device, dtype: Any) -> None:
+        self._xp, self._dtype, self._next = device.xp, dtype, self.SIZE
+
+    def take(self) -> tuple[Array, int, np.uint64]:
+        """Return an array, the place of a zero in it, and its address."""
+        if self._next == self.SIZE:
+            self._array, self._next = self._xp.zeros(self.SIZE, self._dtype), 0
+            places = np.uint64(self._array.itemsize) * np.arange(self.SIZE, dtype=np.uint64)
+            self._addresses = np.uint64(self._array.data.ptr) + places
+        at = self._next
+        self._next += 1
+        return self._array, at, self._addresses[at]
