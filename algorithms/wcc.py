@@ -4,7 +4,8 @@ From scratch: Afforest (``suricate.structures.connect``). Insertions unite the e
 in Meerkat (Concessao et al.): the work is that of the batch. The first deletion makes a forest of the components
 (``suricate.structures.component_forest``), a pass over all edges; from then on it takes the place of the union-find,
 and changes are repaired around what they touch. A stream of insertions alone never pays for the forest; a batch that is
-computed for from scratch drops it, and the next deletions are computed for as well, before it is made again.
+too large to repair it drops it, and the next deletions are computed for as well, before it is made again. A batch that
+is computed for only for the time that takes is repaired besides.
 
 The work of an update with deletions: the edges of the vertices that may have lost their support, of those that are cut
 off, and of the trees that are renamed when components join. A directed graph needs in-edges for that; without them a
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
+    from suricate.types import ArcList
 
 #: A large deletion is computed for, which drops the forest. To make it again costs as much as 20 to 35 computations, so
 #: so many small deletions are computed for first: where large ones come in between, it would be made for each.
@@ -73,8 +75,7 @@ class WCC(Algorithm):
         """Unite across inserted edges; with deletions, repair the forest of components."""
         inserted, deleted = delta.arc_list("inserted"), delta.arc_list("deleted")
         if deleted.size and (not graph.has_in_edges or self.outweighs(graph, deleted)):
-            self._anew = COMPUTED_FIRST if self._forest is not None or self._anew else 0
-            self.compute(graph)
+            self._compute_anew(graph, deleted, inserted)
         elif self._forest is None and not deleted.size:
             self._sets.resize(graph.num_vertices)
             self._sets.union_arcs(inserted)
@@ -85,8 +86,29 @@ class WCC(Algorithm):
         elif self._forest is None or graph.num_vertices > self._forest.capacity:
             self._plant(graph)
         else:
-            self._forest.grow(graph.num_vertices)
-            self._forest.repair(graph, deleted, inserted)
+            self._repair(self._forest, graph, deleted, inserted)
+
+    def _compute_anew(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
+        """Compute from scratch; repair the forest as well where that is done only for the time it takes."""
+        forest = self._forest
+        self.compute(graph)
+        if forest is not None and self._is_comparing() and graph.num_vertices <= forest.capacity:
+            self._repair(forest, graph, deleted, inserted)
+            self._forest = forest
+        elif forest is not None or self._anew:
+            self._anew = COMPUTED_FIRST
+
+    def _is_comparing(self) -> bool:
+        """Return whether a computation was for its time alone, which ends here."""
+        if self.pace is None or not self.pace.comparing:
+            return False
+        self.pace.finish()
+        return True
+
+    @staticmethod
+    def _repair(forest: ComponentForest, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
+        forest.grow(graph.num_vertices)
+        forest.repair(graph, deleted, inserted)
 
     def _plant(self, graph: Graph) -> None:
         """Compute from scratch, and make the forest."""

@@ -104,6 +104,10 @@ class Pace:
     Args:
         device: where the graph is.
         clock: default: that of the device.
+
+    Attributes:
+        comparing: whether the last batch that was to be computed anew is so only for a time to compare with: what
+            later updates need is worth keeping.
     """
 
     def __init__(self, device: Device, clock: Clock | None = None) -> None:
@@ -115,6 +119,7 @@ class Pace:
         self._sides: dict[tuple[bool, ...], _Side] = {}
         self._timed: tuple[_Side, float, float, bool, int] | None = None  # side, size, bound, whether it computes, arcs
         self._running = False
+        self.comparing = False
 
     def outweighs(self, kind: tuple[bool, ...], size: float, bound: float, arcs: int) -> bool:
         """Return whether to compute anew after a batch, and begin to time what is done.
@@ -149,13 +154,15 @@ class Pace:
         self._timed = None
 
     def _answer(self, side: _Side, size: float, bound: float, arcs: int) -> bool:
+        tried = size < side.lost and size <= max(REACH * bound, GROWTH * side.won)
+        self.comparing = tried
         if self._computed is None or not arcs / 2 <= self._computed[1] <= 2 * arcs:
-            return True  # a time to compare with
+            return True
         if size < side.lost:
             if self._timed is None and self._is_due(side, size, self._computed[0]):
                 self._in_doubt = True
                 return True
-            return size > max(REACH * bound, GROWTH * side.won)
+            return not tried
         side.skipped += 1
         if side.skipped <= side.patience:
             return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -183,6 +184,26 @@ def test_large_deletions_do_not_have_the_forest_made_for_every_small_one(
         if kept == slice(2):
             assert len(planted) == 1, "the first forest is made at once, the next one later"
     assert len(planted) == 2
+
+
+@pytest.mark.may_recompute
+def test_a_computation_for_its_time_keeps_the_forest(
+    device: su.devices.Device, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first batch that is not small is computed for, for a time to compare with: the next one finds the forest."""
+    edges = grid(40, 50)
+    graph = graph_of(2000, edges, device, backend)
+    tracker = graph.track("wcc")
+    graph.delete_edges(*(ids[:1] for ids in edges))
+    algorithm: Any = tracker.algorithm
+    forest, computed, compute = algorithm._forest, [], WCC.compute
+    assert forest is not None
+    monkeypatch.setattr(WCC, "compute", lambda self, graph: (computed.append(graph), compute(self, graph)))
+    for kept in (slice(1, 40), slice(40, 41)):
+        graph.delete_edges(*(ids[kept] for ids in edges))
+        judge(tracker)
+        assert len(computed) == 1
+        assert algorithm._forest is forest
 
 
 def test_insertions_alone_make_no_forest(device: su.devices.Device, backend: str) -> None:

@@ -88,6 +88,21 @@ def test_one_loss_is_an_accident() -> None:
     assert [timed.batch(50, 0.1) for _ in range(20)] == ["update"] * 20
 
 
+def test_computations_for_their_time_alone_are_told_apart() -> None:
+    timed, large = Timed(), REACH * BOUND + 1
+
+    def comparing(size: float, update: float = 0.1) -> bool:
+        assert timed.batch(size, update) == "compute"
+        return timed.pace.comparing
+
+    assert comparing(50), "the first one"
+    assert not comparing(large), "too large to try"
+    assert timed.batch(50, 2.0) == "update"
+    assert comparing(50), "does it still take as long?"
+    assert timed.batch(50, 2.0) == "update"
+    assert not comparing(50), "updates lost"
+
+
 def test_large_batches_lose_at_once_only_by_far() -> None:
     for seconds, answers in ((1.5, ["compute", "update", "update"]), (2 * CLEAR, ["compute", "compute", "compute"])):
         timed = Timed()
