@@ -5,10 +5,10 @@ Usage: python .ci/peers.py [--scale 18] [--threads 1,2] [--backends slabhash,gpm
 
 SciPy, python-graphblas, NetworKit and igraph; those that are not installed are named and left out. SciPy and igraph
 use one thread. Each library runs alone, in a process of its own that first does all rows on a small graph, so that
-compilers are through and threads are there. A row shows the least milliseconds of two to five calls (of one if it takes
-over 2 s) on each number of threads, the speed-up, and that in parts of linear or, if it is less, of what a copy and a
-random gather reach. What a library lacks has no row. At the end: how many times faster than the fastest of the others
-each backend is.
+compilers are through and threads are there. A row shows the least milliseconds of three to five calls (of one if it
+takes over 8 s) on each number of threads, the speed-up, and that in parts of linear or, if it is less, of what a copy
+and a random gather reach. What a library lacks has no row. At the end: how many times faster than the fastest of the
+others each backend is.
 
 ==========  ============================================================================================================
 build       the graph from 16 shuffled arcs per vertex, as arrays of the type that the library asks for
@@ -43,14 +43,14 @@ from peer_libraries import BACKENDS, PEERS, ROWS, SINGLE, Case, Row, make_case, 
 
 from suricate import threads
 
-LONG = 2  #: seconds of a row that is not repeated
+LONG = 8  #: seconds of a row that is not repeated
 
 
 def least(row: Row, repeats: int) -> tuple[float, Any, Any]:
     """Return the least seconds of a row, its answer and its last result."""
     times: list[float] = []
     result: Any = None
-    while len(times) < min(2, repeats) or (sum(times) < 1 and len(times) < repeats):
+    while len(times) < min(3, repeats) or (sum(times) < 2 and len(times) < repeats):
         result = None  # freed before the clock runs
         begin = time.perf_counter()
         result = row.action()
@@ -188,7 +188,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--time-limit", type=float, default=600, help="seconds")
     parser.add_argument("--output", type=Path)
-    parser.add_argument("--small", type=int, default=14, help="scale of the graph of the first calls")
+    parser.add_argument("--small", type=int, default=16, help="scale of the graph of the first calls")
     for name in ("--library", "--folder"):
         parser.add_argument(name, help=argparse.SUPPRESS)
     parser.add_argument("--warm", action="store_true", help=argparse.SUPPRESS)
