@@ -113,8 +113,7 @@ DELETION_SHARES = {MIXED: constants.DELETE_SHARE, INSERTIONS: 0.0, DELETIONS: 1.
 class Batched(FixtureTask):
     """A task whose repeats apply a fresh batch of a kind of ``DELETION_SHARES`` to its own graph, and take it back.
 
-    Graphs of batches that only insert keep in-edges if the algorithm needs them, all others of an algorithm do in any
-    case.
+    Graphs of an algorithm keep in-edges, as those that it is computed on from scratch do.
     """
 
     def __init__(
@@ -123,7 +122,7 @@ class Batched(FixtureTask):
         super().__init__(fixture, batch)
         self.kind, self.algorithm = kind, algorithm
         self.subject = Subject(fixture, algorithm) if algorithm else None
-        self.needs_in_edges = self.subject is not None and (kind != INSERTIONS or self.subject.kind.requires.in_edges)
+        self.needs_in_edges = self.subject is not None
 
     @property
     def form(self) -> dict[str, bool]:
