@@ -44,7 +44,7 @@ class Cell(NamedTuple):
 
 
 def cells(rows: Iterable[dict[str, Any]]) -> list[Cell]:
-    """Return the places of the map that ``rows`` have, by device, family, use, graph and batch."""
+    """Return the places of the map that ``rows`` have, in the order of device, family, use, graph and batch."""
     found: dict[tuple[str, str, str, int, int, int], Cell] = {}
     for row in rows:
         if row["workload"] != Crossing.workload or row["status"] not in ("ok", "over"):
@@ -64,7 +64,13 @@ def cells(rows: Iterable[dict[str, Any]]) -> list[Cell]:
         if cell.use in USES:  # on the same graphs
             alone = found.get((*place[:2], UPDATE, *place[3:]))
             cell.update_s.update({backend: time for time, backend in alone.times} if alone else {})
-    return list(found.values())
+    return sorted(found.values(), key=_order)
+
+
+def _order(cell: Cell) -> tuple[Any, ...]:
+    """Return what cells are sorted by: uses without an algorithm come first."""
+    use = USES.index(cell.use) if cell.use in USES else len(USES)
+    return cell.device, cell.family, use, cell.use, cell.num_edges, cell.batch
 
 
 def of(rows: Rows) -> list[Table]:
