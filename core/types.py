@@ -108,6 +108,8 @@ class StoreView:
         ascending: whether it meets every adjacency in ascending order of destination.
         find: cost of an edge query: expected constant, a binary search, or a scan of the adjacency.
         owner_per: whether all edges of a segment have one source (``"segment"``) or each its own (``"slot"``).
+        chained: whether a segment says where the next one of its vertex is: of a vertex with many they are read one
+            after the other, in a scan all at once.
     """
 
     data: Any
@@ -121,6 +123,7 @@ class StoreView:
     ascending: bool = False
     find: Literal["hash", "sorted", "linear"] = "linear"
     owner_per: Literal["segment", "slot"] = "segment"
+    chained: bool = False
     declarations: str = ""
 
     @cached_property

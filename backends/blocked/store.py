@@ -469,6 +469,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
             constants={"BLOCK_LANES": 1 if g.shift <= 2 else 4},
             declarations=constants({"USED": USED}),
             can_scan=True,
+            chained=True,
         )  # fmt: skip
 
     def check(self) -> None:

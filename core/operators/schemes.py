@@ -44,6 +44,7 @@ SCAN_DEGREE = 12
 
 #: passes over the whole graph: graphs of more vertices go by "vertex" also where segments have owners. Segments lie in
 #: the order in which they came, so a scan adds to sums at random; the cache holds the sums of about so many vertices.
+#: It scans all the same where segments are chained: to follow the chains of hubs takes several times longer.
 SCAN_VERTICES = 1 << 23
 
 #: neighbor_reduce: graphs with at most so many arcs per vertex go by "scan" also where slots have owners of their own:
@@ -58,7 +59,7 @@ MAX_SPLIT = 4096
 def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> str:
     """Return the scheme by which ``neighbor_reduce`` serves a call on CUDA; ``everything``: all vertices."""
     if scans_by_owner(view):
-        scans = view.num_vertices <= SCAN_VERTICES
+        scans = _scan_pays(view)
     else:
         scans = view.can_scan and graph.most_arcs <= SLOT_SCAN_DEGREE * view.num_vertices
     if scheme == "auto" and everything and scans:
@@ -73,8 +74,12 @@ def scans_by_owner(view: StoreView) -> bool:
 
 def passes_scan(graph: Graph, view: StoreView) -> bool:
     """Return whether passes with an epilogue over all vertices of ``view``, one of ``graph``, go by "scan" on CUDA."""
-    n = view.num_vertices
-    return scans_by_owner(view) and n <= SCAN_VERTICES and graph.most_arcs >= SCAN_DEGREE * n
+    return scans_by_owner(view) and _scan_pays(view) and graph.most_arcs >= SCAN_DEGREE * view.num_vertices
+
+
+def _scan_pays(view: StoreView) -> bool:
+    """Return whether to add to sums at random takes less than to walk each vertex, where segments have owners."""
+    return view.chained or view.num_vertices <= SCAN_VERTICES
 
 
 def of_push(scheme: str, view: StoreView, frontier: Frontier) -> str:
