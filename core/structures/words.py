@@ -22,8 +22,6 @@ from suricate.errors import DeviceError, DTypeError, ParameterError, ShapeError,
 from suricate.parameters import integer, shown
 from suricate.types import MAX_VERTICES
 
-BLOCK = 1 << 14  #: words that are decoded at a time on the CPU, where what lies between stays in the cache
-
 
 def words(
     n_or_graph: Any,
@@ -121,13 +119,25 @@ class Words:
         field = layout.field(name) if layout is not None else None
         if field is None:
             raise AttributeError(f"words have no field {name}")
-        return self._decoded(field, field.dtype, lambda values: values)
+        if self.device.is_cuda:
+            with self.device.current():
+                return self._values(field)
+        from suricate.structures.words_cpu import decode  # imports Numba, which CUDA does without
+
+        unsigned = np.dtype(f"u{field.dtype.itemsize}")
+        kind, top = "uif".index(field.dtype.kind), np.uint64(1 << (field.bits - 1))
+        return self._decoded(decode, field, unsigned, kind, top).view(field.dtype)
 
     def ids(self, name: str) -> Array:
         """Return a ``uint32`` field that holds vertices as a new array: ``int64[n]``, -1 instead of ``EMPTY``."""
         field = self.layout.field(name)
         assert field is not None
-        return self._decoded(field, np.dtype(np.int64), lambda ids: (ids + np.uint32(1)).astype(np.int64) - 1)
+        if self.device.is_cuda:
+            with self.device.current():
+                return (self._values(field) + np.uint32(1)).astype(np.int64) - 1
+        from suricate.structures.words_cpu import decode_ids  # as above
+
+        return self._decoded(decode_ids, field, np.dtype(np.int64))
 
     def fill(self, **values: Any) -> None:
         """Give fields of all elements one value each; the others keep theirs. Does not wait for the device.
@@ -177,8 +187,12 @@ class Words:
     def _new(self, n: int) -> Array:
         """Return an array of ``n`` words that every other word replaces."""
         low, high = self.layout.identity & (2**HALF - 1), self.layout.identity >> HALF
-        if self.layout.bits == HALF:
+        if self.layout.bits == HALF and self.device.is_cuda:
             return self.device.xp.full(n, low, np.uint64)
+        if self.layout.bits == HALF:
+            found = np.empty(n, np.uint64)
+            threads.over(n, lambda begin, end: found[begin:end].fill(low))
+            return found
         if self.device.is_cuda:
             data = self.device.xp.empty((n, 2), np.uint64)
         else:  # NumPy aligns to 16 bytes only where the allocator does
@@ -191,25 +205,20 @@ class Words:
     def _half(self, half: int) -> Array:
         return self.data if self.layout.bits == HALF else self.data[:, half]
 
-    def _decoded(self, field: Field, dtype: np.dtype, finished: Callable[[Array], Array]) -> Array:
-        """Return ``finished()`` of the values of a field, in a new array of ``dtype``."""
-        if self.device.is_cuda:
-            with self.device.current():
-                return finished(self._values(field, self.data))
+    def _decoded(self, kernel: Callable[..., Any], field: Field, dtype: np.dtype, *form: Any) -> Array:
+        """Return what a kernel of ``words_cpu`` makes of a field, in a new array."""
+        (half, right), *rest = field.parts()
+        left = -rest[0][1] if rest else 0
         found = np.empty(len(self), dtype)
-
-        def decode(begin: int, end: int) -> None:
-            for at in range(begin, end, BLOCK):
-                block = slice(at, min(end, at + BLOCK))
-                found[block] = finished(self._values(field, self.data[block]))
-
-        threads.over(len(self), decode)
+        place = self.data.reshape(len(self), -1), half, np.uint64(right), np.uint64(left)
+        threads.over(len(self), kernel, *place, *form, found)
         return found
 
-    def _values(self, field: Field, data: Array) -> Array:
+    def _values(self, field: Field) -> Array:
+        """Return the values of a field, on CUDA."""
         raw = 0
         for half, shift in field.parts():
-            part = data if self.layout.bits == HALF else data[:, half]
+            part = self._half(half)
             raw = raw | (part << np.uint64(-shift) if shift < 0 else part >> np.uint64(shift))
         return _numbers(self.device.xp, raw, field.dtype)
 

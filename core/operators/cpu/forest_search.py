@@ -21,6 +21,9 @@ LARGE = 16  #: vertices per edge of a step from which it is large
 #: work of a pull per vertex that is not reached, and of a push per edge, in units of an edge that a pull looks at
 ROW, OFFER = 4, 3
 
+#: edges of a block of a push, and the least and the most vertices
+BLOCK, LEAST, MOST = 1 << 12, 16, 1 << 10
+
 
 class Search(NamedTuple):
     """What the steps of one search work on; ``module`` is an instance of the template."""
@@ -51,43 +54,47 @@ class Search(NamedTuple):
                 break
             queue, spare = (spare, queue) if made % 2 else (queue, spare)
             self.module.list_members(queue, count, reached, seen[0])
-            count, edges = self._gather(seen[:1], reached, frontier, queue)
+            count, edges, members = self._gather(seen[:1], reached, frontier, queue)
             while edges > most:
                 done += edges
-                sets = self._step(count, edges, graph.most_arcs - done, reached, frontier, seen, queue)
+                rest = n - members, graph.most_arcs - done
+                sets = self._step(count, edges, rest, reached, frontier, seen, queue)
                 steps, pushed = steps + 1, pushed + count
-                count, edges = self._gather(sets, reached, frontier, queue)
+                count, edges, members = self._gather(sets, reached, frontier, queue)
         return steps, pushed
 
     def _step(
-        self, count: int, edges: int, rest: int, reached: np.ndarray, frontier: np.ndarray, seen: np.ndarray,
-        queue: np.ndarray,
+        self, count: int, edges: int, rest: tuple[int, int], reached: np.ndarray, frontier: np.ndarray,
+        seen: np.ndarray, queue: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
-        """Push or pull from ``count`` vertices with so many ``edges``; return the sets of what is reached then."""
+        """Push or pull from ``count`` vertices with so many ``edges``; return the sets of what is reached then.
+
+        ``rest``: the number of vertices that are not reached, and of edges at most that were not pushed along.
+        """
         graph, counter = self.graph, np.zeros(1, np.int64)
         g = graph.view("out").data
         if graph.has_in_edges:
-            back, n = graph.view("in"), graph.num_vertices
-            unreached = n - count  # at most
-            looked = min(rest, unreached * graph.most_arcs // edges) if back.ascending else rest
+            back, (unreached, unused) = graph.view("in"), rest
+            looked = min(unused, unreached * graph.most_arcs // edges) if back.ascending else unused
             if ROW * unreached + looked < OFFER * edges:
-                pull = g, back.data, n, counter, back.ascending, self.tree, reached, frontier, seen[0]
+                pull = g, back.data, graph.num_vertices, counter, back.ascending, self.tree, reached, frontier, seen[0]
                 threads.run(self.module.pull, [(*pull, self.violated, *self.values)] * self.threads)
                 return seen[:1]
         number = min(self.threads, max(1, edges // threads.GRAIN))
-        push = g, queue, count, counter, number == 1, self.tree, reached
+        size = max(LEAST, min(MOST, count * BLOCK // edges))
+        push = g, queue, count, counter, np.int64(size), number == 1, self.tree, reached
         threads.run(self.module.push, [(*push, one, self.violated, *self.values) for one in seen[:number]])
         return seen[:number]
 
     def _gather(
         self, seen: np.ndarray, reached: np.ndarray, frontier: np.ndarray, queue: np.ndarray
-    ) -> tuple[int, int]:
-        """Make the next frontier of the sets ``seen``; return its size, and the number of its edges."""
+    ) -> tuple[int, int, int]:
+        """Make the next frontier of the sets ``seen``; return its size, its edges, and how much is reached by now."""
         g, words = self.graph.view("out").data, len(reached)
         ranges = threads.ranges(words, threads.parts(int(words * BITS * SCAN)))
-        ends, edges = zip(
+        ends, edges, members = zip(
             *threads.run(self.module.gather, [(g, *part, seen, reached, frontier, queue) for part in ranges]),
             strict=True,
         )
         places = [(BITS * begin, BITS * end) for begin, end in ranges]
-        return threads.compacted(queue, places, ends), sum(edges)
+        return threads.compacted(queue, places, ends), sum(edges), sum(members)

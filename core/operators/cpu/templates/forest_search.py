@@ -35,8 +35,8 @@ from suricate.operators.cpu.templates.measuring import edges_of
 from suricate.structures.atomics import add
 from suricate.structures.bitmap import ZERO, holds, include, member, without_lowest
 from suricate.types import EMPTY, TOMBSTONE
+from suricate.vector import one_bits
 
-PUSHED = np.int64(16)  #: vertices of a block of a push
 PULLED = np.int64(16)  #: words of a block of a pull: cache lines that no other thread writes
 
 
@@ -98,15 +98,15 @@ def list_members(queue, count, reached, seen):
 
 
 @kernel
-def push(g, queue, count, counter, alone, tree, reached, seen, violated, *args):
-    """Push from blocks of the ``count`` vertices in ``queue``, which ascend; what is offered to joins ``seen``."""
+def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *args):
+    """Push from blocks of ``size`` of the ``count`` vertices in ``queue``; what is offered to joins ``seen``."""
     for i in range(len(reached)):
         seen[i] = reached[i]
     while True:
-        place = add(counter, 0, PUSHED)
+        place = add(counter, 0, size)
         if place >= count:
             return
-        for i in range(place, min(count, place + PUSHED)):
+        for i in range(place, min(count, place + size)):
             if i + AHEAD < count:
                 ahead(g, queue[i + AHEAD])
             u = queue[i]
@@ -192,20 +192,21 @@ def pull(g, back, num_vertices, counter, ascending, tree, reached, frontier, see
 def gather(g, first_word, last_word, seen, reached, frontier, queue):
     """Make the frontier of a range of words: what is in one of the sets ``seen`` and not reached yet; now it is.
 
-    It is written to ``queue`` in ascending order, from the first vertex of the range on. Returns where it ends, and how
-    many edges it has.
+    It is written to ``queue`` in ascending order, from the first vertex of the range on. Returns where it ends, how
+    many edges it has, and how many vertices are reached by now.
     """
-    at, edges = first_word * 64, np.int64(0)
+    at, edges, members = first_word * 64, np.int64(0), np.int64(0)
     for i in range(first_word, last_word):
         word = seen[0, i]
         for part in range(1, len(seen)):
             word |= seen[part, i]
         left = word & ~reached[i]
         reached[i], frontier[i] = word, left
+        members += one_bits(np.int64(word))
         while left != ZERO:
             v = member(i, left)
             left = without_lowest(left)
             queue[at] = v
             at += 1
             edges += np.int64(degree(g, v))
-    return at, edges
+    return at, edges, members
