@@ -249,6 +249,11 @@ def checked_edges(
     return EdgeList(_ids_of(src), _ids_of(dst), weight)
 
 
+def fill(array: np.ndarray, value: Any) -> None:
+    """Write ``value`` to all entries of an array; a large one is written by several threads, which get its memory."""
+    threads.over(len(array), lambda begin, end: array[begin:end].fill(value), unit=STREAM)
+
+
 def _ids_of(ids: np.ndarray) -> np.ndarray:
     """Return a contiguous copy of valid ids as ``uint32``."""
     if len(ids) <= SHORT:

@@ -108,6 +108,14 @@ def _shares(slabs: Slabs, num_vertices: int) -> list[tuple[int, int, int]]:
     return shares
 
 
+def _ranges(plan: BucketPlan, size: int) -> list[tuple[int, int, int]]:
+    """Return ranges of ``size`` vertices, at least those of a plan, and the first head of each."""
+    assert plan.heads is not None
+    assert plan.ends is not None
+    ends = [*plan.ends[:-1].tolist(), size]
+    return list(zip(ends, ends[1:], plan.heads[:-1].tolist(), strict=False))
+
+
 class CpuKernels:
     """The operations of a store on NumPy arrays; see :class:`suricate.backends.slabhash.kernels.Kernels`.
 
@@ -279,18 +287,21 @@ class CpuKernels:
 
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
         """Plan buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32)."""
-        codes = np.empty(len(expected), np.uint16)
-        fits = int(self._keys / growth)
-        total = maintain.plan_buckets(expected, self._per_bucket / growth, fits, self._hashing, codes)
-        return BucketPlan(codes, None, None, int(total))
+        codes, size = np.empty(len(expected), np.uint16), len(expected)
+        given = expected, self._per_bucket / growth, int(self._keys / growth), self._hashing, codes
+        ranges = threads.ranges(size, threads.parts(size))
+        heads = threads.run(maintain.plan_buckets, [(*given, *part) for part in ranges])
+        return BucketPlan(codes, np.cumsum([0, *heads]), np.array([0, *(end for _, end in ranges)]), sum(heads))
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
         """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
-        maintain.write_tables(plan.codes, old, vertex, buckets)
+        given = plan.codes, old, vertex, buckets
+        threads.run(maintain.write_tables, [(*given, *part) for part in _ranges(plan, len(buckets))])
 
     def place_heads(self, plan: BucketPlan, slabs: Slabs) -> None:
         """Write the owners of the planned heads, and the counter BUMP."""
-        maintain.place_heads(plan.codes, slabs.owner)
+        calls = [(plan.codes, slabs.owner, *part) for part in _ranges(plan, len(plan.codes))]
+        threads.run(maintain.place_heads, calls)
         slabs.counters[BUMP] = plan.total
 
     def counting_bytes(self, slabs: Slabs, bump: int) -> int:

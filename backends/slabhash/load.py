@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from suricate import threads
+from suricate.arrays import fill
 from suricate.backends.slabhash.cursor import bucket_count, bucket_of, degree_place, first_slab, head_place
 from suricate.backends.slabhash.layout import Slabs
 from suricate.backends.slabhash.loops import allocate, mark_slot, weight_of
@@ -53,7 +54,7 @@ class Load(NamedTuple):
 
     def place(self, slabs: Slabs, words: np.ndarray, status: np.ndarray) -> None:
         """Insert all edges, with weights of some ``words``, and report."""
-        status[:] = NEW  # but for duplicates
+        fill(status, NEW)  # but for duplicates
         given = slabs, self.keys, self.order, words, status
         threads.run(_place, [(*given, *part, own) for part, own in zip(self.parts, self.places, strict=True)])
 

@@ -55,13 +55,13 @@ def count_keys(src, counts):
 
 
 @kernel
-def plan_buckets(expected, per_bucket, fits, hashing, codes):
-    """Write the encoded bucket count for each expected degree, 0 where that is 0; return the number of heads.
+def plan_buckets(expected, per_bucket, fits, hashing, codes, first, last):
+    """Write the encoded bucket count for each expected degree of a range, 0 where that is 0; return the heads.
 
     A vertex of up to ``fits`` edges has one bucket: all of them are in one slab, which is all that a query reads.
     """
     total = np.int64(0)
-    for v in range(len(expected)):
+    for v in range(first, last):
         codes[v] = 0
         if expected[v] > 0:
             several = hashing and expected[v] > fits
@@ -72,10 +72,9 @@ def plan_buckets(expected, per_bucket, fits, hashing, codes):
 
 
 @kernel
-def write_tables(codes, old, vertex, buckets):
-    """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
-    head = np.int64(0)
-    for v in range(len(buckets)):
+def write_tables(codes, old, vertex, buckets, first, last, head):
+    """Fill words and bucket codes of a range of vertices as planned, from ``head`` on; ``old`` has the degrees."""
+    for v in range(first, last):
         code = np.int64(codes[v]) if v < len(codes) else np.int64(0)
         vertex[head_place(v)] = EMPTY if code == 0 else head | SEVERAL if code > 1 else head
         vertex[degree_place(v)] = old[degree_place(v)]
@@ -84,10 +83,9 @@ def write_tables(codes, old, vertex, buckets):
 
 
 @kernel
-def place_heads(codes, owner):
-    """Write the owners of the planned heads."""
-    at = np.int64(0)
-    for v in range(len(codes)):
+def place_heads(codes, owner, first, last, at):
+    """Write the owners of the heads that are planned for a range of vertices, from head ``at`` on."""
+    for v in range(first, last):
         end = at + decode(codes[v])
         owner[at:end] = v
         at = end

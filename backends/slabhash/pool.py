@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.arrays import move
+from suricate.arrays import fill, move
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import Kernels
 from suricate.backends.slabhash.layout import MAX_SLABS, NUM_COUNTERS, REJECTED, Geometry, Slabs
@@ -92,7 +92,7 @@ class Pool:
         if self._device.is_cuda and begin < size:
             array[begin:].data.memset_async(EMPTY & 0xFF, 4 * (size - begin))  # all bytes of EMPTY are alike
         else:
-            array[begin:] = EMPTY
+            fill(array[begin:], EMPTY)
         return array
 
     def tables(self, vertices: int) -> Tables:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from suricate import threads
-from suricate.arrays import as_ids, checked_ids, on_device, range_message
+from suricate.arrays import as_ids, checked_ids, fill, on_device, range_message
 from suricate.devices import CPU, Array, Device, resolve_device
 from suricate.edgefn.layout import FIELD_DTYPES, HALF, Field, Layout, layout_of
 from suricate.edgefn.parameters import Argument
@@ -191,7 +191,7 @@ class Words:
             return self.device.xp.full(n, low, np.uint64)
         if self.layout.bits == HALF:
             found = np.empty(n, np.uint64)
-            threads.over(n, lambda begin, end: found[begin:end].fill(low))
+            fill(found, low)
             return found
         if self.device.is_cuda:
             data = self.device.xp.empty((n, 2), np.uint64)
