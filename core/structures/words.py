@@ -124,9 +124,9 @@ class Words:
                 return self._values(field)
         from suricate.structures.words_cpu import decode  # imports Numba, which CUDA does without
 
-        unsigned = np.dtype(f"u{field.dtype.itemsize}")
-        kind, top = "uif".index(field.dtype.kind), np.uint64(1 << (field.bits - 1))
-        return self._decoded(decode, field, unsigned, kind, top).view(field.dtype)
+        unsigned, top = np.dtype(f"u{field.dtype.itemsize}"), 1 << (field.bits - 1)
+        signs = (np.uint64(top if field.dtype.kind == kind else 0) for kind in "if")
+        return self._decoded(decode, field, unsigned, *signs).view(field.dtype)
 
     def ids(self, name: str) -> Array:
         """Return a ``uint32`` field that holds vertices as a new array: ``int64[n]``, -1 instead of ``EMPTY``."""
@@ -210,7 +210,7 @@ class Words:
         (half, right), *rest = field.parts()
         left = -rest[0][1] if rest else 0
         found = np.empty(len(self), dtype)
-        place = self.data.reshape(len(self), -1), half, np.uint64(right), np.uint64(left)
+        place = self.data.reshape(len(self), self.layout.bits // HALF), half, np.uint64(right), np.uint64(left)
         threads.over(len(self), kernel, *place, *form, found)
         return found
 

@@ -7,8 +7,6 @@ import numpy as np
 from suricate.jit import inner, kernel
 from suricate.types import EMPTY
 
-UNSIGNED, SIGNED, FLOAT = 0, 1, 2  #: kinds of fields
-
 
 @inner
 def field_of(data, i, half, right, left):
@@ -21,14 +19,15 @@ def field_of(data, i, half, right, left):
 
 
 @kernel
-def decode(data, half, right, left, kind, top, values, first, last):
-    """Write a field to ``values[first:last]``, of the unsigned dtype of its width; ``top`` is its highest bit."""
+def decode(data, half, right, left, flipped, sign, values, first, last):
+    """Write a field to ``values[first:last]``, of the unsigned dtype of its width.
+
+    ``flipped`` is the sign bit of integers with a sign, and ``sign`` that of floats; else they are 0.
+    """
     for i in range(first, last):
-        bits = field_of(data, i, half, right, left)
-        if kind == SIGNED:
-            bits ^= top
-        elif kind == FLOAT:
-            bits = bits ^ top if bits & top else ~bits
+        bits = field_of(data, i, half, right, left) ^ flipped
+        if sign:
+            bits = bits ^ sign if bits & sign else ~bits
         values[i] = bits
 
 

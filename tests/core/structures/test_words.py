@@ -69,6 +69,12 @@ def test_new_words_have_the_largest_fields(device):
     assert as_integers(s) == [s.layout.identity] * 2
 
 
+@pytest.mark.parametrize("key", SPECIAL)
+def test_no_words_have_empty_fields(key, device):
+    s = su.words(0, {"k": key}, {"p": "uint32"}, device=device)
+    assert device_list(s, "k") == device_list(s, "p") == s.device.to_numpy(s.ids("p")).tolist() == []
+
+
 def test_zeros_and_nans(device):
     s = su.words(4, {"d": "float64"}, device=device)
     s.set(range(4), d=[-0.0, 0.0, np.nan, -np.nan])
