@@ -260,10 +260,10 @@ def _ids_of(ids: np.ndarray) -> np.ndarray:
         return ids.astype(np.uint32)
     copy = np.empty(len(ids), np.uint32)
 
-    def fill(begin: int, end: int) -> None:
+    def convert(begin: int, end: int) -> None:
         np.copyto(copy[begin:end], ids[begin:end], casting="unsafe")
 
-    threads.over(len(ids), fill, unit=STREAM)
+    threads.over(len(ids), convert, unit=STREAM)
     return copy
 
 
