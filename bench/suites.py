@@ -257,11 +257,11 @@ def _rebuilds(selection: Selection, data: Input) -> list[Task]:
 
 
 def _cells(selection: Selection, fixture: Fixture, kind: type[Crossing]) -> list[Task]:
-    """Return the cells of a backend and a graph."""
-    most = power_near(fixture.data.edges_given)
-    sizes = tuple(size for size in selection.updates or constants.CROSSOVER_BATCHES if size <= most)
+    """Return the cells of a backend and a graph; larger batches than the graph only if they are asked for."""
+    asked = selection.updates or constants.CROSSOVER_BATCHES
+    sizes = tuple(size for size in asked if size <= power_near(fixture.data.edges_given))
     uses = selection.algorithms or (*USES, *selection.algorithms_of("crossover"))
-    return [kind(fixture, use, size, sizes) for use in uses for size in sizes]
+    return [kind(fixture, use, size, sizes) for use in uses for size in selection.updates or sizes]
 
 
 def _form_by_form(tasks: list[Any]) -> list[Task]:

@@ -104,6 +104,8 @@ class Crossing(Batched):
     def draw_from(self) -> None:
         """Make the source of batches."""
         assert self.batch is not None
+        if self.batch > power_near(self.fixture.data.edges_given):
+            raise Skipped("the batch is larger than the graph")
         self.items = self.batch
         self.batches = Batches(self.placed, self.batch, int(self.batch * DELETION_SHARES[self.kind]))
 

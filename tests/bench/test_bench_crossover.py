@@ -106,6 +106,15 @@ def test_cells_have_all_uses_and_batches_up_to_the_size_of_the_graph_and_rebuild
     assert {task.backend for task in others} == {"slabhash"}
 
 
+@pytest.mark.parametrize("backend", ["slabhash", REBUILD])
+def test_batches_that_are_asked_for_and_larger_than_the_graph_are_skipped(data, backend):
+    selection = suites.Selection(("slabhash", BASELINE), CPU, updates=(16, 512))
+    tasks = [task for task in suites.bench_tasks("crossover", selection, data) if task.backend == backend]
+    found = {task.batch: measure(task, QUICK) for task in tasks if task.use == UPDATE}
+    assert [(size, one.status) for size, one in found.items()] == [(16, "ok"), (512, "skip")]
+    assert found[512].reason == "the batch is larger than the graph"
+
+
 @pytest.mark.parametrize("use", [UPDATE, QUERY, PRODUCT, "bfs"])
 def test_rebuilding_is_verified(data, device, use):
     task = Rebuilding(fixture_of(BASELINE, data, device), use, 16)
