@@ -2,8 +2,9 @@
 
 A map is a file of ``maps/``, one per machine, written by ``suricate bench --report FILES --save-map``. For cells
 (family of graphs, use, vertices, edges, edges in a batch) it has the milliseconds per batch of each backend, null where
-there is no time and ``"over"`` where it is over the limit, and the share of them that storing the batch takes. Between
-cells times are interpolated, logarithms over logarithms of edges and batch. Beyond them the nearest ones count.
+there is no time and ``"over"`` where it is over the limit of time or memory, and the share of them that storing the
+batch takes. Between cells times are interpolated, logarithms over logarithms of edges and batch. Beyond them the
+nearest ones count.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Advice:
         device: ``"cpu"`` or ``"cuda"``.
         machine: what the times were measured on.
         date: when.
-        limit_ms: times above it are not known.
+        limit_ms: times above it are not known, nor those that memory did not suffice for.
         families: of graphs whose times are averaged (geometric mean): those measured nearest to this number of edges.
         nearest: edges, batch and edges per vertex of the nearest measured cell.
         distance: how far the question is from the measured cells, in words.
@@ -98,12 +99,14 @@ class Advice:
         asked = f"{self.num_vertices:,} vertices, {self.num_edges:,} edges, batches of {self.batch:,}: {self.use}"
         lines = [self._verdict(), f"({asked})", "", f"{'':{width}}  ms per batch  times the fastest  update"]
         lines += [f"{row.backend:{width}}  {self._figures(row)}" for row in rows]
+        if any(not math.isfinite(row.ms) for row in rows):
+            lines += ["", f"over limit: more than {self.limit_ms:,g} ms, or more memory than there was"]
         measured = f"measured on {self.machine}, {self.date}, graphs {' and '.join(self.families)}"
         return "\n".join([*lines, "", f"{measured};", self.distance.replace("; ", ";\n")])
 
     def _verdict(self) -> str:
         if not math.isfinite(self.ms):
-            return f"no backend stays below {self.limit_ms:g} ms"
+            return "no backend stays below the limit"
         told = f"{self.backend}: {self.ms:.3g} ms per batch"
         if math.isfinite(self.lead):
             told += f"; {self.choices[1].backend} takes {self.lead:.3g} times that"
@@ -114,7 +117,7 @@ class Advice:
     def _figures(self, row: Choice) -> str:
         share = "" if row.update_share is None else f"{row.update_share:.0%}"
         if not math.isfinite(row.ms):
-            return f"{f'over {self.limit_ms:g}':>12}"
+            return f"{'over limit':>12}"
         return f"{row.ms:>12.3g}  {row.ms / self.ms:>17.3g}  {share:>6}".rstrip()
 
 

@@ -91,14 +91,17 @@ def write_page(path: Path, headers: list[dict[str, Any]], rows: Rows) -> list[Pa
     Raises:
         ImportError: there is no matplotlib.
     """
+    from matplotlib import rc_context
+
     found, told, written = cells(rows), machines(headers), [path]
     parts = [PAGE.read_text()]
     for device in dict.fromkeys(cell.device for cell in found):
         own = [cell for cell in found if cell.device == device]
         figure = picture(own, told.get(device, device))
-        for ending in (".svg", ".png"):
+        for ending, facts in ((".svg", {"Date": None}), (".png", {})):
             written.append(path.with_name(f"{path.stem}-{device.partition(':')[0]}{ending}"))
-            figure.savefig(written[-1])
+            with rc_context({"svg.hashsalt": path.stem}):  # the same file for the same map
+                figure.savefig(written[-1], metadata=facts)
         dates = sorted({header["date"][:10] for header in headers if header["device"] == device})
         missing = [f"`{label(name)}`" for name in backends_of(found) if name not in backends_of(own)]
         lacking = f" Without {' and '.join(missing)}, not measured here yet." if missing else ""
