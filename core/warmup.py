@@ -96,21 +96,24 @@ def _update(backend: str, device: Device, weight_dtype: str | None) -> None:
 
 def _track(algorithm: type[Algorithm], backend: str, device: Device) -> None:
     requires = algorithm.requires
-    graph = Graph(
-        VERTICES,
-        backend=backend,
-        device=device,
-        in_edges=requires.in_edges,
-        directed=not requires.undirected,
-        weight_dtype="float32" if requires.weighted else None,
-    )
-    src, dst = (device.xp.asarray(ids) for ids in _edges())
-    weight = device.xp.ones(EDGES, np.float32) if requires.weighted else None
-    tracker = graph.track(algorithm, **algorithm.sample_params(VERTICES, 0))
-    graph.insert_edges(src, dst, weight)
-    graph.delete_edges(src[::10], dst[::10])
-    assert tracker.result is not None  # worked out when it is read
-    graph.synchronize()
+    for size in (EDGES,) if device.is_cuda else (EDGES, 4 * LARGE):  # loops of one thread, and of several
+        graph = Graph(
+            VERTICES,
+            backend=backend,
+            device=device,
+            in_edges=requires.in_edges,
+            directed=not requires.undirected,
+            weight_dtype="float32" if requires.weighted else None,
+        )
+        src, dst = (device.xp.asarray(ids) for ids in _edges(size))
+        weight = device.xp.ones(size, np.float32) if requires.weighted else None
+        tracker = graph.track(algorithm, **algorithm.sample_params(VERTICES, 0))
+        graph.insert_edges(src, dst, weight)
+        graph.delete_edges(src[::10], dst[::10])
+        graph.delete_edges(src[1:3], dst[1:3])  # so few that results are repaired
+        graph.insert_edges(src[1:3], dst[1:3], None if weight is None else weight[1:3])
+        assert tracker.result is not None  # worked out when it is read
+        graph.synchronize()
 
 
 def _read() -> None:
