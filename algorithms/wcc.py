@@ -4,8 +4,8 @@ From scratch: Afforest (``suricate.structures.connect``). Insertions unite the e
 in Meerkat (Concessao et al.): the work is that of the batch. The first deletion makes a forest of the components
 (``suricate.structures.component_forest``), a pass over all edges; from then on it takes the place of the union-find,
 and changes are repaired around what they touch. A stream of insertions alone never pays for the forest; a batch that is
-too large to repair it drops it, and the next deletions are computed for as well, before it is made again. A batch that
-is computed for only for the time that takes is repaired besides.
+too large to repair it drops it, and the next deletions are computed for as well, before it is made again. Where a
+batch is computed for only to time that, the forest is repaired as well.
 
 The work of an update with deletions: the edges of the vertices that may have lost their support, of those that are cut
 off, and of the trees that are renamed when components join. A directed graph needs in-edges for that; without them a
@@ -89,7 +89,7 @@ class WCC(Algorithm):
             self._repair(self._forest, graph, deleted, inserted)
 
     def _compute_anew(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
-        """Compute from scratch; repair the forest as well where that is done only for the time it takes."""
+        """Compute from scratch; where that is done only to time it, repair the forest as well."""
         forest = self._forest
         self.compute(graph)
         if forest is not None and self._is_comparing() and graph.num_vertices <= forest.capacity:
@@ -99,7 +99,7 @@ class WCC(Algorithm):
             self._anew = COMPUTED_FIRST
 
     def _is_comparing(self) -> bool:
-        """Return whether a computation was for its time alone, which ends here."""
+        """Return whether a computation was only to be timed, and end its time."""
         if self.pace is None or not self.pace.comparing:
             return False
         self.pace.finish()

@@ -106,8 +106,8 @@ class Pace:
         clock: default: that of the device.
 
     Attributes:
-        comparing: whether the last batch that was to be computed anew is so only for a time to compare with: what
-            later updates need is worth keeping.
+        comparing: of the last batch that was to be computed anew: whether that is only for a time to compare with,
+            so that what updates need is worth keeping.
     """
 
     def __init__(self, device: Device, clock: Clock | None = None) -> None:

@@ -109,11 +109,11 @@ def _shares(slabs: Slabs, num_vertices: int) -> list[tuple[int, int, int]]:
 
 
 def _ranges(plan: BucketPlan, size: int) -> list[tuple[int, int, int]]:
-    """Return ranges of ``size`` vertices, at least those of a plan, and the first head of each."""
+    """Return the ranges of a plan, the last one up to ``size`` vertices, and the first head of each."""
     assert plan.heads is not None
     assert plan.ends is not None
-    ends = [*plan.ends[:-1].tolist(), size]
-    return list(zip(ends, ends[1:], plan.heads[:-1].tolist(), strict=False))
+    ranges = pairwise([*plan.ends[:-1].tolist(), size])
+    return [(*part, head) for part, head in zip(ranges, plan.heads[:-1].tolist(), strict=True)]
 
 
 class CpuKernels:
