@@ -6,6 +6,7 @@ import ctypes
 import struct
 import threading
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -81,8 +82,8 @@ class Parameters:
         codes = [_code_of(argument) for argument in arguments]
         self._packers = [struct.Struct(f"={code}") for code in codes]
         slots = [-(-packer.size // SLOT) * SLOT for packer in self._packers]
-        padded = (f"{code}{slot - p.size}x" for code, p, slot in zip(codes, self._packers, slots, strict=True))
-        self._packer = struct.Struct("=" + "".join(padded))
+        self._padded = [f"{code}{slot - p.size}x" for code, p, slot in zip(codes, self._packers, slots, strict=True)]
+        self._packer = struct.Struct("=" + "".join(self._padded))
         self._buffer = ctypes.create_string_buffer(self._packer.size + SLOT)
         start = -(-ctypes.addressof(self._buffer) // SLOT) * SLOT
         self._offset = start - ctypes.addressof(self._buffer)
@@ -103,6 +104,11 @@ class Parameters:
         """Put a struct of these values in place; the other arguments stay."""
         packer.pack_into(self._buffer, self._begins[place], *values)
 
+    def run_of(self, first: int, end: int) -> Callable[..., None]:
+        """Return a function that puts numbers (addresses of arrays) in the places ``[first, end)``; the others stay."""
+        packer = struct.Struct("=" + "".join(self._padded[first:end]))
+        return partial(packer.pack_into, self._buffer, self._begins[first])
+
 
 class PreparedKernel:
     """A kernel that is launched again and again: its arguments stay, and a launch is told only those that changed.
@@ -120,14 +126,17 @@ class PreparedKernel:
         self._kernel, self._initialised = kernel, _Initialised()
         self._parameters = Parameters(arguments)
         self._parameters.pack(arguments)
-        self.put, self.put_struct = self._parameters.put, self._parameters.put_struct
-        self._shape = kernel.kernel.ptr, blocks, 1, 1, threads, 1, 1, 0
+        self.put, self.put_struct, self.run_of = (
+            self._parameters.put, self._parameters.put_struct, self._parameters.run_of
+        )  # fmt: skip
+        self._function, self._blocks, self._threads = kernel.kernel.ptr, blocks, threads
 
-    def launch(self) -> None:
-        """Launch into CuPy's current stream; does not wait."""
+    def launch(self, blocks: int | None = None) -> None:
+        """Launch into CuPy's current stream, with another number of blocks if it is given; does not wait."""
         if not self._initialised.here:
             self._initialised.make_current()
-        self._kernel.launch(self._shape, self._parameters.address)
+        shape = self._function, blocks or self._blocks, 1, 1, self._threads, 1, 1, 0
+        self._kernel.launch(shape, self._parameters.address)
 
 
 class _Initialised(threading.local):

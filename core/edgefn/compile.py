@@ -61,7 +61,7 @@ def compile_function(
         return fn.typed(signature)
     function = plain_function(fn)
     key = (id(function.__code__), signature)
-    entry = _COMPILED.get(key) or _COMPILED.setdefault(key, _Entry(function.__code__))
+    entry = _COMPILED.get(key) or _COMPILED.setdefault(key, Translations(function.__code__))
     found = entry.variant(function)
     if found is None:
         with _LOCK:
@@ -72,7 +72,12 @@ def compile_function(
     return found
 
 
-class _Entry:
+def translations_of(fn: FunctionType, typed: TypedFunction) -> Translations:
+    """Return the translations of the code of ``fn`` for the types that ``typed``, one of them, was made for."""
+    return _COMPILED[id(fn.__code__), typed.signature]
+
+
+class Translations:
     """Translations of one code object for one set of types, by the values it takes from outside."""
 
     def __init__(self, code: Any) -> None:
@@ -96,8 +101,10 @@ class _Entry:
         return found
 
 
-_COMPILED: dict[Any, _Entry] = {}
-_SEEN: dict[Any, tuple[tuple[Argument, ...], _Entry]] = {}  # by the ids of arguments, which takes no hash of types
+_COMPILED: dict[Any, Translations] = {}
+_SEEN: dict[
+    Any, tuple[tuple[Argument, ...], Translations]
+] = {}  # by the ids of arguments, which takes no hash of types
 MOST_SEEN = 4096  #: of them: some arguments are new objects each time
 _LOCK = threading.RLock()  # of translations: calls of several graphs may come from several threads
 

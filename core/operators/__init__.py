@@ -79,7 +79,7 @@ from suricate.devices import Array
 from suricate.errors import ParameterError, RequirementError
 from suricate.graph import Graph
 from suricate.locks import on_graph_device
-from suricate.operators import binding, checks, starts
+from suricate.operators import binding, checks, prepared, starts
 from suricate.operators.call import driver_of, driver_on
 from suricate.operators.intersection import intersect
 from suricate.operators.results import Layers, Propagated
@@ -139,6 +139,11 @@ def advance(
         RequirementError: the backend or the frontier does not allow the scheme; the graph keeps no in-edges.
         EdgeFunctionError: a function cannot be translated.
     """
+    given = (out,) if args is None else args
+    key = None if then is not None else prepared.key_of(graph, "advance", fn, given, out, reduce, over, scheme)
+    found = prepared.run(graph, key, fn, frontier, given)
+    if found is not prepared.MISSED:
+        return found
     checks.name("scheme", scheme, SCHEMES)
     call = binding.bind_push(graph, fn, args, reduce, out, then)
     over = checks.push_direction(graph, over)
@@ -149,7 +154,9 @@ def advance(
     checks.scheme_of_vertices(scheme, whole, "frontier")
     if then is not None or over != "out":
         checks.plain_scheme(scheme, "then" if then is not None else f"over={over!r}")
-    return driver_of(graph).advance(graph, call, start, out, over, scheme)
+    changed = driver_of(graph).advance(graph, call, start, out, over, scheme)
+    prepared.keep(graph, key, fn, frontier, call, out, over, scheme)
+    return changed
 
 
 @on_graph_device
@@ -254,6 +261,12 @@ def neighbor_reduce(
     Raises:
         As :func:`advance`.
     """
+    key = None
+    if then is None and dtype is None:
+        key = prepared.key_of(graph, "neighbor_reduce", fn, args, out, reduce, over, scheme)
+    found = prepared.run(graph, key, fn, vertices, args)
+    if found is not prepared.MISSED:
+        return found
     checks.name("scheme", scheme, SCHEMES)
     call = binding.bind_pull(graph, fn, args, reduce, out, dtype, then)
     over = checks.pull_direction(graph, over)
@@ -274,9 +287,10 @@ def neighbor_reduce(
     checks.scheme_of_vertices(scheme, chosen is None, "vertices")
     if over == "both":
         checks.plain_scheme(scheme, "over='both'")
-    out = checks.result_array(graph, call, out, graph.num_vertices if chosen is None else len(chosen))
-    driver.neighbor_reduce(graph, call, chosen, out, over, scheme)
-    return out
+    into = checks.result_array(graph, call, out, graph.num_vertices if chosen is None else len(chosen))
+    driver.neighbor_reduce(graph, call, chosen, into, over, scheme)
+    prepared.keep(graph, key, fn, vertices, call, out, over, scheme)
+    return into
 
 
 @on_graph_device
@@ -355,11 +369,17 @@ def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ..
     Raises:
         As :func:`advance`.
     """
+    key = prepared.key_of(graph, "vertex_map", fn, args, None)
+    found = prepared.run(graph, key, fn, frontier, args)
+    if found is not prepared.MISSED:
+        return found
     call = binding.bind_map(graph, fn, args)
     with_position = call.function.leading[0] == "i"
     start = (starts.vertices_of if with_position else starts.start_of)(graph, frontier, "frontier")
     binding.position_of(call, start)
-    return driver_of(graph).vertex_map(graph, call, start)
+    kept = driver_of(graph).vertex_map(graph, call, start)
+    prepared.keep(graph, key, fn, frontier, call, None, "out")
+    return kept
 
 
 filter = vertex_map
@@ -390,6 +410,9 @@ def edge_map(
     Raises:
         As :func:`advance`.
     """
+    key = None if first is not None else prepared.key_of(graph, "edge_map", fn, args, None, over)
+    if prepared.run(graph, key, fn, edges, args) is not prepared.MISSED:
+        return
     call = binding.bind_effect(graph, fn, args)
     over = checks.push_direction(graph, over)
     places = checks.places(first)
@@ -398,6 +421,7 @@ def edge_map(
     if start.arcs and places is not None:
         raise RequirementError("first selects edges of vertices by their place in storage: pass no edges with it")
     driver_of(graph).edge_map(graph, call, start, over, places)
+    prepared.keep(graph, key, fn, edges, call, None, over)
 
 
 def iterate(

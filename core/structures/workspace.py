@@ -18,11 +18,11 @@ State = TypeVar("State")
 class Workspace:
     """Named scratch arrays of one graph, kept and grown, and the state that operators keep for it.
 
-    It is used under the lock of its graph.
+    It is used under the lock of its graph. ``moves`` counts how often an array got other memory.
     """
 
     def __init__(self, device: Device) -> None:
-        self.device = device
+        self.device, self.moves = device, 0
         self._arrays: dict[tuple[str, Any], Array] = {}
         self._states: dict[Any, Any] = {}
 
@@ -55,5 +55,6 @@ class Workspace:
         if held is None or len(held) < size:
             doubled = 0 if held is None else 2 * len(held)
             held = self.device.xp.zeros(max(size, doubled, 1), key)
+            self.moves += 1
         self._arrays[name, dtype] = self._arrays[name, key] = held
         return held

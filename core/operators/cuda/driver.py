@@ -8,12 +8,13 @@ from suricate.operators.cuda import iterate as loops
 from suricate.operators.cuda import maps, pull, push
 from suricate.operators.cuda import propagate as fixed_points
 from suricate.operators.cuda.forest import Repairs
-from suricate.operators.cuda.recording import recorded
+from suricate.operators.cuda.prepared import prepare
+from suricate.operators.cuda.recording import is_recording, recorded
 from suricate.operators.cuda.repeated import MapOfAll, Passes, map_all
 
 __all__ = [
-    "MapOfAll", "Passes", "Repairs", "advance", "converge", "edge_map", "intersect", "iterate", "map_all",
-    "neighbor_reduce", "propagate", "vertex_map",
+    "MapOfAll", "Passes", "Repairs", "advance", "converge", "edge_map", "intersect", "is_recording",
+    "iterate", "map_all", "neighbor_reduce", "prepare", "propagate", "vertex_map",
 ]  # fmt: skip
 
 advance = recorded(push.advance)

@@ -40,6 +40,11 @@ def current() -> Recording | None:
     return getattr(_local, "recording", None)
 
 
+def is_recording() -> bool:
+    """Return whether a loop records the operators of this thread."""
+    return current() is not None
+
+
 def outer_flag() -> Array | None:
     """Return the flag of the loop whose calls are being made in this thread, if there is one."""
     return getattr(_local, "flag", None)

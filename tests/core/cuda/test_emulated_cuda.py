@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,10 @@ def test_a_stream_with_trackers(backend: str) -> None:
 
 @pytest.mark.skipif(GXX is None or cuda_device_count() > 0, reason="needs g++ on x86-64, and no GPU")
 def test_without_a_gpu() -> None:
-    """The same on the emulated device, in a process of its own."""
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", __file__]
+    """The same on the emulated device, in a process of its own; prepared calls of operators, too."""
+    prepared = Path(__file__).parents[1] / "operators" / "test_prepared.py"
+    options = ["-q", "-m", "gpu", "-p", "no:cacheprovider", "-k", "stream or outside or held or anew or refused"]
+    command = [sys.executable, "-m", "pytest", *options, __file__, str(prepared)]
     environment = {**os.environ, "SURICATE_EMULATED_CUDA": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    assert "6 passed" in done.stdout, done.stdout + done.stderr

@@ -1,0 +1,274 @@
+"""Prepared calls on CUDA: kernels whose parameters lie ready, of which a call changes a few numbers.
+
+There is a class per operator, for a frontier without repeats or all vertices. The graph may have changed since, but not
+its number of vertices. The kernels, and which of them a call launches, are those of ``push``, ``pull`` and ``maps``,
+which take every call. Nothing here waits for the device.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.cuda.kernel import PreparedKernel
+from suricate.cuda.program import Program
+from suricate.edgefn.compile import translations_of
+from suricate.operators import schemes
+from suricate.operators.call import Call, identity_of, stamps_of
+from suricate.operators.checks import belongs
+from suricate.operators.cuda.launches import (
+    Counters,
+    WideArray,
+    blocks,
+    fair_share,
+    full_grid,
+    heavy_arrays,
+    split_list,
+)
+from suricate.operators.cuda.maps import EVERYWHERE
+from suricate.operators.cuda.programs import BLOCK, WARPS, program_of, walk_of
+from suricate.operators.cuda.pull import TURNS, value_macros
+from suricate.operators.prepared import MISSED
+from suricate.structures.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.devices import Array
+    from suricate.graph import Graph
+    from suricate.types import StoreView
+
+Numbers = tuple[Any, ...]
+
+ADDRESS, COUNT, LONG, INT = np.uint64(0), np.uint32(0), np.int64(0), np.int32(0)  #: what parameters are
+
+
+def prepare(
+    operator: str, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str
+) -> Prepared | None:
+    """Return the prepared call of an operator, None if it is unusual."""
+    if call.function.leading[0] == "i" or call.reduce == "mode" or not graph.num_vertices:
+        return None
+    if over == "both" or scheme in ("bucket", "updated"):
+        return None
+    kinds = {"vertex_map": VertexMap, "edge_map": EdgeMap, "advance": Advance, "neighbor_reduce": NeighborReduce}
+    return kinds[operator](graph, call, fn, out, over, scheme)
+
+
+class Prepared:
+    """What prepared calls have in common: whether they still serve, and their kernels, made when first launched."""
+
+    held: Any = None  #: weak references to the arrays of the call
+    uses = 0  #: calls since it was prepared
+
+    def __init__(self, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str) -> None:
+        self.call, self.over, self.scheme = call._replace(values=()), over, scheme  # it keeps no array alive
+        self.size, self.xp, self.device = graph.num_vertices, graph.device.xp, graph.device
+        self.counters, self.full = graph.workspace.state(Counters), full_grid(graph.device)
+        view = graph.view(over)
+        self.walk, self._view = walk_of(view), weakref.ref(view)
+        self._translations, self._moves = translations_of(fn, call.function), graph.workspace.moves
+        self._values = [_address(one) for one in call.values]
+        self._scalars = [i for i, one in enumerate(call.function.arguments) if one.kind == "scalar"]
+        self._kernels: dict[str, tuple[PreparedKernel, Any, int]] = {}
+
+    def serves(self, graph: Graph, fn: Any) -> bool:
+        """Return whether a call of ``fn`` with the same arrays may be made as it was prepared."""
+        if self._translations.variant(fn) is not self.call.function or graph.num_vertices != self.size:
+            return False
+        view = graph.view(self.over)
+        return graph.workspace.moves == self._moves and (view is self._view() or self._walks(view))
+
+    def _walks(self, view: StoreView) -> bool:
+        """Let the kernels walk ``view``; return whether they can."""
+        walk = walk_of(view)
+        if walk.prelude != self.walk.prelude:
+            return False
+        self.walk, self._view = walk, weakref.ref(view)
+        if not isinstance(self, VertexMap):
+            for kernel, *_ in self._kernels.values():
+                kernel.put(0, walk.packed)
+        return True
+
+    def __call__(self, graph: Graph, frontier: Frontier | None, args: Numbers) -> Any:
+        """Make the call on a frontier, None for all vertices, or return ``MISSED`` before anything was launched."""
+        self.uses += 1
+        for i in self._scalars:
+            if type(args[i]) is int and not -(2**63) <= args[i] < 2**63:
+                return MISSED
+        if frontier is None or (frontier.is_all and frontier.capacity == self.size):
+            return self.run(graph, None, (0, 0, self.size), self.size, args)
+        belongs(graph, frontier, "the frontier")
+        most, known = frontier.at_most, frontier.known_count
+        if not most or not frontier.distinct or frontier.is_all or self.scheme == "scan":
+            return MISSED
+        counted = (0, known) if known is not None else (frontier.count_address, 0)
+        return self.run(graph, frontier, (frontier.buffer.data.ptr, *counted), most, args)
+
+    def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Any:
+        """Launch: ``listed`` are ids, their number on the device or null, and their number if known, ``most`` of them.
+
+        Of all vertices (``frontier`` is None) the ids are null.
+        """
+        raise NotImplementedError
+
+    def launch(self, name: str, grid: int, first: Numbers, changing: Numbers, last: Numbers, args: Numbers) -> None:
+        """Launch a kernel.
+
+        Args:
+            name: of the kernel.
+            grid: number of blocks.
+            first: its first parameters, which change with the view at most.
+            changing: the next ones, new in every call, of the types of ``CHANGING``.
+            last: further ones that stay; those of the function follow.
+            args: arguments of the function, of which numbers are passed.
+        """
+        ready = self._kernels.get(name)
+        if ready is None:
+            kernel = PreparedKernel(
+                self.program().kernel(name), grid, BLOCK, (*first, *CHANGING[name], *last, *self._values)
+            )
+            end = len(first) + len(changing)
+            ready = self._kernels[name] = kernel, kernel.run_of(len(first), end), end + len(last)
+        kernel, put, values = ready
+        put(*changing)
+        for i in self._scalars:
+            kernel.put(values + i, args[i])
+        kernel.launch(grid)
+
+    def program(self) -> Program:
+        """Return the program of the kernels."""
+        raise NotImplementedError
+
+
+class VertexMap(Prepared):
+    """A call of ``vertex_map``."""
+
+    def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
+        """Launch ``map_vertices``; return the vertices for which the function is true."""
+        kept, count = self.xp.ndarray(most, np.uint32), self.counters.count()
+        grid = min(blocks(most, BLOCK), self.full)
+        self.launch("map_vertices", grid, (self.walk.bound,), (*listed, kept.data.ptr, count.address), (), args)
+        return Frontier(self.device, kept, count, num_vertices=self.size)
+
+    def program(self) -> Program:
+        """Return the program of the kernel, which walks nothing."""
+        return program_of("vertex_map.cu", None, self.call, HAS_POSITION=0, KEEPS=1)
+
+
+class EdgeMap(Prepared):
+    """A call of ``edge_map`` over the edges of vertices."""
+
+    def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> bool:
+        """Launch the edges of the vertices; returns True."""
+        walk, whole = self.walk, (self.walk.packed, self.walk.bound)
+        if frontier is None and graph.view(self.over).can_scan:
+            self.launch("map_segments", min(EVERYWHERE, self.full), whole, (), (np.int32(0),), args)
+            return True
+        splits, limit, (memory, total, held) = split_list(graph, (walk,))
+        heavy = (_address(memory), total, held)
+        self.launch("map_edges", min(most, self.full), whole, (*listed, limit, *heavy), (), args)
+        if splits:
+            self.launch("map_heavy_edges", self.full, whole[:1], heavy, (), args)
+        return True
+
+    def program(self) -> Program:
+        """Return the program of the kernels."""
+        return program_of("edge_map.cu", self.walk, self.call, OVER=f"OVER_{self.over.upper()}", HAS_POSITION=0)
+
+
+class Advance(Prepared):
+    """A call of ``advance`` along one direction."""
+
+    def __init__(self, graph: Graph, call: Call, fn: Any, out: Array, over: str, scheme: str) -> None:
+        self._stamps, self._out, self._wide = stamps_of(graph), out.data.ptr, graph.workspace.state(WideArray)
+        self._heavy = [array.data.ptr for array in heavy_arrays(graph)]
+        super().__init__(graph, call, fn, out, over, scheme)
+
+    def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
+        """Push once; return what changed."""
+        whole, scheme = (self.walk.packed, self.walk.bound), self.scheme
+        queue, count = self.xp.ndarray(self.size, np.uint32), self.counters.count()
+        step = self._stamps.steps(1)
+        target = self._out, self._stamps.array.data.ptr, step, queue.data.ptr, count.address
+        scheme = schemes.of_push(scheme, graph.view(self.over), Frontier.all(graph) if frontier is None else frontier)
+        if scheme == "scan":
+            self.launch("push_segments", self.full, whole, target, (), args)
+        else:
+            self._wide.holds = None
+            heavy = (*self._heavy, self.counters.total())
+            if scheme == "bucket":
+                self.launch("list_buckets", min(blocks(most, BLOCK), self.full), whole, (*listed, *heavy), (), args)
+            else:
+                few = np.uint32(schemes.FEW_VERTICES if scheme == "auto" else 0)
+                changing = (*listed, *target, *heavy)
+                self.launch("push_vertices", min(blocks(most, WARPS), self.full), whole, changing, (few,), args)
+            self.launch("push_heavy_buckets", self.full, whole, (*target, *heavy, scheme == "bucket"), (), args)
+        return Frontier(self.device, queue, count, num_vertices=self.size)
+
+    def program(self) -> Program:
+        """Return the program of the kernels."""
+        return program_of("advance.cu", self.walk, self.call, self.call.dtype, SECOND_VIEW=0, PLAIN_WORD_LOADS=1)
+
+
+class NeighborReduce(Prepared):
+    """A call of ``neighbor_reduce`` that fills ``out`` or a new array."""
+
+    def __init__(self, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str) -> None:
+        self._out = None if out is None else weakref.ref(out)
+        assert call.dtype is not None
+        self._identity = identity_of(call.reduce, call.dtype)
+        super().__init__(graph, call, fn, out, over, scheme)
+
+    def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Any:
+        """Fill the array and return it; ``MISSED`` where only the device knows how many vertices there are."""
+        if frontier is not None and frontier.known_count is None:
+            return MISSED
+        out: Any = self.xp.ndarray(most, self.call.dtype) if self._out is None else self._out()
+        if len(out) != most:
+            return MISSED
+        whole, scheme = (self.walk.packed, self.walk.bound), self._scheme(graph, frontier)
+        if scheme == "scan":
+            out.fill(self._identity)
+            self.launch("reduce_segments", self.full, whole, (out.data.ptr,), (np.int32(0),), args)
+            return out
+        share = fair_share(self.device, most)
+        splits, limit, (memory, total, held) = split_list(graph, (self.walk,), wanted=scheme == "auto")
+        into = out.data.ptr, 0, 0, _address(memory), total, held
+        grid = min(blocks(most, share), TURNS * self.full)
+        self.launch("reduce_vertices", grid, whole, (*listed, share, limit, *into), (), args)
+        if splits:
+            self.launch("reduce_heavy_vertices", self.full, whole, into, (), args)
+        return out
+
+    def _scheme(self, graph: Graph, frontier: Frontier | None) -> str:
+        return schemes.of_pull(self.scheme, graph, graph.view(self.over), everything=frontier is None)
+
+    def program(self) -> Program:
+        """Return the program of the kernels."""
+        call = self.call
+        return program_of("neighbor_reduce.cu", self.walk, call, call.dtype, **value_macros(call, self.over))
+
+
+_LISTED, _TARGET = (ADDRESS, ADDRESS, COUNT), (ADDRESS, ADDRESS, COUNT, ADDRESS, ADDRESS)
+_HEAVY, _SPLIT = (ADDRESS, ADDRESS, ADDRESS), (ADDRESS, ADDRESS, COUNT)
+_INTO = (ADDRESS, ADDRESS, ADDRESS, *_SPLIT)
+#: the types of the parameters that change with each call
+CHANGING: dict[str, Numbers] = {
+    "map_vertices": (*_LISTED, ADDRESS, ADDRESS),
+    "map_segments": (),
+    "map_edges": (ADDRESS, ADDRESS, LONG, COUNT, *_SPLIT),
+    "map_heavy_edges": _SPLIT,
+    "push_segments": _TARGET,
+    "list_buckets": (*_LISTED, *_HEAVY),
+    "push_vertices": (*_LISTED, *_TARGET, *_HEAVY),
+    "push_heavy_buckets": (*_TARGET, *_HEAVY, INT),
+    "reduce_segments": (ADDRESS,),
+    "reduce_vertices": (ADDRESS, ADDRESS, LONG, COUNT, COUNT, *_INTO),
+    "reduce_heavy_vertices": _INTO,
+}
+
+
+def _address(one: Any) -> Any:
+    """Return where an array lies, or a number as it is."""
+    return one if isinstance(one, np.generic) else np.uint64(one.data.ptr)

@@ -1,0 +1,94 @@
+"""Calls that come again: on CUDA a graph keeps what an operator checked, bound and prepared for its arguments.
+
+A loop in Python calls an operator with the same function and the same arrays again and again, and for a short frontier
+it is the host that takes the time. A call is found again by the identity of what it was passed: the code of its
+function, which must see the same numbers from outside as before, and arrays, which are not held; of numbers the type
+counts, their values are passed on. Its second occurrence is prepared. What is unusual (``then``, structures as
+arguments, arcs, unions, words) takes the ordinary way, and so does every call within ``iterate``, which is recorded.
+"""
+
+from __future__ import annotations
+
+import weakref
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.devices import Device
+from suricate.edgefn import bounds
+from suricate.operators.call import Call, driver_of
+from suricate.structures.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+MOST = 256  #: calls that are kept per graph
+FEW = 3  #: uses for which it does not pay to prepare a call
+MISSED = object()  #: what :func:`run` returns where the call was not prepared, or does not serve
+NUMBERS = frozenset((bool, int, float, np.float32, np.uint64))  #: types of arguments that are passed anew each time
+
+Key = tuple[Any, ...]
+
+
+class PreparedCalls:
+    """The calls of one graph by their keys, used under the graph's lock.
+
+    None stands for those that occurred once, False for those whose arrays went before it paid: the next arrays may have
+    the same identity.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.made: dict[Key, Any] = {}
+
+    def prepare(self, graph: Graph, key: Key, arrays: list[Any], *given: Any) -> None:
+        """Prepare a call, see the driver; it is forgotten when one of its arrays goes."""
+
+        def forget(_: Any) -> None:
+            known = self.made.pop(key, None)
+            if known and known.uses < FEW:
+                self.made[key] = False
+
+        prepared = driver_of(graph).prepare(key[0], graph, *given)
+        if prepared is not None:
+            prepared.held = [weakref.ref(array, forget) for array in arrays]
+        self.made[key] = prepared or False
+
+
+def key_of(graph: Graph, operator: str, fn: Any, args: Any, out: Any, *options: Any) -> Key | None:
+    """Return what a call is found by, None if it takes the ordinary way. ``options`` are strings, if they are right."""
+    if not graph.device.is_cuda or type(fn) is not FunctionType or type(args) is not tuple:
+        return None
+    if bounds.CHECKED or driver_of(graph).is_recording():
+        return None
+    given = [type(value) if type(value) in NUMBERS else id(value) for value in args]
+    return operator, id(fn.__code__), id(out), *options, *given
+
+
+def run(graph: Graph, key: Key | None, fn: Any, given: Any, args: tuple[Any, ...]) -> Any:
+    """Run a call on ``given``, a frontier or None for all vertices, and return its result, or ``MISSED``."""
+    if key is None or not (given is None or type(given) is Frontier):
+        return MISSED
+    try:
+        prepared = graph.workspace.state(PreparedCalls).made.get(key)
+    except TypeError:  # an option of another type than str
+        return MISSED
+    if not prepared or not prepared.serves(graph, fn):
+        return MISSED
+    return prepared(graph, given, args)
+
+
+def keep(graph: Graph, key: Key | None, fn: Any, given: Any, call: Call, out: Any, over: str, scheme: str = "") -> None:
+    """Note a call that was made in the ordinary way, or prepare it if it had been made before."""
+    if key is None or not (given is None or type(given) is Frontier):
+        return
+    calls = graph.workspace.state(PreparedCalls)
+    if key not in calls.made:
+        if len(calls.made) >= MOST:
+            calls.made.clear()
+        calls.made[key] = None
+    elif calls.made[key] is not False and not (calls.made[key] and calls.made[key].serves(graph, fn)):
+        kinds = {argument.kind for argument in call.function.arguments}
+        if call.then is None and call.layout is None and kinds <= {"array", "scalar"}:
+            arrays = [value for value in (out, *call.values) if isinstance(value, graph.device.xp.ndarray)]
+            calls.prepare(graph, key, arrays, call, fn, out, over, scheme)
