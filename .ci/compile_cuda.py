@@ -1,10 +1,11 @@
-"""Compile every CUDA source for sm_70, sm_80 and sm_90, without a GPU: backends, operators and a set of edge functions.
+"""Compile every CUDA source for sm_70 to sm_90, without a GPU: backends, operators and a set of edge functions.
 
 Usage: ``python .ci/compile_cuda.py [BACKEND ...]`` (default: all installed backends). A backend's options are those it
 declares in ``Store.knobs``: each is varied alone, unweighted and with float32 weights. With default options and these
 weights, each backend's own programs, and all over the cursor of the default backend, are compiled to machine code for
-each architecture; what other cursors, options and weights change is compiled to PTX for the oldest one, which takes a
-sixth of the time. Texts that come out equal are compiled once.
+the oldest and the newest architecture, and to PTX for the one in between; what other cursors, options and weights
+change is compiled to PTX for the oldest one, which takes a sixth of the time. Texts that come out equal are compiled
+once.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from suricate.operators.cuda import samples as operators
 from suricate.structures import component_forest, connect, core_numbers, edge_set_cuda, triangle_changes, union_find
 from suricate.testing.nvrtc import compile_program, cursor_program, own_programs
 
-ARCHES = ("sm_70", "sm_80", "sm_90")
+ARCHES = ("sm_70", "compute_80", "sm_90")
 VARIED = ("compute_70",)
 STRUCTURES = (component_forest, connect, core_numbers, triangle_changes)  # those that walk a graph
 WEIGHTS = (None, "float32", "float64")

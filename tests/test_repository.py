@@ -70,7 +70,7 @@ def test_the_bug_form_offers_every_backend_that_comes_along() -> None:
 
 def test_the_tour_for_the_sanitizers_is_right() -> None:
     environ = {**os.environ, "DEVICE": "cpu"}
-    command = [sys.executable, str(CHECKOUT / ".ci" / "sanitize.py"), "csr_baseline"]
+    command = [sys.executable, str(CHECKOUT / ".ci" / "sanitize.py"), "--graph", "2", "csr_baseline"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 

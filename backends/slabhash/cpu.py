@@ -22,6 +22,7 @@ from suricate.primitives.sorting import Grouped, can_sort, grouped
 from suricate.types import EMPTY, Outcome
 
 NO_WORDS = np.zeros(0, np.uint32)
+AHEAD = 16  #: new slabs that a thread takes at a time; their owners share a cache line
 BLOCKS = 256  #: per thread: what the vertices are cut into to find ranges with equally many edges
 
 
@@ -190,7 +191,9 @@ class CpuKernels:
         if start == 0:
             self._parts = self._cut(slabs, batch, outcome, scratch)
         left = [part for part in self._parts if part.done < len(part.src)]
-        self._insert_parts(slabs, left, reservation.quota)
+        space = slabs.capacity - int(slabs.counters[BUMP])
+        ahead = start == 0 and len(left) > 1 and space >= reservation.slabs + AHEAD * len(left)
+        self._insert_parts(slabs, left, reservation.quota, AHEAD if ahead else 1)
         if not self._rehashes and any(part.done < len(part.src) for part in left):
             self._rehashes = True
             return self.insert(slabs, batch, reservation, outcome, scratch, 1)
@@ -200,10 +203,13 @@ class CpuKernels:
             threads.run(Part.finish, [(part, self._weight_words, outcome) for part in parts])
         return done
 
-    def _insert_parts(self, slabs: Slabs, parts: list[Part], quota: int) -> None:
-        """Insert what is left of ``parts``, each with its share of the slabs that rehashing may use."""
+    def _insert_parts(self, slabs: Slabs, parts: list[Part], quota: int, ahead: int) -> None:
+        """Insert what is left of ``parts``, each with its share of the slabs that rehashing may use.
+
+        A part takes ``ahead`` new slabs at a time.
+        """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
-        given = quota // len(parts) if quota > 0 else quota, self._hashing, self._per_bucket
+        given = quota // len(parts) if quota > 0 else quota, ahead, self._hashing, self._per_bucket
         calls = [
             (
                 slabs,

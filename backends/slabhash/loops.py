@@ -133,6 +133,21 @@ def allocate(g, owner):
 
 
 @inner
+def take(g, owner, begin, end, ahead):
+    """Return a clean slab for ``owner``, and what a thread has left, ``[begin, end)``, of ``ahead`` that it took at once.
+
+    Threads that took each new slab from one counter would wait for its cache line most of the time.
+    """
+    if begin == end:
+        if ahead < 2 or g.counters[TAKEN] < g.counters[LISTED]:
+            return allocate(g, owner), begin, end
+        begin = np.int64(add(g.counters, BUMP, np.uint32(ahead)))
+        end = begin + ahead
+    g.owner[begin] = owner
+    return begin, begin + 1, end
+
+
+@inner
 def release(g, slab):
     """Clean a slab and mark it as free; where it is in the list of touched ones, it stays there, without slots."""
     base = slab * g.words
@@ -174,7 +189,12 @@ def fresh_slots(g, slab):
 @inner
 def extend(g, slab):
     """Put a new slab behind ``slab``, the last of its chain; return it."""
-    after = allocate(g, g.owner[slab])
+    return put_behind(g, slab, allocate(g, g.owner[slab]))
+
+
+@inner
+def put_behind(g, slab, after):
+    """Make ``after`` the slab behind ``slab``, the last of its chain; return it."""
     g.pool[slab * g.words + g.keys] = after
     return after
 
@@ -326,19 +346,23 @@ def survey(g, slab, v):
 
 
 @kernel
-def insert_edges(g, src, dst, weights, existing, start, quota, hashing, per_bucket, heads, status, before):
+def insert_edges(g, src, dst, weights, existing, start, quota, ahead, hashing, per_bucket, heads, status, before):
     """Insert edges from index ``start`` on until a vertex has outgrown its buckets: see :func:`insert_run`."""
-    return insert_run(g, src, dst, weights, existing, start, quota, hashing, per_bucket, heads, status, before, leave)
+    return insert_run(
+        g, src, dst, weights, existing, start, quota, ahead, hashing, per_bucket, heads, status, before, leave
+    )
 
 
 @kernel
-def insert_and_rehash(g, src, dst, weights, existing, start, quota, hashing, per_bucket, heads, status, before):
+def insert_and_rehash(g, src, dst, weights, existing, start, quota, ahead, hashing, per_bucket, heads, status, before):
     """Insert edges from index ``start`` on until ``quota`` denies slabs: see :func:`insert_run`.
 
     It takes twice as long to compile as :func:`insert_edges`, which does for graphs whose vertices do not outgrow
     their first buckets.
     """
-    return insert_run(g, src, dst, weights, existing, start, quota, hashing, per_bucket, heads, status, before, rehash)
+    return insert_run(
+        g, src, dst, weights, existing, start, quota, ahead, hashing, per_bucket, heads, status, before, rehash
+    )
 
 
 @inner
@@ -348,15 +372,15 @@ def leave(g, v, per_bucket, quota):
 
 
 @inner
-def insert_run(g, src, dst, weights, existing, start, quota, hashing, per_bucket, heads, status, before, grow):
+def insert_run(g, src, dst, weights, existing, start, quota, ahead, hashing, per_bucket, heads, status, before, grow):
     """Insert edges from index ``start`` on; return the index reached: short of the end if ``grow`` returned -1.
 
     ``grow`` is :func:`rehash` or :func:`leave`, called for vertices that have outgrown their buckets. A new key goes to
     the first free slot of its chain. ``weights`` are words. Weighted stores write the indices of the edges that are
     there already to ``existing``; its last word counts them. ``quota`` are the slabs that rehashing may use (negative:
-    do not rehash).
+    do not rehash). New slabs are taken ``ahead`` at a time; those that are left over are free.
     """
-    size = g.weight_words
+    size, left, end = g.weight_words, np.int64(0), np.int64(0)
     for i in range(start - FAR, len(src)):
         fetch(g, src, dst, start, heads, i)
         if i < start:
@@ -366,7 +390,7 @@ def insert_run(g, src, dst, weights, existing, start, quota, hashing, per_bucket
         if head < 0:
             head = head_of(g, u, v)  # an edge since then may have been the first of its vertex
         if head < 0:
-            head = allocate(g, u)
+            head, left, end = take(g, u, left, end, ahead)
             g.vertex[head_place(u)] = head
         slot, free, last, length = survey(g, head, v)
         if slot >= 0:
@@ -380,7 +404,10 @@ def insert_run(g, src, dst, weights, existing, start, quota, hashing, per_bucket
                 existing[existing[len(src)]] = i
                 existing[len(src)] += np.uint32(1)
             continue
-        slot = free if free >= 0 else extend(g, last) * g.words
+        slot = free
+        if free < 0:
+            slab, left, end = take(g, u, left, end, ahead)
+            slot = put_behind(g, last, slab) * g.words
         g.pool[slot] = v
         for t in range(size):
             g.pool[weight_of(g, slot) + t] = weights[i * size + t]
@@ -392,10 +419,12 @@ def insert_run(g, src, dst, weights, existing, start, quota, hashing, per_bucket
         if grown and hashing and quota >= 0 and has_outgrown(g, u, per_bucket):
             used = grow(g, u, per_bucket, quota)
             if used < 0:
+                add(g.counters, FREED, np.uint32(end - left))
                 return i + 1
             quota -= used
             for j in range(i + 1, min(i + MIDWAY + 1, len(src))):
                 heads[j & (RING - 1)] = head_of(g, src[j], dst[j])
+    add(g.counters, FREED, np.uint32(end - left))
     return len(src)
 
 

@@ -17,9 +17,11 @@ from slabhash_cases import (
     star_batch,
 )
 
+from suricate import threads
 from suricate.backends.slabhash import layout, loops
+from suricate.backends.slabhash.cpu import AHEAD
 from suricate.backends.slabhash.kernels import Batch
-from suricate.backends.slabhash.layout import SEVERAL
+from suricate.backends.slabhash.layout import FREED, SEVERAL
 from suricate.backends.slabhash.ledger import Reservation
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.devices import Device
@@ -284,6 +286,23 @@ def test_batches_of_a_heavy_vertex_with_duplicates(
     weights = [1] * len(model) if edges.weight is None else device.to_numpy(edges.weight).tolist()
     expected = dict.fromkeys(model, 1) if weight_dtype is None else model
     assert dict(zip(found, weights, strict=True)) == expected
+
+
+@pytest.mark.parametrize("batches", [1, 3])
+def test_slabs_that_threads_took_ahead_are_free_again(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
+    monkeypatch.setattr("suricate.threads.GRAIN", 1000)
+    graph, rng = Graph(40_000, backend="slabhash", device="cpu", threads=3), np.random.default_rng(3)
+    expected = set()
+    for turn in range(batches + 1):
+        src, dst = rng.integers(0, 40_000, (2, 40_000))
+        if turn == 0:
+            src %= 100  # all others have no storage yet
+        graph.insert_edges(src, dst)
+        graph.reserve(80_000)
+        expected |= set(zip(src.tolist(), dst.tolist(), strict=True))
+        graph.check()
+    assert 0 < graph.store("out").slabs.counters[FREED] < batches * threads.EACH * 3 * AHEAD
+    assert set(zip(*(part.tolist() for part in graph.edges()[:2]), strict=True)) == expected
 
 
 def test_the_kernel_that_rehashes_is_not_called_before_a_vertex_has_outgrown_its_buckets(
