@@ -134,7 +134,7 @@ def allocate(g, owner):
 
 @inner
 def take(g, owner, begin, end, ahead):
-    """Return a clean slab for ``owner``, and what a thread has left, ``[begin, end)``, of ``ahead`` that it took at once.
+    """Return a clean slab for ``owner``, and what is left of ``ahead`` that the thread took at once: ``[begin, end)``.
 
     Threads that took each new slab from one counter would wait for its cache line most of the time.
     """
