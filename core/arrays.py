@@ -188,7 +188,7 @@ def first_bad_id(ids: np.ndarray, num_vertices: int) -> int | None:
         ids = ids.astype(np.int64 if ids.dtype.itemsize < 8 else ids.dtype.newbyteorder("="))
     # Seen as unsigned, a negative id is at least 2**31, so one maximum checks both ends wherever that many
     # vertices are out of the question; uint32 and 64-bit ids have no such limit.
-    unsigned = ids.view(f"u{ids.dtype.itemsize}")
+    unsigned = ids if ids.dtype.kind == "u" else ids.view(f"u{ids.dtype.itemsize}")
     if len(ids) <= SHORT:
         largest = int(np.maximum.reduce(unsigned))
     else:

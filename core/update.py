@@ -180,9 +180,13 @@ class Updater:
         """Return whether all stores take both parts of a batch, which lie on the host, as they are."""
         if self.ingest is None:
             return False
-        given = [part for part in (delete, insert) if part is not None]
-        size = sum(len(part[0]) for part in given) << self._symmetric
-        return size > 0 and all(map(_on_host, given)) and all(store.takes_host_batch(size) for store in self.stores)
+        size = 0
+        for part in (delete, insert):
+            if part is not None:
+                if not _on_host(part):
+                    return False
+                size += len(part[0]) << self._symmetric
+        return size > 0 and self.out.takes_host_batch(size) and (self.into is None or self.into.takes_host_batch(size))
 
     # -- queries -------------------------------------------------------------------------------------------------------
 
@@ -372,7 +376,9 @@ class Updater:
         if self.ingest is not None and not _on_host(edges):
             return self._validated_on_device(self.ingest, edges, part, inserting, symmetric)
         options, xp = self.options, self.device.xp
-        src, dst, weight = (part if part is None or part.ndim == 0 else on_host(part) for part in edges)
+        src, dst, weight = edges
+        if not _on_host(edges):
+            src, dst, weight = (part if part is None or part.ndim == 0 else on_host(part) for part in edges)
         refuse_loops = inserting and options.self_loops == "error"
         batch = checked_edges(
             (src, dst, weight), self.num_vertices, options.weight_dtype, refuse_loops=refuse_loops, prefix=PARTS[part]
