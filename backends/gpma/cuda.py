@@ -46,7 +46,8 @@ class GpmaCuda:
         self._resident: dict[StructKernel, int] = {}
         self._multiprocessors: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
         self._graph: Graph | None = None  # that of the last launch,
-        self._words: tuple[int, ...] = ()  # and the values of its struct
+        self._words: tuple[int, ...] = ()  # the values of its struct,
+        self._struct: Any = None  # and that struct
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
         """See :meth:`GpmaKernels.locate`; an update in place does so itself."""
@@ -116,9 +117,18 @@ class GpmaCuda:
 
     def clear_edges(self, graph: Graph, src: Array, dst: Array, guard: Array | int | None, report: Report) -> None:
         """See :meth:`GpmaKernels.clear_edges`."""
-        m, data = len(src), self._packed(graph)
-        addresses = (np.uint64(address(part)) for part in (guard, *report))
-        self._launch("gpma.cu", "clear_edges", m, data, np.uint32(m), src, dst, *addresses)
+        self._clear(graph, len(src), src, dst, *(np.uint64(address(part)) for part in (guard, *report)))
+
+    def clear_turned(self, graph: Graph, batch: UnvalidatedBatch, copy: LazyChange) -> None:
+        """Turn the edges of a batch that another store has checked and copied into gaps, from destination to source.
+
+        The report goes to the second place that ``copy`` has for one.
+        """
+        src, dst, *_, status, before = map(np.uint64, copy.batch.addresses)
+        self._clear(graph, batch.size, dst, src, np.uint64(address(batch.guard)), status, before)
+
+    def _clear(self, graph: Graph, size: int, *arguments: Any) -> None:
+        self._launch("gpma.cu", "clear_edges", size, self._packed(graph), np.uint32(size), *arguments)
 
     def clear_unvalidated(self, graph: Graph, batch: UnvalidatedBatch, *, paired: bool) -> LazyChange:
         """Check and copy a batch, and turn its edges into gaps; ``paired``: a second store will report as well."""
@@ -196,11 +206,12 @@ class GpmaCuda:
         if graph is not self._graph:
             *arrays, leaves = graph
             self._words = *(part.data.ptr if len(part) else 0 for part in arrays), leaves, len(graph.degree)
-            self._graph = graph
+            self._graph, self._struct = graph, packed(GRAPH, *self._words)
         return self._words
 
     def _packed(self, graph: Graph) -> Any:
-        return packed(GRAPH, *self._values(graph))
+        self._values(graph)
+        return self._struct
 
 
 def _entries_up_to(graph: Graph) -> Array:

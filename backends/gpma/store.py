@@ -235,9 +235,7 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
             change = self._fused.clear_unvalidated(self.pool.graph, batch, paired=into is not None)
         self.queued(0, batch.size)
         if into is not None:
-            src, dst = change.array(0, np.uint32), change.array(1, np.uint32)
-            report = Report(*change.batch.addresses[5:])
-            into.kernels.clear_edges(into.pool.graph, dst, src, batch.guard, report)
+            into._fused.clear_turned(into.pool.graph, batch, change)
             into.queued(0, batch.size)
         return change
 
