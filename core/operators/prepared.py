@@ -43,11 +43,12 @@ class PreparedCalls:
 
     def prepare(self, graph: Graph, key: Key, arrays: list[Any], *given: Any) -> None:
         """Prepare a call, see the driver; it is forgotten when one of its arrays goes."""
+        calls = weakref.ref(self)  # no cycle: memory of the graph goes with it
 
         def forget(_: Any) -> None:
-            known = self.made.pop(key, None)
-            if known and known.uses < FEW:
-                self.made[key] = False
+            held = calls()
+            if held is not None and (known := held.made.pop(key, None)) and known.uses < FEW:
+                held.made[key] = False
 
         prepared = driver_of(graph).prepare(key[0], graph, *given)
         if prepared is not None:

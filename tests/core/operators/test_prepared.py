@@ -165,6 +165,22 @@ def test_arrays_are_not_held(device):
     assert made(graph) == []
 
 
+def test_no_reference_cycle_keeps_the_memory_of_a_graph(device):
+    graph, xp = hub_graph("csr_baseline", device), device.xp
+    out, x = xp.zeros(N, np.int64), xp.ones(N, np.int64)
+    for _ in range(4):
+        su.advance(graph, None, nearer, out, args=(x, 1), reduce="sum")
+    assert len(made(graph)) == 1
+    calls = weakref.ref(graph.workspace.state(PreparedCalls))
+    gc.collect()
+    gc.disable()
+    try:
+        del graph
+        assert calls() is None
+    finally:
+        gc.enable()
+
+
 def test_arrays_that_are_made_anew_cost_no_preparation(device):
     graph, xp = hub_graph("csr_baseline", device), device.xp
     some, degree = su.Frontier.from_vertices(graph, [7]), int((arcs_of(graph)[0] == 7).sum())
