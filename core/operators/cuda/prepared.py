@@ -96,9 +96,10 @@ class Prepared:
         for i in self._scalars:
             if type(args[i]) is int and not -(2**63) <= args[i] < 2**63:
                 return MISSED
+        if frontier is not None:
+            belongs(graph, frontier, "the frontier")
         if frontier is None or (frontier.is_all and frontier.capacity == self.size):
             return self.run(graph, None, (0, 0, self.size), self.size, args)
-        belongs(graph, frontier, "the frontier")
         most, known = frontier.at_most, frontier.known_count
         if not most or not frontier.distinct or frontier.is_all or self.scheme == "scan":
             return MISSED

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.errors import DTypeError, RequirementError, ShapeError, UnknownNameError, VertexRangeError
+from suricate.errors import DeviceError, DTypeError, RequirementError, ShapeError, UnknownNameError, VertexRangeError
 from suricate.operators.prepared import MOST, NUMBERS, PreparedCalls
 
 pytestmark = [pytest.mark.gpu, pytest.mark.parametrize("device", ["cuda"], indirect=True)]
@@ -199,6 +199,8 @@ def test_wrong_arguments_are_refused_as_at_first(device):
         su.vertex_map(graph, some, above, args=(out, 1))
     with pytest.raises(VertexRangeError, match="the frontier is one of 12000 vertices"):
         su.advance(graph, su.Frontier.all(other), nearer, out, args=(out, 1))
+    with pytest.raises(DeviceError, match="the frontier is on cpu"):
+        su.advance(graph, su.Frontier.all(su.Graph(N, device="cpu")), nearer, out, args=(out, 1))
     with pytest.raises(DTypeError, match="does not fit 64 bits"):
         su.advance(graph, some, nearer, out, args=(out, 2**64))
     with pytest.raises(UnknownNameError, match=r"reduce=.* is unknown"):
