@@ -23,6 +23,7 @@ from suricate.types import EMPTY, Outcome
 
 NO_WORDS = np.zeros(0, np.uint32)
 AHEAD = 16  #: new slabs that a thread takes at a time; their owners share a cache line
+COUNTING = 8  #: threads that count the edges of sources, each but the first in an array of its own
 BLOCKS = 256  #: per thread: what the vertices are cut into to find ranges with equally many edges
 
 
@@ -315,8 +316,18 @@ class CpuKernels:
         return bump + len(slabs.buckets)
 
     def count_sources(self, batch: Batch, counts: Array) -> None:
-        """Add the edges per source to ``counts`` (uint32 per vertex)."""
-        maintain.count_keys(batch.src, counts)
+        """Add the edges per source to ``counts`` (uint32 per vertex); threads count a part of the edges each."""
+        src, size = batch.src, len(counts)
+        number = min(threads.limit(), COUNTING, len(src) // (2 * size)) if self._budget.limit is None else 1
+        others = np.zeros((max(0, number - 1), size), np.uint32)
+        parts = [src[begin:end] for begin, end in threads.ranges(len(src), len(others) + 1)]
+        threads.run(maintain.count_keys, list(zip(parts, (counts, *others), strict=True)))
+
+        def add_up(begin: int, end: int) -> None:
+            for other in others:
+                counts[begin:end] += other[begin:end]
+
+        threads.over(size, add_up, unit=1 / 8)
 
     def count_batch(self, slabs: Slabs, bump: int, batch: Batch, *, fresh: bool) -> int:
         """Return how many slabs inserting the batch needs at most."""
