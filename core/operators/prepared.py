@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 MOST = 256  #: calls that are kept per graph
 FEW = 3  #: uses for which it does not pay to prepare a call
 MISSED = object()  #: what :func:`run` returns where the call was not prepared, or does not serve
-NUMBERS = frozenset((bool, int, float, np.float32, np.uint64))  #: types of arguments that are passed anew each time
+#: types of arguments that are passed anew each time
+NUMBERS = frozenset((bool, int, float, np.bool_, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64))
 
 Key = tuple[Any, ...]
 
@@ -88,8 +89,18 @@ def keep(graph: Graph, key: Key | None, fn: Any, given: Any, call: Call, out: An
         if len(calls.made) >= MOST:
             calls.made.clear()
         calls.made[key] = None
-    elif calls.made[key] is not False and not (calls.made[key] and calls.made[key].serves(graph, fn)):
-        kinds = {argument.kind for argument in call.function.arguments}
-        if call.then is None and call.layout is None and kinds <= {"array", "scalar"}:
-            arrays = [value for value in (out, *call.values) if isinstance(value, graph.device.xp.ndarray)]
-            calls.prepare(graph, key, arrays, call, fn, out, over, scheme)
+        return
+    known = calls.made[key]
+    if known is False or (known is not None and known.serves(graph, fn)) or not _is_plain(key, call):
+        return
+    arrays = [value for value in (out, *call.values) if isinstance(value, graph.device.xp.ndarray)]
+    calls.prepare(graph, key, arrays, call, fn, out, over, scheme)
+
+
+def _is_plain(key: Key, call: Call) -> bool:
+    """Return whether there is one function, of arrays and of numbers of which ``key`` has the types."""
+    if call.then is not None or call.layout is not None:
+        return False
+    arguments = call.function.arguments
+    given = zip(arguments, key[len(key) - len(arguments) :], strict=True)
+    return all(kind.kind == "array" or (kind.kind == "scalar" and isinstance(part, type)) for kind, part in given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import gc
 import weakref
 
@@ -16,6 +17,12 @@ pytestmark = [pytest.mark.gpu, pytest.mark.parametrize("device", ["cuda"], indir
 
 N, TIMES = 6000, 5
 FACTOR = 3
+
+
+class Bound(enum.IntEnum):
+    """Numbers of a type of their own."""
+
+    ONE = 1
 
 
 def nearer(u, v, w, x, step):
@@ -254,10 +261,17 @@ def test_at_most_so_many_are_kept(device):
 
 @pytest.mark.parametrize("kind", sorted(NUMBERS, key=str))
 def test_types_of_numbers(device, kind):
-    graph, x = (
-        hub_graph("csr_baseline", device),
-        device.xp.arange(N, dtype=np.uint64 if kind is np.uint64 else np.int64),
-    )
+    graph = hub_graph("csr_baseline", device)
+    x = device.xp.arange(N, dtype=np.uint64 if kind is np.uint64 else np.int64)
     for value in (0, 1, 1, 0, 1, 1):
         kept = su.vertex_map(graph, None, above, args=(x, kind(value)))
         assert len(kept) == N - 1 - value
+    assert [one.uses for one in made(graph)] == [4]
+
+
+def test_numbers_of_other_types_are_not_prepared(device):
+    """They would be found by their identity, which the next number may have."""
+    graph, x = hub_graph("csr_baseline", device), device.xp.arange(N)
+    for kind in 4 * [np.int16, np.uint8, Bound]:
+        assert len(su.vertex_map(graph, None, above, args=(x, kind(1)))) == N - 2
+    assert made(graph) == []
