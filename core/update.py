@@ -29,6 +29,7 @@ from suricate.arrays import (
     same_length,
 )
 from suricate.cuda.ingest import Ingest
+from suricate.cuda.upload import fits_one_transfer, upload
 from suricate.delta import DeletedEdges, Delta, uploaded
 from suricate.devices import Array
 from suricate.errors import SuricateError, VertexRangeError
@@ -103,12 +104,15 @@ class Updater:
         ingest, eager = self.ingest, self._eager
         if ingest is not None:
             ingest.begin(self.num_vertices, self.version, eager)
+        stays = False
         try:
             changes = self._fused_changes(delete, insert, parts) if self._fuses else None
             if changes is None:
                 delete = None if delete is None else self._arrays(delete, parts[0])
                 insert = None if insert is None else self._arrays(insert, parts[1], inserting=True)
-                if self._fuses:
+                stays = self._stays_on_host(delete, insert)
+                if self._fuses and not stays:
+                    delete, insert = self._uploaded(delete, insert, parts)
                     changes = self._fused_changes(delete, insert, parts)
             if changes:
                 if insert is not None:
@@ -121,7 +125,7 @@ class Updater:
         except KeyboardInterrupt:
             self.version += self._fuses  # the batch may have been launched; the end of a wait does not end it
             raise
-        return self._apply_in_steps(delete, insert, parts)
+        return self._apply_in_steps(delete, insert, parts, stays=stays)
 
     def _fused_changes(self, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Any:
         """Have the stores validate and apply a batch; return both changes, or what ``Ingest.fused`` returns else."""
@@ -138,9 +142,11 @@ class Updater:
             return change and (change, None)
         return None
 
-    def _apply_in_steps(self, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Delta:
-        """Validate and copy both parts of a batch, then change the stores."""
-        ingest, stays = self.ingest, self._stays_on_host(delete, insert)
+    def _apply_in_steps(
+        self, delete: Given | None, insert: Given | None, parts: tuple[int, int], *, stays: bool
+    ) -> Delta:
+        """Validate and copy both parts of a batch, which may stay on the host, then change the stores."""
+        ingest = self.ingest
         try:
             removed = None if delete is None else self._validated(delete, parts[0], stays=stays)
             added = None if insert is None else self._validated(insert, parts[1], inserting=True, stays=stays)
@@ -176,6 +182,21 @@ class Updater:
             gone, new = (part and partial(uploaded, self.device, part) for part in (gone, new))
         return self._delta(removed=gone, added=new)
 
+    def _uploaded(
+        self, delete: Given | None, insert: Given | None, parts: tuple[int, int]
+    ) -> tuple[Given | None, Given | None]:
+        """Return a small batch of host arrays validated and on the device; other batches as they are."""
+        fits = all(part is None or self._fits_one_transfer(part) for part in (delete, insert))
+        if not fits or (insert is not None and self.options.self_loops == "drop"):
+            return delete, insert
+        removed = None if delete is None else self._checked(delete, parts[0])
+        added = None if insert is None else self._checked(insert, parts[1], inserting=True)
+        return removed and upload(self.device, removed), added and upload(self.device, added)
+
+    def _fits_one_transfer(self, edges: Given) -> bool:
+        """Return whether a batch lies on the host and goes to the device in one transfer."""
+        return _on_host(edges) and fits_one_transfer(len(edges[0]), self.options.weight_dtype)
+
     def _stays_on_host(self, delete: Given | None, insert: Given | None) -> bool:
         """Return whether all stores take both parts of a batch, which lie on the host, as they are."""
         if self.ingest is None:
@@ -208,6 +229,8 @@ class Updater:
                 return empty(0, bool), None if dtype is None else empty(0, dtype)
             edges = arrays
             if ingest is not None and fuses:
+                if self._fits_one_transfer(edges):
+                    edges = upload(self.device, self._checked(edges, 0))
                 answer = ingest.fused(self.out, "find", edges)
         if answer is None or answer is False:
             query = self._validated(edges, 0, query=True)
@@ -375,18 +398,12 @@ class Updater:
         symmetric = self._symmetric and not query
         if self.ingest is not None and not _on_host(edges):
             return self._validated_on_device(self.ingest, edges, part, inserting, symmetric)
-        options, xp = self.options, self.device.xp
-        src, dst, weight = edges
-        if not _on_host(edges):
-            src, dst, weight = (part if part is None or part.ndim == 0 else on_host(part) for part in edges)
-        refuse_loops = inserting and options.self_loops == "error"
-        batch = checked_edges(
-            (src, dst, weight), self.num_vertices, options.weight_dtype, refuse_loops=refuse_loops, prefix=PARTS[part]
-        )
-        if inserting and (symmetric or options.self_loops == "drop"):
+        drops, xp = self.options.self_loops == "drop", self.device.xp
+        batch = self._checked(edges, part, inserting=inserting)
+        if inserting and (symmetric or drops):
             loops = batch.src == batch.dst
             if loops.any():
-                if options.self_loops == "drop":
+                if drops:
                     batch = picked(batch, ~loops)
                 else:
                     self._had_loops = True
@@ -397,6 +414,16 @@ class Updater:
         elif self.ingest is not None:
             batch = EdgeList(*(None if column is None else xp.asarray(column) for column in batch))
         return both_arcs(xp, batch) if symmetric else batch
+
+    def _checked(self, edges: Given, part: int, *, inserting: bool = False) -> EdgeList:
+        """Return copies of a batch on the host, validated there."""
+        options, (src, dst, weight) = self.options, edges
+        if not _on_host(edges):
+            src, dst, weight = (part if part is None or part.ndim == 0 else on_host(part) for part in edges)
+        refuse_loops = inserting and options.self_loops == "error"
+        return checked_edges(
+            (src, dst, weight), self.num_vertices, options.weight_dtype, refuse_loops=refuse_loops, prefix=PARTS[part]
+        )
 
     def _validated_on_device(
         self, ingest: Ingest, edges: Given, part: int, inserting: bool, symmetric: bool

@@ -13,7 +13,7 @@ SMALLEST, DEFAULT, LARGEST = 4, 8, 32  #: capacities that are chosen automatical
 
 BULK = 1 << 16  #: edges of a bulk load, at least
 HOST_BATCH = 1 << 8  #: edges of a host batch up to which the mirror is worth while, also where they are those of hubs
-SAVING = 250e-6  #: seconds that a small batch takes less on the host than on the device
+SAVING = 60e-6  #: seconds that a small batch takes less on the host than on the device
 RATE = 8e9  #: bytes per second that the host takes over
 WAIT = 50e-6  #: seconds of a wait for the device
 
