@@ -29,7 +29,7 @@ from suricate.arrays import (
     same_length,
 )
 from suricate.cuda.ingest import Ingest
-from suricate.cuda.upload import fits_one_transfer, upload
+from suricate.cuda.upload import fits_one_transfer
 from suricate.delta import DeletedEdges, Delta, uploaded
 from suricate.devices import Array
 from suricate.errors import SuricateError, VertexRangeError
@@ -186,12 +186,13 @@ class Updater:
         self, delete: Given | None, insert: Given | None, parts: tuple[int, int]
     ) -> tuple[Given | None, Given | None]:
         """Return a small batch of host arrays validated and on the device; other batches as they are."""
-        fits = all(part is None or self._fits_one_transfer(part) for part in (delete, insert))
-        if not fits or (insert is not None and self.options.self_loops == "drop"):
+        ingest, drops = self.ingest, insert is not None and self.options.self_loops == "drop"
+        assert ingest is not None
+        if drops or not all(part is None or self._fits_one_transfer(part) for part in (delete, insert)):
             return delete, insert
         removed = None if delete is None else self._checked(delete, parts[0])
         added = None if insert is None else self._checked(insert, parts[1], inserting=True)
-        return removed and upload(self.device, removed), added and upload(self.device, added)
+        return removed and ingest.upload(removed), added and ingest.upload(added)
 
     def _fits_one_transfer(self, edges: Given) -> bool:
         """Return whether a batch lies on the host and goes to the device in one transfer."""
@@ -230,7 +231,7 @@ class Updater:
             edges = arrays
             if ingest is not None and fuses:
                 if self._fits_one_transfer(edges):
-                    edges = upload(self.device, self._checked(edges, 0))
+                    edges = ingest.upload(self._checked(edges, 0))
                 answer = ingest.fused(self.out, "find", edges)
         if answer is None or answer is False:
             query = self._validated(edges, 0, query=True)

@@ -26,6 +26,7 @@ from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import C_TYPES, Program, c_type
 from suricate.cuda.structs import Struct, constants
+from suricate.cuda.upload import Upload
 from suricate.devices import Array, Device, cuda_device_count
 from suricate.errors import SelfLoopError, SuricateError, VertexRangeError, WeightError
 from suricate.types import EdgeList
@@ -202,6 +203,7 @@ class Ingest:
         self._deferred = options.checks == "deferred"
         self._error: SuricateError | None = None
         self.ids = IdChecks(device)  #: of ids given to operators
+        self.upload = Upload(device)  #: copies host batches that were checked to the device
         self.has_loops = False  #: whether a batch held a self-loop, as of the last :meth:`refresh`
         self.used = False  #: whether the current call had anything checked on the device
         self._xp, self._ndarray = cupy, cupy.ndarray

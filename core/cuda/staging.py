@@ -1,4 +1,4 @@
-"""Pinned memory for packets on their way to the device."""
+"""Pinned memory for what is on its way to the device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SMALLEST = 1 << 14  #: bytes of a buffer
 
 
 class Staging:
-    """Buffers in pinned memory that kernels read: one is used again when the work queued behind it is done.
+    """Buffers in pinned memory that kernels or copies read: one is used again when the work queued behind it is done.
 
     Args:
         device: the CUDA device that reads them.
@@ -25,7 +25,7 @@ class Staging:
     def __init__(self, device: Device) -> None:
         self._device, self._xp = device, device.xp
         self._idle: deque[np.ndarray] = deque()
-        self._busy: deque[tuple[np.ndarray, Any]] = deque()  # with the event behind the kernels that read it
+        self._busy: deque[tuple[np.ndarray, Any]] = deque()  # with the event behind what reads it
         self._given: list[np.ndarray] = []  # since the last :meth:`queued`
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:  # names may be gone by then
@@ -48,7 +48,7 @@ class Staging:
         return fitting[:size]
 
     def queued(self) -> None:
-        """Note that the kernels which read what was given out are queued in the current stream."""
+        """Note that all that reads what was given out is queued in the current stream."""
         for buffer in self._given:
             event = self._xp.cuda.Event(disable_timing=True)
             event.record()
