@@ -11,6 +11,7 @@ from suricate.algorithm import Algorithm, pull_bytes
 from suricate.algorithms._sums import Weighting
 from suricate.algorithms._vertex_values import optional_values, resized
 from suricate.errors import ConvergenceError, WeightError
+from suricate.gathered import gathered_rows
 from suricate.operators import iterate
 from suricate.parameters import integer, real
 from suricate.structures.scalar import Scalar
@@ -88,7 +89,8 @@ class FixedPoint(Algorithm):
             return
         change, bound = Scalar("sum", "float64", graph), self.bound(graph)
         body = partial(self.step, graph, self._x, graph.device.xp.zeros_like(self._x), change)
-        self.iterations = iterate(body, until=(change, bound), max_steps=self.max_iter)
+        with gathered_rows(graph):
+            self.iterations = iterate(body, until=(change, bound), max_steps=self.max_iter)
         last = bound if self.iterations < self.max_iter else float(change)
         self.converged = last <= bound
         if self.nonnegative and math.isnan(last):

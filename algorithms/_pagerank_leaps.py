@@ -1,19 +1,41 @@
-"""Leaps of PageRank's whole passes on the CPU, where the host sees the change of every step.
+"""Pace and leaps of PageRank's whole passes on the CPU, where the host sees the change of every step.
 
-When each change is about ``q`` times the one before, what is left of the error belongs to one eigenvalue, and the steps
-to come are a geometric series: its sum, ``q / (1 - q)`` times the last change, is added at once (Aitken's method;
-Kamvar et al., *Extrapolation methods for accelerating PageRank computations*, 2003). The step after a leap is a plain
-one, so that its change tells as much about the error as ever.
+Steps whose changes fall slowly are extrapolated (:class:`Pace`). When each change is about ``q`` times the one before,
+what is left of the error belongs to one eigenvalue, and the steps to come are a geometric series: its sum, ``q / (1 -
+q)`` times the last change, is added at once (Aitken's method; Kamvar et al., *Extrapolation methods for accelerating
+PageRank computations*, 2003). The step after a leap is a plain one, so that its change tells as much about the error as
+ever.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from suricate.algorithms._pagerank_steps import SLOW
+from suricate.algorithms._pagerank_steps import FAST, FRESH, GIVEN_UP, SLOW
 
 STEADY = 0.2  #: where norms fall by factors that differ by no more, relatively, changes are compared
 ALIKE = 0.01  #: at most so much of the square of a change is not a multiple of the one before
+
+
+class Pace:
+    """Says which steps to extrapolate, as ``finish_paced`` of ``_pagerank_steps`` does on CUDA."""
+
+    def __init__(self, alpha: float) -> None:
+        self._alpha, self._pace = alpha, FRESH
+        self.is_fast = False  #: whether the step is extrapolated that was asked for last
+
+    def quickens(self, last: float) -> bool:
+        """Return whether to extrapolate the next step; ``last``: what the one before changed."""
+        earlier, was_fast = self._pace, self.is_fast
+        last = self._alpha * last if was_fast else last
+        self.is_fast = last <= FAST * earlier if was_fast else last > SLOW * earlier
+        gives_up = earlier == GIVEN_UP or (was_fast and not self.is_fast)
+        self._pace = GIVEN_UP if gives_up else FRESH / 2 if earlier == FRESH else last
+        return self.is_fast
+
+    def begin_anew(self) -> None:
+        """Compare the next step with none before it."""
+        self._pace, self.is_fast = max(self._pace, FRESH) if self._pace == GIVEN_UP else FRESH, False
 
 
 class Leaps:

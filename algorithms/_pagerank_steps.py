@@ -26,6 +26,7 @@ class Passes(NamedTuple):
     weigh: Callable[..., Any]
     pull: Callable[..., Any]
     finish: Callable[..., Any]
+    finish_fast: Callable[..., Any]
     push: Callable[..., Any]
     finish_pushed: Callable[..., Any]
     pull_paced: Callable[..., Any]
@@ -54,12 +55,12 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
         share[v] = share[v] / abs(inv[v]) * abs(new)
         inv[v] = new
 
-    def pull(u, v, w, share, after, inv, jumps, spread, alpha, error, dangling):
+    def pull(u, v, w, share, after, inv, jumps, spread, alpha, error, dangling, factor):
         if loops and u == v:
             return 0.0
         return w * share[u] if weighted else share[u]
 
-    def finish(v, value, share, after, inv, jumps, spread, alpha, error, dangling):
+    def finish(v, value, share, after, inv, jumps, spread, alpha, error, dangling, factor):
         scale = abs(inv[v])
         own = share[v] if loops and not closed else 0.0
         rank = (1 - alpha + alpha * dangling.value) * jumps[v * spread] + alpha * (value + own)
@@ -69,12 +70,24 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
         after[v] = rank * scale
         dangling.add(rank if inv[v] < 0 else 0.0)
 
+    def finish_fast(v, value, share, after, inv, jumps, spread, alpha, error, dangling, factor):
+        scale = abs(inv[v])
+        own = share[v] if loops and not closed else 0.0
+        least = (1 - alpha + alpha * dangling.value) * jumps[v * spread]
+        rank = least + alpha * (value + own)
+        if closed:
+            rank = rank / (1 - alpha * scale)
+        error.add(abs(rank - share[v] / scale) / alpha)
+        rank = max(least, factor * rank + (1 - factor) * after[v] / scale)
+        after[v] = rank * scale
+        dangling.add(rank if inv[v] < 0 else 0.0)
+
     def push(u, v, w, share):
         if loops and u == v:
             return 0.0
         return w * share[u] if weighted else share[u]
 
-    def finish_pushed(v, gathered, share, after, inv, jumps, spread, alpha, error, dangling):
+    def finish_pushed(v, gathered, share, after, inv, jumps, spread, alpha, error, dangling, factor):
         scale = abs(inv[v])
         own = share[v] if loops and not closed else 0.0
         rank = (1 - alpha + alpha * dangling.value) * jumps[v * spread] + alpha * (gathered[v] + own)
@@ -85,12 +98,12 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
         dangling.add(rank if inv[v] < 0 else 0.0)
         gathered[v] = 0
 
-    def pull_paced(u, v, w, share, after, inv, jumps, spread, alpha, error, dangling, pace, next_pace, factor):
+    def pull_paced(u, v, w, share, after, inv, jumps, spread, alpha, error, dangling, factor, pace, next_pace):
         if loops and u == v:
             return 0.0
         return w * share[u] if weighted else share[u]
 
-    def finish_paced(v, value, share, after, inv, jumps, spread, alpha, error, dangling, pace, next_pace, factor):
+    def finish_paced(v, value, share, after, inv, jumps, spread, alpha, error, dangling, factor, pace, next_pace):
         scale = abs(inv[v])
         own = share[v] if loops and not closed else 0.0
         least = (1 - alpha + alpha * dangling.value) * jumps[v * spread]
@@ -115,7 +128,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
             next_pace[v] = -known if is_fast else known
 
     return Passes(
-        weight, weigh, pull, finish, push, finish_pushed, pull_paced, finish_paced,
+        weight, weigh, pull, finish, finish_fast, push, finish_pushed, pull_paced, finish_paced,
     )  # fmt: skip
 
 

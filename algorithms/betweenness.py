@@ -17,6 +17,7 @@ from suricate import hookimpl
 from suricate.algorithm import Algorithm
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
+from suricate.gathered import gathered_rows
 from suricate.operators import neighbor_reduce, propagate
 from suricate.parameters import flag
 
@@ -72,16 +73,17 @@ class Betweenness(Algorithm):
         n, xp = graph.num_vertices, graph.device.xp
         total, self._count = xp.zeros(n), xp.zeros(n, np.int64)
         sources = self.sample.drawn(n)
-        for source in sources:
-            level, credit = self._credits(graph, source)
-            reached = level != UNREACHED
-            self._count += reached
-            credit[source] = 0
-            total += credit
-            if self.endpoints:
-                reached[source] = False
-                total += reached
-                total[source] += reached.sum()
+        with gathered_rows(graph):
+            for source in sources:
+                level, credit = self._credits(graph, source)
+                reached = level != UNREACHED
+                self._count += reached
+                credit[source] = 0
+                total += credit
+                if self.endpoints:
+                    reached[source] = False
+                    total += reached
+                    total[source] += reached.sum()
         total *= xp.asarray(scales(n, sources, graph.directed, self.normalized, self.endpoints))
         self._betweenness = total
 

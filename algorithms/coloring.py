@@ -21,6 +21,7 @@ from suricate import hookimpl
 from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._hash import key_of, mixed
 from suricate.algorithms._vertex_values import resized
+from suricate.gathered import gathered_rows
 from suricate.operators import converge, iterate, neighbor_reduce, propagate, vertex_map
 from suricate.parameters import integer
 from suricate.structures.frontier import Frontier
@@ -158,8 +159,12 @@ class Coloring(Algorithm):
         xp, n = graph.device.xp, graph.num_vertices
         colour = xp.full(n, NONE, np.uint32)
         self._state = (colour, *(xp.zeros(n, np.uint32) for _ in range(4)))
-        if n == 0:
-            return
+        if n > 0:
+            with gathered_rows(graph):
+                self._take_turns(graph)
+
+    def _take_turns(self, graph: Graph) -> None:
+        xp, n, colour = graph.device.xp, graph.num_vertices, self._state[0]
         earlier = neighbor_reduce(graph, is_earlier, args=(self.key,), over="both", dtype="uint32")
         before, first = xp.zeros(n, np.uint32), vertex_map(graph, None, has_none, args=(earlier,))
         turns = propagate(

@@ -25,6 +25,7 @@ from suricate import hookimpl
 from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._hash import key_of, mixed, mixed_ids, unmixed
 from suricate.algorithms._vertex_values import resized
+from suricate.gathered import gathered_rows
 from suricate.operators import converge, neighbor_reduce
 from suricate.parameters import flag, integer
 
@@ -119,6 +120,10 @@ class LabelPropagation(Algorithm):
 
     def compute(self, graph: Graph) -> None:
         """Start from the vertices' own labels."""
+        with gathered_rows(graph):
+            self._compute(graph)
+
+    def _compute(self, graph: Graph) -> None:
         xp, n = graph.device.xp, graph.num_vertices
         self._xp, self._outcome = xp, None
         if self.synchronous:

@@ -47,7 +47,7 @@ import suricate as su
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, pull_bytes
 from suricate.algorithms._matrices import adjacency
-from suricate.algorithms._pagerank_leaps import Leaps, leap
+from suricate.algorithms._pagerank_leaps import Leaps, Pace, leap
 from suricate.algorithms._pagerank_parameters import Jumps, one_of, sums_up_loops
 from suricate.algorithms._pagerank_reach import is_near, steps_until
 from suricate.algorithms._pagerank_reference import distance_bound, power_iteration
@@ -69,6 +69,7 @@ from suricate.algorithms._pagerank_steps import (
 )
 from suricate.algorithms._sums import Weighting
 from suricate.errors import WeightError
+from suricate.gathered import gathered_rows
 from suricate.operators import advance, converge, iterate, neighbor_reduce, vertex_map
 from suricate.operators.repeated import Repeated
 from suricate.operators.schemes import passes_scan
@@ -183,7 +184,8 @@ class PageRank(Algorithm):
         if self._error is None or self._error.device != graph.device:
             self._error = su.Scalar("sum" if self.norm == "l1" else "max", "float64", graph)
             self._dangling, self._mass = su.Scalar("sum", "float64", graph), su.Scalar("sum", "float64", graph)
-        self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))
+        self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))  # on CUDA
+        self._host_pace = Pace(self.alpha)  # on the CPU
         self._epoch, self._mark, self._again = 0, None, Repeated(graph)
         self._factor = 2 / (1 + math.sqrt(1 - self.alpha**2))  # of extrapolated steps
         self._jump, self._spread = self.jumps.on(graph, self.dtype)
@@ -213,42 +215,47 @@ class PageRank(Algorithm):
         """Make steps over all vertices until the norm is at most ``tol``."""
         until, self._local_updates, self._announced = (self._error, self.tol), 0.0, None
         paced = self.method == "auto" and graph.has_in_edges
-        if graph.device.is_cuda:
-            swap = ((self._share, self._after),)
-            if graph.has_in_edges:
-                paced = paced and not passes_scan(graph, graph.view("in"))
-                self._loop_over_all(graph, until, swap, paced=paced)
-            else:
-                self._steps = iterate(self._step(graph, paced=False), until=until, max_steps=self.max_iter, swap=swap)
-            self._share, self._after = self._after, self._share
+        if not graph.device.is_cuda:
+            with gathered_rows(graph):
+                self._step_and_leap(graph, paced=paced)
+            return
+        swap = ((self._share, self._after),)
+        if graph.has_in_edges:
+            paced = paced and not passes_scan(graph, graph.view("in"))
+            self._loop_over_all(graph, until, swap, paced=paced)
         else:
-            self._step_and_leap(graph, paced=paced)
+            self._steps = iterate(self._step(graph), until=until, max_steps=self.max_iter, swap=swap)
+        self._share, self._after = self._after, self._share
         if paced:
             self._again.vertex_map(take_back, (self._share, self._after, self._next_pace, self._pace))
 
     def _step_and_leap(self, graph: Graph, *, paced: bool) -> None:
         """Make the steps one by one: on the CPU the host sees every change."""
-        step, leaps = self._step(graph, paced=paced), Leaps(self.tol) if self.method == "auto" else None
+        step, fast_step = self._step(graph), self._step(graph, is_fast=True)
+        pace, leaps, change = self._host_pace, Leaps(self.tol) if self.method == "auto" else None, 0.0
         while True:
             dangling = self._dangling.read()
-            step()
+            (fast_step if paced and pace.quickens(change) else step)()
             self._steps += 1
             self._share, self._after = self._after, self._share
             change = self._error.read()
             if self._steps == self.max_iter or change <= self.tol:
-                return
-            self._pace, self._next_pace = self._next_pace, self._pace
-            weight = leaps.weight(change, self._share, self._after, plain=self._pace[0] >= 0) if leaps else 0.0
+                break
+            weight = leaps.weight(change, self._share, self._after, plain=not pace.is_fast) if leaps else 0.0
             if weight:
                 leap(self._share, self._after, weight)
                 self._dangling.set(self._dangling.read() + weight * (self._dangling.read() - dangling))
-                self._pace[0] = max(self._pace[0], FRESH)
+                pace.begin_anew()
+        if pace.is_fast:  # what an extrapolated step started from is within the tolerance
+            self._share, self._after = self._after, self._share
+        pace.begin_anew()
 
     def _loop_over_all(self, graph: Graph, until: tuple[Any, float], swap: tuple[Any, ...], *, paced: bool) -> None:
         """Make the steps in one launch, without a wait."""
         pull, finish, args = self._passes.pull, self._passes.finish, self._state
         if paced:
-            pull, finish, args = self._passes.pull_paced, self._passes.finish_paced, (*args, *self._paces)
+            pull, finish = self._passes.pull_paced, self._passes.finish_paced
+            args = (*args, self._pace, self._next_pace)
             swap = (*swap, (self._pace, self._next_pace))
         self._loop = self._again.passes(
             pull, args, finish, dtype=self.dtype, max_steps=self.max_iter, until=until, swap=swap
@@ -259,16 +266,15 @@ class PageRank(Algorithm):
         """The arguments of a step."""
         return (
             self._share, self._after, self._inv, self._jump, self._spread, self.alpha, self._error, self._dangling,
+            self._factor,
         )  # fmt: skip
 
-    def _step(self, graph: Graph, *, paced: bool) -> Any:
-        """Return a function that makes one step from ``_share`` to ``_after``."""
+    def _step(self, graph: Graph, *, is_fast: bool = False) -> Any:
+        """Return a function that makes one step from ``_share`` to ``_after``, extrapolated if it ``is_fast``."""
         functions = self._passes
-        if paced:
-            pull, then = functions.pull_paced, functions.finish_paced
-            return lambda: neighbor_reduce(graph, pull, args=(*self._state, *self._paces), over="in", then=then)
         if graph.has_in_edges:
-            return lambda: neighbor_reduce(graph, functions.pull, args=self._state, over="in", then=functions.finish)
+            then = functions.finish_fast if is_fast else functions.finish
+            return lambda: neighbor_reduce(graph, functions.pull, args=self._state, over="in", then=then)
         gathered = graph.device.xp.zeros_like(self._share)
 
         def step() -> None:
@@ -276,11 +282,6 @@ class PageRank(Algorithm):
             vertex_map(graph, None, functions.finish_pushed, args=(gathered, *self._state))
 
         return step
-
-    @property
-    def _paces(self) -> tuple[Any, ...]:
-        """The further arguments of a step that may be extrapolated."""
-        return self._pace, self._next_pace, self._factor
 
     # -- after a batch -------------------------------------------------------------------------------------------------
 

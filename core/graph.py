@@ -19,6 +19,7 @@ from suricate.cuda.ingest import Ingest
 from suricate.delta import Batch, Delta
 from suricate.devices import Array, Device, resolve_device
 from suricate.errors import ParameterError, RequirementError, ShapeError, UnknownNameError, WeightError
+from suricate.gathered import as_stored
 from suricate.inspection import MemoryUsage, check_stores, memory_usage, most_arcs
 from suricate.locks import Lock, capacity_error, graph_lock, on_graph_device
 from suricate.options import GraphOptions, checked_count, choose_backend
@@ -93,14 +94,14 @@ class Graph:
 
     def _assemble(self, options: GraphOptions, stores: tuple[Store, ...]) -> None:
         """Make this the graph of ``stores``, which have the same device and number of vertices."""
-        self._options, self._stores = options, stores
-        self.device = stores[0].device
+        self._options, self._stores, self.device = options, stores, stores[0].device
         self.workspace = Workspace(self.device)  #: scratch arrays that operators keep between calls
         self._lock: Lock = graph_lock(self.device, options.threads)
         with self._lock:
             self.ingest = Ingest(self.device, options) if self.device.is_cuda else None  #: checks arrays on the device
         self._updater = Updater(stores, options, self.ingest, self._lock)
         self._views: dict[str, StoreView] = {}
+        self._walked = as_stored  # what operators walk in place of the view of a store
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
 
     # -- what it is ----------------------------------------------------------------------------------------------------
@@ -192,7 +193,7 @@ class Graph:
     @on_graph_device
     def _new_view(self, direction: str) -> StoreView:
         symmetric = direction == "in" and not self.directed
-        view = self._views[direction] = self.view("out") if symmetric else self.store(direction).view()
+        view = self._views[direction] = self.view("out") if symmetric else self._walked(self.store(direction).view())
         return view
 
     def capabilities(self) -> dict[str, str]:
