@@ -67,11 +67,11 @@ def _edge_list(edges: Any, argument: str) -> EdgeList | None:
     if edges is None:
         return None
     if not isinstance(edges, (tuple, list)) or len(edges) not in (2, 3):
-        raise ShapeError(f"{argument} is no edge list: pass (src, dst) or (src, dst, weight)")
+        raise ShapeError(f"{argument} is not an edge list: pass (src, dst) or (src, dst, weight)")
     result = EdgeList(*edges)
     for name, part in zip(("src", "dst"), edges, strict=False):
         if not hasattr(part, "__len__"):
-            raise ShapeError(f"{argument}.{name} is no array: pass one entry per edge")
+            raise ShapeError(f"{argument}.{name} is not an array: pass one entry per edge")
     if len(result.src) != len(result.dst):
         raise ShapeError(f"{argument}.src has {len(result.src)} entries and {argument}.dst has {len(result.dst)}")
     weight: Any = result.weight
@@ -334,7 +334,7 @@ class Delta:
 
 def _require_kind(kind: str) -> None:
     if kind not in Lists._fields:
-        raise UnknownNameError(f"unknown kind {kind!r} of change: use one of {', '.join(Lists._fields)}")
+        raise UnknownNameError(f"unknown kind of change {kind!r}: use one of {', '.join(Lists._fields)}")
 
 
 def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
