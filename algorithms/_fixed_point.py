@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class FixedPoint(Algorithm):
-    """Parameters and loop: ``float64`` values per vertex, one or two pulls a step, stop by the L1 norm of a step.
+    """Parameters and loop: ``float64`` values per vertex, one or two pulls per step, stopped by the L1 norm of a step.
 
     Attributes:
         iterations: steps that the last computation or update took.
@@ -57,7 +57,7 @@ class FixedPoint(Algorithm):
         self._iterate(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Iterate from the previous values, mixed with a little of the uniform vector; anew after a large batch."""
+        """Iterate from the previous values, mixed with a little of the uniform vector; large batches: from scratch."""
         if self.outweighs(graph, delta.edges("deleted"), delta.edges("inserted")):
             self.compute(graph)
             return
@@ -75,8 +75,8 @@ class FixedPoint(Algorithm):
     def step(self, graph: Graph, x: Array, out: Array, change: Scalar) -> None:
         """Replace ``x`` by the values after it, adding the L1 norm of the difference to ``change``.
 
-        It calls operators only: its calls are recorded and repeated. ``out`` is zero, and is left so. ``change`` is NaN
-        if a score is negative or infinite, but for algorithms whose scores may be.
+        It calls operators only: its calls are recorded and repeated. ``out`` is zero, and must be zero afterwards.
+        ``change`` becomes NaN if a score is negative or infinite, except for algorithms that allow such scores.
         """
 
     def bound(self, graph: Graph) -> float:

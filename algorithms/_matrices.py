@@ -13,9 +13,9 @@ DENSE = 400  #: up to so many vertices eigenvalues are those of a dense matrix
 def adjacency(
     src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, num_vertices: int, weighted: bool | None = None
 ) -> Any:
-    """Return the CSR matrix, float64, with the weights at ``(src, dst)``; ones if there are none or they do not count.
+    """Return the CSR matrix, float64, with the weights at ``(src, dst)``.
 
-    ``weighted=False``: they do not count.
+    All entries are 1 if there are no weights, or with ``weighted=False``.
     """
     from scipy import sparse
 

@@ -9,7 +9,7 @@ from suricate.parameters import integer
 
 
 class Sample:
-    """Which vertices to search from: all, or ``k`` of them, drawn as NetworkX draws them with an integer ``seed``."""
+    """The vertices to search from: all, or ``k`` of them, drawn as NetworkX draws them with an integer ``seed``."""
 
     def __init__(self, label: str, k: Any, seed: Any) -> None:
         self.k = None if k is None else integer(f"{label}: k", k, low=1)
@@ -27,8 +27,8 @@ class Sample:
 
 
 def search_bytes(pushes: int, visits: int) -> int:
-    """Return the least bytes of breadth-first searches that follow and reach so many edges and vertices in all.
+    """Return the least bytes of breadth-first searches that follow this many edges and reach this many vertices in all.
 
-    Ids of neighbours are read once per push; of a vertex its offset is read, its level read and written.
+    A push reads the id of a neighbour; a vertex reads its offset, and reads and writes its level.
     """
     return pushes * 4 + visits * (8 + 2 * 4)

@@ -20,7 +20,7 @@ FLOAT64_MAX = float(np.finfo(np.float64).max)
 
 
 class VertexValues:
-    """One finite number per vertex, copied from what the user gave; kept on the host.
+    """One finite number per vertex, copied from the user's argument; kept on the host.
 
     Args:
         label: how errors name the parameter, for instance ``"hits: nstart"``.

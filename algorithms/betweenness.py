@@ -1,9 +1,9 @@
-"""Betweenness centrality: the share of shortest paths that pass through a vertex. Computed anew after every change.
+"""Betweenness centrality: the share of shortest paths that pass through a vertex. Computed from scratch after a change.
 
 Brandes, *A faster algorithm for betweenness centrality* (2001): a breadth-first search from a source counts the
-shortest paths to every vertex, level by level; then every level, the deepest first, collects from the next one what
-each path contributes. O(m) per source: O(n m) from all of them. From ``k`` sources it is an estimate, scaled as
-NetworkX scales it (*Centrality estimation in large networks*, 2007). Weights are not used.
+shortest paths to every vertex, level by level. Then each level, the deepest first, collects the contributions of the
+paths from the level below it. O(m) per source, O(n m) for all sources. With ``k`` sources the result is an estimate,
+scaled as NetworkX scales it (*Centrality estimation in large networks*, 2007). Weights are not used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PATH_BYTES = 8
 
 
 def paths_through(u, v, w, paths, level):
-    """Return how many shortest paths reach ``v`` by this edge."""
+    """Return the number of shortest paths that reach ``v`` by this edge."""
     return paths[u] if level[v] == UNREACHED else 0.0
 
 
@@ -41,7 +41,7 @@ def reached(v, step, paths, level):
 
 
 def credit_from(u, v, w, paths, level, credit):
-    """Return what ``u`` gets for the paths that go on to ``v`` and beyond."""
+    """Return the credit of ``u`` for the paths that continue to ``v`` and beyond."""
     return paths[u] / paths[v] * (1 + credit[v]) if level[v] == level[u] + 1 else 0.0
 
 
@@ -53,7 +53,7 @@ class Betweenness(Algorithm):
             without endpoints the betweenness of the source itself is undefined: NaN.
         normalized: divide by the number of pairs.
         endpoints: count a path for its ends as well.
-        seed: of the sample, which is the one that NetworkX draws with it.
+        seed: of the sample; NetworkX draws the same sample with it.
 
     Raises:
         ParameterError: a parameter is of the wrong type or out of range.
@@ -88,7 +88,7 @@ class Betweenness(Algorithm):
         self._betweenness = total
 
     def _credits(self, graph: Graph, source: int) -> tuple[Array, Array]:
-        """Return the level of every vertex, and what it gets for the paths from ``source``."""
+        """Return the level of every vertex, and its credit for the paths from ``source``."""
         n, xp = graph.num_vertices, graph.device.xp
         level, paths, credit = xp.full(n, UNREACHED, np.uint32), xp.zeros(n), xp.zeros(n)
         level[source], paths[source] = 0, 1
@@ -145,7 +145,7 @@ class Betweenness(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
-        """Compare within rounding; NaN where NaN is right."""
+        """Compare within rounding; NaN equals NaN."""
         if result.shape == reference.shape and np.array_equal(np.isnan(result), np.isnan(reference)):
             return super().mismatch(np.nan_to_num(result), np.nan_to_num(reference), **params)
         return f"result has another shape than {reference.shape}, or NaN elsewhere than the reference"
@@ -162,9 +162,9 @@ class Betweenness(Algorithm):
 
 
 def scales(n: int, sources: list[int], directed: bool, normalized: bool, endpoints: bool) -> np.ndarray:
-    """Return what to multiply the sums of credits with, ``float64[n]``, as NetworkX does.
+    """Return the factors of the sums of credits, ``float64[n]``, as in NetworkX.
 
-    Without endpoints a vertex is no pair's source for its own betweenness, so that sampled sources count one fewer.
+    Without endpoints, pairs with the vertex itself as source do not count, so a sampled source has one source fewer.
     """
     others = n if endpoints else n - 1
     if others < 2:

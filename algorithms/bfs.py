@@ -1,9 +1,9 @@
 """Breadth-first search kept current: levels and parents from one source, incremental and decremental.
 
-Follows Meerkat (Concessao et al.): every vertex holds one 64-bit word of level and parent, and one atomic minimum keeps
-it. The words form a dependence forest (``suricate.operators.forest``); of several possible parents the smallest id
-wins, so that the answer does not depend on the order of events. A deletion is repaired around the tree edges that it
-took, an inserted edge is a first frontier of its own. Levels count edges: weights are not used.
+Follows Meerkat (Concessao et al.): every vertex holds one 64-bit word of level and parent, which is updated by one
+atomic minimum. The words form a dependence forest (``suricate.operators.forest``). Of several possible parents the
+smallest id wins, so the answer does not depend on the order of events. Deletions are repaired around the deleted tree
+edges; inserted edges are the first frontier of a search. Levels count edges: weights are not used.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ LEVEL_BYTES = 4
 
 
 class BFSResult(NamedTuple):
-    """``level`` is int32[n], -1 where unreached; ``parent`` is int64[n], -1 where unreached, the source's is itself."""
+    """``level``: int32[n]; ``parent``: int64[n], that of the source is itself. Both are -1 at unreached vertices."""
 
     level: Array
     parent: Array
 
 
 def one_further(u, v, w, words, source):
-    """Offer ``v`` the level below that of ``u``, with ``u`` as parent."""
+    """Offer ``v`` the level of ``u`` plus 1, with ``u`` as parent."""
     return words.level[u] + 1, u
 
 
@@ -53,16 +53,16 @@ def unreached(v, words, source):
 class BFS(Algorithm):
     """Levels and parents of all vertices reachable from ``source`` along out-edges (all edges if undirected).
 
-    The parent of a vertex is the smallest of its in-neighbours one level above it. From scratch: O(n + m). An update
-    costs the degrees of the vertices that change, and of those below deleted tree edges that find another parent;
-    without in-edges a deletion takes one pass over all edges.
+    The parent of a vertex is the smallest of its in-neighbours whose level is smaller by 1. From scratch: O(n + m). The
+    cost of an update is the sum of the degrees of the vertices that change, and of those below deleted tree edges that
+    find another parent; without in-edges a deletion takes one pass over all edges.
 
     Args:
         source: id of a vertex.
 
     Raises:
-        ParameterError: ``source`` is no integer.
-        VertexRangeError: ``source`` is no vertex of the graph.
+        ParameterError: ``source`` is not an integer.
+        VertexRangeError: ``source`` is not a vertex of the graph.
     """
 
     name = "bfs"
@@ -89,7 +89,7 @@ class BFS(Algorithm):
         self._forest.compute(graph, self._roots)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Repair what the deletions broke, and search on from what the insertions brought nearer."""
+        """Repair the levels and parents that deletions invalidated, and search on from the inserted edges."""
         forest, deleted, inserted = self._forest, delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
         if forest is None or self.outweighs(graph, deleted, inserted):
             self.compute(graph)
@@ -116,7 +116,7 @@ class BFS(Algorithm):
         directed: bool,
         **params: Any,
     ) -> BFSResult:
-        """Levels by SciPy's search; of the in-neighbours one level above a vertex the smallest is its parent."""
+        """Levels by SciPy's search; the parent is the smallest in-neighbour whose level is smaller by 1."""
         source = params.get("source", 0)
         level = levels(adjacency(src, dst, None, num_vertices), source)
         downward = (level[src] >= 0) & (level[dst] == level[src] + 1)
@@ -138,14 +138,14 @@ class BFS(Algorithm):
         return csgraph.breadth_first_order(matrix, params.get("source", 0))
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of the out-edges of what is reached, and of a level read and written per vertex of it."""
+        """Return the bytes of the out-edges of reached vertices, and of one level read and written per such vertex."""
         reached = self.result.level >= 0
         edges = int(graph.degrees()[reached].sum(dtype=np.int64))
         return edges * ID_BYTES + int(reached.sum()) * (OFFSET_BYTES + 2 * LEVEL_BYTES)
 
 
 def levels(matrix: Any, source: int) -> np.ndarray:
-    """Return the level of every vertex, -1 where unreached, by SciPy's breadth-first order (int32[n])."""
+    """Return the level of every vertex, -1 if unreached, by SciPy's breadth-first order (int32[n])."""
     from scipy.sparse import csgraph
 
     order, parents = csgraph.breadth_first_order(matrix, source)

@@ -1,9 +1,9 @@
 """Closeness centrality: how near a vertex is to those that reach it. Computed from scratch after every change.
 
-With ``r`` vertices (``u`` among them) that reach ``u``, and the sum ``t`` of their distances to ``u``, closeness is
+If ``r`` vertices (``u`` included) reach ``u``, and ``t`` is the sum of their distances to ``u``, closeness is
 ``(r - 1) / t * (r - 1) / (n - 1)``; without ``wf_improved`` only the first factor (Freeman; Wasserman and Faust).
-By a breadth-first search from every vertex, O(n m). From a sample of ``k`` sources it is estimated in O(k m): ``r`` and
-``t`` are what the sample shows, times ``n / k`` (Eppstein and Wang, *Fast approximation of centrality*, 2004). The
+Exact: one breadth-first search from every vertex, O(n m). From a sample of ``k`` sources, in O(k m): ``r`` and ``t``
+are estimated as those of the sample times ``n / k`` (Eppstein and Wang, *Fast approximation of centrality*, 2004). The
 estimate of the mean distance is off by more than ``e * diameter`` with probability at most ``2 exp(-2 k e^2)`` per
 vertex that all sources reach.
 """
@@ -29,12 +29,12 @@ UNREACHED = 0xFFFFFFFF
 
 
 def one_further(u, v, w, level, count, total):
-    """Offer ``v`` the level below ``u``."""
+    """Offer ``v`` the level of ``u`` plus 1."""
     return level[u] + 1
 
 
 def reached(v, step, level, count, total):
-    """Count a source that reaches ``v`` in so many steps."""
+    """Count a source that reaches ``v``, and add its number of steps."""
     count[v] = count[v] + 1
     total[v] = total[v] + step
     return True
@@ -61,7 +61,7 @@ class Closeness(Algorithm):
         self._count: Array = None  # of the sources that reach a vertex
 
     def compute(self, graph: Graph) -> None:
-        """Search from every source, and sum what each vertex sees."""
+        """Search from every source, and sum counts and distances per vertex."""
         n, xp = graph.num_vertices, graph.device.xp
         level, total = xp.empty(n, np.uint32), xp.zeros(n, np.int64)
         sources = self.sample.drawn(n)

@@ -2,13 +2,14 @@
 
 Vertices are ordered by a hash of their ids and the seed, and each has the smallest colour that no earlier neighbour
 has: the greedy colouring in a random order (Jones and Plassmann, *A parallel graph coloring heuristic*, 1993). From
-scratch the vertices take turns in layers, each after all its earlier neighbours; a turn sees the colours of a window of
-61, as bits of one integer, and those for whom all are taken have another turn with the next window: O(m) per window.
+scratch, vertices are coloured in layers, each vertex after all its earlier neighbours. A pull sees a window of 61
+colours, as bits of one integer; vertices for which all of them are taken are coloured with the next window: O(m) per
+window.
 
-After a change only the ends of the changed edges look, at all their neighbours, in rounds. One that has the colour of
-an earlier neighbour, or that finds a smaller free colour, takes the first free one. Of two neighbours that take the
-same in one round the later looks again. Nobody else changes: the work is that of the ends' degrees. So the colours
-depend on the history, and no vertex ever has a larger one than it has neighbours.
+After a change, in rounds, only the ends of the changed edges examine all their neighbours. A vertex that has the colour
+of an earlier neighbour, or finds a smaller free colour, takes the first free one. If two neighbours take the same
+colour in one round, the later one tries again. No other vertex changes: the work is the sum of the ends' degrees. The
+colours depend on the history, and the colour of a vertex never exceeds the number of its neighbours.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from suricate.devices import Array
     from suricate.graph import Graph
 
-STAY = 1  #: look again
+STAY = 1  #: stay active in the next round
 WINDOW = 61
 ALL_TAKEN, MOVED, CLASH = (1 << WINDOW) - 1, 1 << WINDOW, 1 << (WINDOW + 1)
 NONE = 0xFFFFFFFF  #: no colour yet
@@ -44,7 +45,7 @@ def seen(colour, window):
 
 
 def first_free(taken):
-    """Return the place of the lowest bit that is not set: the exponent of that power of two."""
+    """Return the position of the lowest bit that is not set, from the exponent of that power of two as a float."""
     return (np.float64(~taken & (taken + 1)).view(np.int64) >> 52) - 1023
 
 
@@ -90,9 +91,10 @@ def move_on(v, window):
 
 
 def taken_by(u, v, w, colour, window, moved, chosen, following, key):
-    """Return the bit of a neighbour's colour, with what else there is to know of it.
+    """Return the bit of a neighbour's colour, and two flags.
 
-    Whether it has the colour of ``v`` and is earlier; and beyond the first window, whether it has just changed.
+    ``CLASH``: the neighbour is earlier and has the colour of ``v``. ``MOVED``, beyond the first window: it has just
+    changed its colour.
     """
     if u == v:
         return 0
@@ -101,7 +103,7 @@ def taken_by(u, v, w, colour, window, moved, chosen, following, key):
 
 
 def choose(v, found, colour, window, moved, chosen, following, key):
-    """Keep the colour, take the first free one of the window, or look at another window in the next round."""
+    """Keep the colour, take the first free one of the window, or try another window in the next round."""
     chosen[v] = colour[v]
     following[v] = 0
     if found & MOVED:
@@ -115,11 +117,11 @@ def choose(v, found, colour, window, moved, chosen, following, key):
     if not found & CLASH and colour[v] <= window[v] + first_free(taken):
         return 0
     chosen[v] = window[v] + first_free(taken)
-    return STAY  # a neighbour may have taken the same; and it takes back that it has just changed
+    return STAY  # a neighbour may have taken the same colour; the next round also clears ``moved``
 
 
 def publish(v, colour, window, moved, chosen, following, key):
-    """Let the neighbours see what was chosen."""
+    """Publish the chosen colour to the neighbours."""
     moved[v] = 1 if chosen[v] != colour[v] else 0
     colour[v] = chosen[v]
     window[v] = following[v]
@@ -139,10 +141,10 @@ class Coloring(Algorithm):
     A directed graph needs in-edges.
 
     Args:
-        seed: of the order of the vertices.
+        seed: determines the order of the vertices.
 
     Raises:
-        ParameterError: ``seed`` is no integer.
+        ParameterError: ``seed`` is not an integer.
         RequirementError: a directed graph without in-edges.
     """
 
@@ -155,7 +157,7 @@ class Coloring(Algorithm):
         self._state: tuple[Array, ...] = ()  # colour, window, moved, chosen, following
 
     def compute(self, graph: Graph) -> None:
-        """Let the vertices take turns: in layers, each after its earlier neighbours, once per window of colours."""
+        """Colour the vertices in layers, each vertex after its earlier neighbours, once per window of colours."""
         xp, n = graph.device.xp, graph.num_vertices
         colour = xp.full(n, NONE, np.uint32)
         self._state = (colour, *(xp.zeros(n, np.uint32) for _ in range(4)))
@@ -183,7 +185,7 @@ class Coloring(Algorithm):
         iterate(take_turns, until=left, max_steps=n)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Let the ends of changed edges look."""
+        """Recolour the ends of changed edges."""
         self._state = tuple(resized(graph.device.xp, array, graph.num_vertices, 0) for array in self._state)
         converge(
             graph, (delta.edges("inserted"), delta.edges("deleted")), taken_by, args=(*self._state, self.key),
@@ -207,7 +209,7 @@ class Coloring(Algorithm):
         directed: bool,
         **_: Any,
     ) -> Neighbours:
-        """Return what every colouring is checked with: the pairs of neighbours, both ways, each once."""
+        """Return the data that every colouring is checked with: the pairs of neighbours, both ways, each once."""
         other = src != dst
         ends = np.stack((src[other], dst[other])).astype(np.int64)
         u, v = np.unique(np.concatenate((ends, ends[::-1]), axis=1), axis=1)
@@ -226,7 +228,7 @@ class Coloring(Algorithm):
         return f"{above} vertices have a larger colour than they have neighbours" if above else None
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one look of every vertex."""
+        """Return the bytes of one pull at every vertex."""
         return pull_bytes(graph.num_vertices, graph.num_edges, 4)
 
 

@@ -1,10 +1,10 @@
-"""Eigenvector centrality kept current: a vertex is as central as its in-neighbours together.
+"""Eigenvector centrality kept current: the score of a vertex is proportional to the sum over its in-neighbours.
 
 ``lambda x = A^T x`` for the largest eigenvalue (Bonacich, *Power and centrality*, 1987), by power iteration over
-``A^T + I``, whose shift keeps bipartite graphs from oscillating: one pull over in-edges a step, O(n + m) each. Every
-change is a new start from the previous vector, mixed with a little of the uniform one.
+``A^T + I``, whose shift keeps bipartite graphs from oscillating: one pull over in-edges per step, O(n + m) each. After
+a change the iteration restarts from the previous vector, mixed with a little of the uniform one.
 
-An approximation by design, as NetworkX's: at the stop a step changes less than ``n * tol`` in the L1 norm. Where the
+An approximation by design, like NetworkX's: it stops when a step changes less than ``n * tol`` in the L1 norm. If the
 largest eigenvalue has several eigenvectors (components that are alike), the start decides which one is found.
 """
 
@@ -33,7 +33,7 @@ SLACK = 10  #: by which a further step may change more than the last one, for ma
 
 
 def shift(v, x, out, square):
-    """Add the identity's share to the sum over the in-neighbours, and sum the squares, to NaN if one is negative."""
+    """Add the identity's share to the sum over the in-neighbours; sum the squares, to NaN if a score is negative."""
     total = out[v] + x[v]
     square.add(total * total if out[v] >= 0 else math.nan)
     out[v] = total
@@ -111,7 +111,7 @@ class Eigenvector(FixedPoint):
         weighted: bool | None = None,
         **_: Any,
     ) -> Any:
-        """Return ``A^T`` as a SciPy matrix: what is a right answer is told by it."""
+        """Return ``A^T`` as a SciPy matrix, by which :meth:`mismatch` checks an answer."""
         return adjacency(src, dst, weight, num_vertices, weighted).T.tocsr()
 
     @classmethod

@@ -1,11 +1,11 @@
 """Hubs and authorities kept current (Kleinberg, *Authoritative sources in a hyperlinked environment*, 1999).
 
 A good hub points to good authorities: ``h = A a`` and ``a = A^T h`` up to scale, the principal singular vectors of the
-adjacency matrix. By power iteration: a pull over in-edges and one over out-edges a step, O(n + m). Every change is a
-new start from the previous hubs, mixed with a little of the uniform vector.
+adjacency matrix. Computed by power iteration: one pull over in-edges and one over out-edges per step, O(n + m). After a
+change the iteration restarts from the previous hubs, mixed with a little of the uniform vector.
 
-An approximation by design, as NetworkX's: at the stop a step changes less than ``tol`` of the hubs in the L1 norm.
-Where several pairs of vectors belong to the largest singular value, the start decides which one is found.
+An approximation by design, like NetworkX's: it stops when a step changes the hubs by less than ``tol`` in the L1 norm.
+If several pairs of vectors belong to the largest singular value, the start decides which one is found.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class HITSResult(NamedTuple):
 
 
 def count(v, authority, out, total):
-    """Sum the new hubs, to NaN if a score is negative; the authorities of this step are used up."""
+    """Sum the new hubs, to NaN if a score is negative; clear the authorities of this step."""
     total.add(out[v] if out[v] >= 0 and authority[v] >= 0 else math.nan)
     authority[v] = 0.0
 
@@ -139,7 +139,7 @@ class HITS(FixedPoint):
         weighted: bool | None = None,
         **_: Any,
     ) -> Any:
-        """Return the SciPy matrix: what is a right answer is told by it."""
+        """Return the SciPy matrix, by which :meth:`mismatch` checks an answer."""
         return adjacency(src, dst, weight, num_vertices, weighted)
 
     @classmethod

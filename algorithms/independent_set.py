@@ -1,13 +1,13 @@
 """A maximal independent set kept current: no two members are neighbours, every other vertex has a member beside it.
 
-Vertices are ordered by a hash of their ids and the seed, and the set is the one that taking them greedily in this order
-gives: a vertex belongs to it unless an earlier neighbour does (Luby, *A simple parallel algorithm for the maximal
-independent set problem*, 1986, with fixed priorities: Blelloch, Fineman and Shun, *Greedy sequential maximal
-independent set and matching are parallel on average*, 2012). In rounds every vertex concerned looks at its neighbours;
-one that changed its mind makes these look again. O(log^2 n) rounds with high probability.
+Vertices are ordered by a hash of their ids and the seed, and the set is the greedy one in this order: a vertex belongs
+to it unless an earlier neighbour does (Luby, *A simple parallel algorithm for the maximal independent set problem*,
+1986, with fixed priorities: Blelloch, Fineman and Shun, *Greedy sequential maximal independent set and matching are
+parallel on average*, 2012). In each round every active vertex examines its neighbours; a vertex whose membership
+changes activates them. O(log^2 n) rounds with high probability.
 
-After a change the ends of the changed edges look first, and the rounds reach as far as memberships change. The set is
-always the one that this seed gives on this graph, whatever happened before.
+After a change the ends of the changed edges are active first, and the rounds continue while memberships change. The set
+depends on the graph and the seed only, not on the history.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from suricate.devices import Array
     from suricate.graph import Graph
 
-WAKE = 2  #: neighbours look again
+WAKE = 2  #: activate the neighbours
 
 
 def earlier_member(u, v, w, member, decided, key):
@@ -38,13 +38,13 @@ def earlier_member(u, v, w, member, decided, key):
 
 
 def decide(v, taken, member, decided, key):
-    """Note whether ``v`` is a member; its neighbours look again if that is new."""
+    """Record whether ``v`` is a member; activate its neighbours if that changed."""
     decided[v] = 1 - taken
     return WAKE if member[v] == taken else 0
 
 
 def publish(v, member, decided, key):
-    """Let the neighbours see what was decided."""
+    """Publish the decision to the neighbours."""
     member[v] = decided[v]
 
 
@@ -54,10 +54,10 @@ class IndependentSet(Algorithm):
     A directed graph needs in-edges.
 
     Args:
-        seed: of the order of the vertices.
+        seed: determines the order of the vertices.
 
     Raises:
-        ParameterError: ``seed`` is no integer.
+        ParameterError: ``seed`` is not an integer.
         RequirementError: a directed graph without in-edges.
     """
 
@@ -71,13 +71,13 @@ class IndependentSet(Algorithm):
         self._decided: Array = None
 
     def compute(self, graph: Graph) -> None:
-        """Let every vertex look."""
+        """Start with all vertices active."""
         xp, n = graph.device.xp, graph.num_vertices
         self._member, self._decided = xp.ones(n, np.uint32), xp.ones(n, np.uint32)
         self._look(graph, None)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Let the ends of changed edges look; new vertices are members until they have neighbours."""
+        """Start with the ends of changed edges active; new vertices are members until they have neighbours."""
         xp, n = graph.device.xp, graph.num_vertices
         self._member, self._decided = (resized(xp, array, n, 1) for array in (self._member, self._decided))
         self._look(graph, (delta.edges("inserted"), delta.edges("deleted")))
@@ -119,7 +119,7 @@ class IndependentSet(Algorithm):
         return np.array(member, bool)
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one look of every vertex."""
+        """Return the bytes of one pull at every vertex."""
         return pull_bytes(graph.num_vertices, graph.num_edges, 4)
 
 

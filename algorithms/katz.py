@@ -1,10 +1,10 @@
-"""Katz centrality kept current: a vertex counts the walks that end in it, longer ones less.
+"""Katz centrality kept current: a vertex counts the walks that end in it; longer walks count less.
 
-``x = alpha A^T x + beta`` (Katz, *A new status index derived from sociometric analysis*, 1953), solved by iterating it:
-one pull over in-edges a step, O(n + m) each. It converges where ``alpha`` is below the reciprocal of the largest
-eigenvalue of ``A``. Every change is a new start of the same iteration from the previous values.
+``x = alpha A^T x + beta`` (Katz, *A new status index derived from sociometric analysis*, 1953), solved by iteration:
+one pull over in-edges per step, O(n + m) each. It converges if ``alpha`` is below the reciprocal of the largest
+eigenvalue of ``A``. After a change the same iteration restarts from the previous values.
 
-An approximation by design, as NetworkX's: at the stop ``|x - alpha A^T x - beta|_1 <= r * n * tol``, where ``r`` is
+An approximation by design, like NetworkX's: it stops with ``|x - alpha A^T x - beta|_1 <= r * n * tol``, where ``r`` is
 ``alpha`` times the largest sum of a vertex's out-weights.
 """
 
@@ -53,10 +53,10 @@ class Katz(FixedPoint):
 
     Args:
         alpha: attenuation of a walk per edge, above 0.
-        beta: what every vertex has of itself: one number, a dict (others: 0), or an array with an entry per vertex.
+        beta: the constant term: one number, a dict (others: 0), or an array with an entry per vertex.
         max_iter: upper bound on the number of steps.
         tol: the iteration stops when a step changes less than ``num_vertices * tol`` in the L1 norm.
-        nstart: where to start: a dict, or an array with an entry per vertex; None: everywhere 0.
+        nstart: where to start: a dict, or an array with an entry per vertex; None: 0 at all vertices.
         normalized: scale the result to an L2 norm of 1.
         weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
 
@@ -101,7 +101,7 @@ class Katz(FixedPoint):
         super().update(graph, delta)
 
     def scaled(self, xp: Any, x: Array) -> Array:
-        """Return ``x``: the scale is given by ``beta``."""
+        """Return ``x`` unchanged: its scale is given by ``beta``."""
         return x
 
     def step(self, graph: Graph, x: Array, out: Array, change: Scalar) -> None:
@@ -147,7 +147,7 @@ class Katz(FixedPoint):
     def mismatch(
         cls, result: Any, reference: Any, *, tol: float = TOLERANCE, normalized: bool = True, **_: Any
     ) -> str | None:
-        """Compare the L1 distance to the solution with the stated bound, or with 1e-3 of it where there is none."""
+        """Compare the L1 distance to the solution with the stated bound, or with 1e-3 of it if there is no bound."""
         x, rate = reference
         length = np.linalg.norm(x) if normalized and np.any(x) else 1.0
         bound = len(x) * tol * rate / (1 - rate) if rate < 1 else 1e-3 * float(np.abs(x).sum())

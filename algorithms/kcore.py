@@ -1,10 +1,12 @@
 """Core numbers kept current: the largest k for which a vertex is in the k-core, NetworkX's ``core_number``.
 
-The k-core is the largest set of vertices each of which has at least k neighbours in the set. From scratch a peel, after
-a batch a repair around it (``suricate.structures.core_numbers`` says how, and after which papers): deletions lower
-numbers from their ends on, insertions raise candidates; where those are too many it computes from scratch by itself.
+The k-core is the largest set of vertices each of which has at least k neighbours in the set. Core numbers are computed
+from scratch by a peel and repaired around each batch (``suricate.structures.core_numbers`` has the method and the
+papers): deletions lower numbers, starting at their ends; insertions raise candidates; if there are too many candidates,
+the device computes from scratch.
 
-Complexity: from scratch O(n + m); an update, the edges of candidates and of what changes, once per level changed by.
+Complexity: O(n + m) from scratch; an update visits the edges of candidates and of changed vertices, once per level by
+which numbers change.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from suricate.devices import Array
     from suricate.graph import Graph
 
-USUAL_ROW = 32  #: arcs per vertex of the graphs by which ``recompute_share`` was measured
-FEWEST = 16  #: times as much an insertion counts at most on graphs of shorter rows: their levels are large
+USUAL_ROW = 32  #: arcs per vertex of the graphs on which ``recompute_share`` was measured
+FEWEST = 16  #: largest weight of an insertion on graphs with fewer arcs per vertex, whose levels are large
 
 
 class KCoreResult(NamedTuple):
@@ -54,7 +56,7 @@ class KCore(Algorithm):
         self._numbers.compute(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Lower what deletions took support from, then raise what insertions gave it to."""
+        """Lower vertices that lost support by deletions, then raise those that gained it by insertions."""
         deleted, inserted = delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
         row = graph.most_arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
         if self.outweighs(graph, deleted, inserted, times=row, each=max(1.0, 1 / max(row, 1 / FEWEST))):
@@ -80,7 +82,7 @@ class KCore(Algorithm):
         directed: bool,
         **params: Any,
     ) -> KCoreResult:
-        """Core numbers by definition: for every k, the vertices that are left when those with fewer neighbours go."""
+        """Core numbers by definition: for every k, remove vertices with fewer than k neighbours until none is left."""
         src, dst = src[src != dst], dst[src != dst]
         core = np.zeros(num_vertices, np.uint32)
         k = 0
@@ -100,7 +102,7 @@ class KCore(Algorithm):
         return cls.reference(rows[0], rows[1], None, matrix.shape[0], False)
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of all edges, and of a number read and written per edge and per vertex."""
+        """Return the bytes of all edges, and of one number read and written per edge and per vertex."""
         edges = int(graph.degrees().sum(dtype=np.int64))
         return edges * 2 * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + 2 * ID_BYTES)
 

@@ -1,18 +1,18 @@
 """Communities by label propagation, kept current: every vertex has the label that most of its neighbours have.
 
 Raghavan, Albert and Kumara, *Near linear time algorithm to detect community structures in large-scale networks* (2007):
-labels are the vertices' own at first; in rounds every vertex concerned takes the most frequent label of its neighbours,
-and one that takes another label makes its neighbours look again. Of equally frequent labels the first in an order that
-``seed`` gives wins. So that neighbours do not exchange labels for ever, a vertex that wants another one waits for a
-round every second time if that is later in the order (the pick-less rounds of Sahu's *nu-LPA*, 2024), and one that has
-wanted many also now and then, by a hash of its id and of how often it has wanted one; so a result can be replayed.
-O(m) per round, a few rounds as a rule.
+initially each vertex has its own label. In each round every active vertex takes the most frequent label of its
+neighbours, and a vertex that changes its label activates its neighbours. Of equally frequent labels the first in an
+order given by ``seed`` wins. Two rules keep neighbours from exchanging labels for ever. A vertex that wants a label
+later in the order waits for a round every second time (the pick-less rounds of Sahu's *nu-LPA*, 2024). A vertex that
+has wanted many labels also waits in some rounds, chosen by a hash of its id and of how many it has wanted, so a result
+can be replayed. O(m) per round, usually a few rounds.
 
-After a change the ends of the changed edges look first, with all labels as they are. The labels then are stable again,
-but not those that a computation from scratch gives.
+After a change the ends of the changed edges are active first, and all labels start with their current values. The
+result is stable again, but may differ from that of a computation from scratch.
 
-``synchronous=True`` is LDBC Graphalytics' CDLP: from the ids all vertices look at once, exactly ``max_iter`` times, and
-the smallest label wins.
+``synchronous=True`` is LDBC Graphalytics' CDLP: starting from the ids, all vertices take the most frequent label of
+their neighbours at once, exactly ``max_iter`` times; of equally frequent labels the smallest wins.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.operators import Propagated
 
-STAY, WAKE = 1, 2  #: look again; neighbours look again
+STAY, WAKE = 1, 2  #: stay active; activate the neighbours
 NOBODY = 2**63 - 1  #: the mode of no neighbours
 ODD = 0x9E3779B9
 PATIENCE = 8  #: labels that a vertex has wanted before a hash makes it wait
@@ -61,7 +61,7 @@ def rank_of(u, v, w, rank, taken, wanted, key):
 
 
 def take(v, mode, rank, taken, wanted, key):
-    """Take the most frequent rank, or wait for a round; without neighbours take the one of its own."""
+    """Take the most frequent rank, or wait for a round; without neighbours take the vertex's own rank."""
     taken[v] = rank[v]
     if mode == rank[v]:
         return 0
@@ -78,7 +78,7 @@ def take(v, mode, rank, taken, wanted, key):
 
 
 def publish(v, rank, taken, wanted, key):
-    """Let the neighbours see what was taken."""
+    """Publish the new label to the neighbours."""
     rank[v] = taken[v]
 
 
@@ -89,14 +89,14 @@ class LabelPropagation(Algorithm):
     vertex has. A directed graph needs in-edges. A vertex without neighbours has its own id.
 
     Args:
-        max_iter: at most so many rounds, for a computation or an update; with ``synchronous`` exactly so many.
-        seed: of the order of labels and of who waits; nothing with ``synchronous``.
-        synchronous: LDBC's CDLP.
+        max_iter: maximum number of rounds of a computation or an update; with ``synchronous`` the exact number.
+        seed: determines the order of labels and which vertices wait; unused with ``synchronous``.
+        synchronous: compute LDBC's CDLP.
 
     Attributes:
-        iterations: rounds that the last computation or update took; reading it waits for the device.
-        converged: whether the labels are stable; reading it waits for the device. Labels may also stay as they are
-            because ``max_iter`` rounds were not enough.
+        iterations: rounds of the last computation or update; reading it waits for the device.
+        converged: whether the labels are stable; False if ``max_iter`` rounds were not enough. Reading it waits for the
+            device.
 
     Raises:
         ParameterError: a parameter is of the wrong type or out of range.
@@ -141,7 +141,7 @@ class LabelPropagation(Algorithm):
             self._look(graph, None)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Let the ends of changed edges look."""
+        """Start with the ends of changed edges active."""
         if self.synchronous:
             self.compute(graph)
             return
@@ -226,7 +226,7 @@ class LabelPropagation(Algorithm):
         return {"max_iter": 10_000}
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of one look of every vertex."""
+        """Return the bytes of one pull at every vertex."""
         return pull_bytes(graph.num_vertices, graph.num_edges, 4)
 
 

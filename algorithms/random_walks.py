@@ -1,13 +1,14 @@
-"""Random walks: uniform or by weight, with restarts, of first and second order. Computed anew after every change.
+"""Random walks: uniform or by weight, with restarts, of first and second order. Computed from scratch after a change.
 
-In every step each walk goes along an out-edge of its vertex, with a probability in proportion to the edge's weight. The
-random numbers are hashes of (seed, walk, step, neighbour), and depend on nothing else: neither on the device nor on the
-backend or the order of storage. Of all neighbours the one with the smallest number is taken; by weight it is the one
-that wins a race of exponential clocks, the smallest ``-log(number) / weight`` (Efraimidis and Spirakis, *Weighted
-random sampling with a reservoir*, 2006). A step costs the degrees of the vertices that the walks are at.
+In every step each walk follows an out-edge of its vertex, with a probability proportional to the edge's weight. The
+random numbers are hashes of (seed, walk, step, neighbour) and depend on nothing else, in particular not on the device,
+the backend or the order of storage. A uniform walk takes the neighbour with the smallest number. A weighted walk takes
+the one that wins a race of exponential clocks, with the smallest ``-log(number) / weight`` (Efraimidis and Spirakis,
+*Weighted random sampling with a reservoir*, 2006). The cost of a step is the sum of the degrees of the walks' vertices.
 
-Of second order (Grover and Leskovec, *node2vec: scalable feature learning for networks*, 2016): the weight of the way
-back to the vertex before is divided by ``p``, that of vertices to which the one before has no edge by ``q``.
+Walks of second order (Grover and Leskovec, *node2vec: scalable feature learning for networks*, 2016): the weight of the
+edge back to the previous vertex is divided by ``p``, that of edges to vertices to which the previous vertex has no edge
+by ``q``.
 
 The same seed gives the same walks on both devices, up to ties within the rounding of logarithms.
 """
@@ -78,7 +79,7 @@ def of_second_order(i, u, v, w, draw, best, before, graph, p, q, weighted):
 
 
 class RandomWalks(Algorithm):
-    """Walks along out-edges, ``uint32[walks, length + 1]``: the vertices of each; EMPTY after one with no way on.
+    """Walks along out-edges, ``uint32[walks, length + 1]``: their vertices; EMPTY after a vertex without a way on.
 
     Walk ``i`` begins at ``starts[i // walks_per_vertex]``. Edges of weight 0 or less are never taken.
 
@@ -87,14 +88,14 @@ class RandomWalks(Algorithm):
         walks_per_vertex: walks from each start.
         starts: ids of vertices; None: all vertices.
         restart: probability of going back to the start instead of a step, in [0, 1).
-        p: weights are divided by it for the way back to the vertex before (node2vec's return parameter), above 0.
-        q: weights are divided by it for vertices to which the one before has no edge (in-out parameter), above 0.
-        weighted: True goes by edge weights, False ignores them; None uses them if the graph has any.
+        p: divides the weight of the edge back to the previous vertex (node2vec's return parameter), above 0.
+        q: divides the weights of edges to vertices to which the previous one has no edge (in-out parameter), above 0.
+        weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
         seed: of the random numbers.
 
     Raises:
         ParameterError: a parameter is of the wrong type or out of range.
-        DTypeError, ShapeError, VertexRangeError: ``starts`` are no ids of vertices.
+        DTypeError, ShapeError, VertexRangeError: ``starts`` are not ids of vertices.
         RequirementError: ``weighted=True`` on a graph without weights.
     """
 
@@ -146,7 +147,7 @@ class RandomWalks(Algorithm):
             at = xp.where(after == EMPTY, at, after)
 
     def _offer(self, graph: Graph, at: Array, numbers: tuple[Array, Array], before: Array) -> None:
-        """Let every neighbour of the vertices that the walks are at offer itself."""
+        """Make every neighbour of the walks' vertices offer itself."""
         places = Frontier(graph.device, at, num_vertices=graph.num_vertices, distinct=False)
         if self.p != 1 or self.q != 1:
             more = (before, graph, self.p, self.q, self.weighting.applies(graph))
@@ -229,7 +230,7 @@ class RandomWalks(Algorithm):
 
 
 def host_ids(starts: Any) -> np.ndarray:
-    """Return a copy of the ids on the host; their range is checked when a graph is there."""
+    """Return a copy of the ids on the host; their range is checked against the graph later."""
     ids = as_ids(starts, "random_walks: starts")
     return np.array(ids.get() if hasattr(ids, "get") else ids)
 

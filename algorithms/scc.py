@@ -1,15 +1,18 @@
-"""Strongly connected components, computed anew after every change: vertices that reach each other.
+"""Strongly connected components, computed from scratch after every change: vertices that reach each other.
 
 Forward-backward colouring after trimming (Orzan, *On distributed verification and verified distribution*, 2004;
 McLendon et al., *Finding strongly connected components in distributed graphs*, 2005), with the largest component found
-first (Slota et al., *BFS and coloring-based parallel algorithms for strongly connected components*, 2014). Trimming
-takes away, again and again, every vertex that no remaining vertex leads to, or that leads to none: components of their
-own. What a pivot of many edges reaches, and what reaches it, have its component in common. Then, in rounds, every
-remaining vertex gets the first of all vertices that reach it, in a random order; those that reach this vertex back form
-a component with it. Vertices with different firsts cannot share a component, so that the next round looks within these
-regions only. On the CPU what the pivot reaches in a graph of few edges per vertex is found in no order of levels.
-Trimming and the pivot take O(m), a round O(m) per level that a region is deep; there are O(log n) rounds
-as a rule.
+first (Slota et al., *BFS and coloring-based parallel algorithms for strongly connected components*, 2014):
+
+1. Trimming repeatedly removes every vertex that has no remaining in-neighbours or no remaining out-neighbours: each is
+   a component of its own.
+2. The vertices that a pivot with many edges reaches and that also reach it form the component of the pivot. (On the
+   CPU, in a graph of few edges per vertex, they are found without an order of levels.)
+3. In rounds, every remaining vertex gets the first, in a random order, of all vertices that reach it. The vertices of
+   such a region that reach its first vertex form a component with it. Vertices with different firsts cannot share a
+   component, so the next round searches within the regions only.
+
+Trimming and the pivot take O(m), a round O(m) per level of the deepest region; usually there are O(log n) rounds.
 
 On an undirected graph these are the connected components.
 """
@@ -47,7 +50,7 @@ def count_others(v, graph, in_degree, towards, away):
 
 
 def takes_away(u, v, w, lost, count, root):
-    """Take an edge between two vertices away from ``v``."""
+    """Subtract an edge between two vertices from the counts of ``v``."""
     return 1 if u != v else 0
 
 
@@ -66,7 +69,7 @@ def is_left_bare(v, step, lost, count, root):
 
 
 def heaviest(v, towards, away, root, best):
-    """Nominate ``v`` if it remains: the vertex of most edges on the side where it has fewer, of these the largest."""
+    """Nominate ``v`` if it remains: the pivot has the largest minimum of in- and out-degree (ties: largest id)."""
     if root[v] == EMPTY:
         best.add(min(towards[v], away[v]) * SPAN + v)
 
@@ -93,7 +96,7 @@ def joins_pivot(v, root, ahead, behind, best):
 
 
 def remains(v, first, region, root, left):
-    """Return whether ``v`` belongs to no component yet; count it, and begin a round for it."""
+    """Return whether ``v`` belongs to no component yet; count it, and initialise its round."""
     region[v] = first[v]
     first[v] = mixed(v, KEY)
     left.add(1 if root[v] == EMPTY else 0)
@@ -101,12 +104,12 @@ def remains(v, first, region, root, left):
 
 
 def first_of(u, v, w, first, region, root):
-    """Offer the first of those that reach ``u`` to ``v``, within the region."""
+    """Offer ``v`` the first vertex that reaches ``u``, within the region."""
     return first[u] if root[v] == EMPTY and region[u] == region[v] else EMPTY
 
 
 def is_first(v, first, root):
-    """Return whether ``v`` is the first of those that reach it; it then is the root of a component."""
+    """Return whether ``v`` is itself the first vertex that reaches it; it is then the root of a component."""
     chosen = first[v] == mixed(v, KEY)
     root[v] = v if chosen else root[v]
     return chosen
@@ -123,7 +126,7 @@ def member(u, v, w):
 
 
 def _is_narrow(graph: Graph) -> bool:
-    """Return whether one thread of the CPU is likely to find what a vertex reaches faster than a search by levels."""
+    """Return whether one CPU thread is likely to find what a vertex reaches faster than a search by levels would."""
     few = not graph.device.is_cuda and threads.limit() <= FEW_THREADS
     return few and graph.most_arcs < FEW_ARCS * graph.num_vertices
 
@@ -153,7 +156,7 @@ class StronglyConnectedComponents(Algorithm):
         self._component = self._smallest(graph, root)[root]
 
     def _trim(self, graph: Graph, root: Array, count: Array, onward: str) -> None:
-        """Take away, again and again, the vertices without edges on one side, of which ``count`` has the number."""
+        """Repeatedly remove the vertices without edges on one side; ``count`` has the numbers of edges."""
         lost = graph.device.xp.zeros(graph.num_vertices, np.uint32)
         bare = vertex_map(graph, None, is_bare, args=(count, root))
         arguments = (lost, count, root)

@@ -1,4 +1,4 @@
-"""Product of the adjacency matrix and a vector, kept current: only the rows of changed edges are computed anew.
+"""Product of the adjacency matrix and a vector, kept current: an update recomputes only the rows of changed edges.
 
 ``y = A x`` with ``A[u, v]`` the weight of the edge ``u -> v`` (1 without weights), ``y = A^T x`` over in-edges. One
 pass over the edges, O(n + m); an update costs the degrees of the vertices whose edges changed. This is the experiment
@@ -39,7 +39,7 @@ def product_in(u, v, w, x, y, weighted):
 
 
 def store(v, total, x, y, weighted):
-    """Store a row; nobody looks again."""
+    """Store a row; the vertex does not stay active."""
     y[v] = total
     return 0
 
@@ -47,12 +47,12 @@ def store(v, total, x, y, weighted):
 class SpMV(Algorithm):
     """``y[u]``, the sum of ``w * x[v]`` over the out-edges ``u -> v``; ``float64[num_vertices]``.
 
-    Over in-edges it is ``y[v]``, the sum of ``w * x[u]``. A directed graph without in-edges then has no rows to pick:
-    every update is one pass over all edges.
+    With ``over="in"`` it is ``y[v]``, the sum of ``w * x[u]``. On a directed graph without in-edges single rows cannot
+    be computed then: every update is one pass over all edges.
 
     Args:
         x: the vector: one number for all vertices, a dict from vertex to number (others: 0), or an array with an entry
-            per vertex. Vertices that are added later have 0, or the one number.
+            per vertex. Vertices that are added later get 0, or the one number.
         over: ``"out"`` (``A x``) or ``"in"`` (``A^T x``).
         weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
 
@@ -85,7 +85,7 @@ class SpMV(Algorithm):
         self._multiply(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Compute the rows of both ends of edges that were inserted or deleted, or have another weight."""
+        """Recompute the rows of both ends of edges that were inserted, deleted, or given another weight."""
         xp = graph.device.xp
         if graph.num_vertices > len(self._y):
             self._x = self.x.on_device(graph, grown=True)

@@ -1,15 +1,16 @@
 """Single-source shortest paths kept current: distances and parents in one pass, incremental and decremental.
 
-Follows Meerkat (Concessao et al.): every vertex holds one word of distance and parent, and one atomic minimum keeps it.
-The words form a dependence forest (``suricate.operators.forest``): deletions and heavier weights are repaired around
-the tree edges that they concern (Ramalingam and Reps), insertions and lighter weights are a first frontier. From
-scratch vertices are taken near ones first (delta-stepping, Meyer and Sanders 2003; on CUDA those in a window that
-slides with the nearest one).
+Follows Meerkat (Concessao et al.): every vertex holds one word of distance and parent, which is updated by one atomic
+minimum. The words form a dependence forest (``suricate.operators.forest``): deletions and heavier weights are repaired
+around the tree edges concerned (Ramalingam and Reps); inserted edges and lighter weights are the first frontier of a
+search. From scratch, near vertices are processed first (delta-stepping, Meyer and Sanders 2003; on CUDA those in a
+window that slides with the nearest one).
 
-Zero weights. Keys must grow along edges, or parents could form cycles. Words of 64 bits (distance, parent) serve while
-every step raises the distance. When one does not (a zero weight, a float that absorbs a small one, an integer beyond 32
-bits) the forest notes it, and everything is computed anew with words of 128 bits, whose keys are (distance, hops): hops
-counts the steps since the distance last grew. Both kinds of words give the same distances and parents.
+Zero weights. Keys must increase along edges, or parents could form cycles. Words of 64 bits (distance, parent) suffice
+while every edge increases the distance. If one does not (a zero weight, a float that absorbs a small one, an integer
+beyond 32 bits), the forest records it, and everything is computed from scratch with words of 128 bits, whose keys are
+(distance, hops): hops counts the steps since the distance last increased. Both kinds of words give the same distances
+and parents.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ if TYPE_CHECKING:
     from suricate.operators.results import Propagated
 
 WORD_BYTES = 8
-TURNS = 8  #: that a step takes on CUDA where frontiers are thin (``LOCAL_TURNS``)
-USUAL_DEPTH = 100  #: turns of a search; below each tree edge lie on average as many vertices as the tree is deep
-WARP = 32  #: threads
-FARTHEST = 2**32 - 1  #: as a distance in 32 bits: unreached
+TURNS = 8  #: turns per step on CUDA if frontiers are small (``LOCAL_TURNS``)
+USUAL_DEPTH = 100  #: turns of a usual search; on average, a tree edge has as many vertices below it as the tree is deep
+WARP = 32  #: threads per warp
+FARTHEST = 2**32 - 1  #: the 32-bit distance of an unreached vertex
 AMBIGUOUS = -2  #: in ``reference()``: several parents are equally good up to rounding
 
 
 class SSSPResult(NamedTuple):
     """Shortest paths from the source.
 
-    ``distance``: int64[n], -1 where unreached, if the weights are integers or there are none; else of the dtype of the
-    weights, infinite where unreached. ``parent``: int64[n], the vertex before it on a shortest path, -1 where
-    unreached, the source's is itself. A path whose length is infinite in that dtype reaches nothing.
+    ``distance``: int64[n], -1 at unreached vertices, if the weights are integers or there are none; else of the dtype
+    of the weights, infinite at unreached vertices. ``parent``: int64[n], the previous vertex on a shortest path, -1 at
+    unreached vertices; that of the source is itself. A path whose length is infinite in that dtype does not count.
     """
 
     distance: Array
@@ -59,19 +60,19 @@ class SSSPResult(NamedTuple):
 
 
 def nearer(u, v, w, words, source):
-    """Offer ``v`` the distance over ``u``; where it is infinite, the word of the unreached, which wins nowhere."""
+    """Offer ``v`` the distance over ``u``; if it is infinite, the word of unreached vertices, which never wins."""
     distance = words.distance[u] + w
     return distance, u if distance < math.inf else EMPTY
 
 
 def nearer_in_32_bits(u, v, w, words, source):
-    """Offer ``v`` the distance over ``u``; 0, which is not above that of ``u``, where it does not fit."""
+    """Offer ``v`` the distance over ``u``; if it does not fit 32 bits, 0, which is recorded as a violation."""
     distance = words.distance[u] + w
     return distance if 0 < distance < FARTHEST else 0, u
 
 
 def nearer_by_hops(u, v, w, words, source):
-    """Offer ``v`` the distance over ``u``, unless it is infinite; the hops begin anew where the distance grows."""
+    """Offer ``v`` the distance over ``u``, unless it is infinite; hops restart at 0 when the distance increases."""
     distance = words.distance[u] + w
     if distance < math.inf:
         return distance, 0 if distance > words.distance[u] else words.hops[u] + 1, u
@@ -79,7 +80,7 @@ def nearer_by_hops(u, v, w, words, source):
 
 
 def restart_with(farthest: float, *, wide: bool) -> Callable[..., Any]:
-    """Return the function of what a vertex starts with: distance 0 at the source, ``farthest`` elsewhere."""
+    """Return the function that gives the initial word of a vertex: distance 0 at the source, ``farthest`` elsewhere."""
 
     def unreached(v, words, source):
         if v == source:
@@ -102,21 +103,22 @@ def weight_of(u, v, w):
 class SSSP(Algorithm):
     """Distances and parents of all vertices reachable from ``source`` along out-edges (all edges if undirected).
 
-    Weights must not be negative; without weights every edge counts 1. Of the in-neighbours that offer the shortest
-    distance the smallest is the parent (where weights are zero, the smallest of those with the fewest steps since the
-    distance grew). From scratch: O(n + m) steps of work per bucket of ``delta``. An update costs the degrees of the
-    vertices that change, and of those below lost tree edges that find another parent; without in-edges a deletion takes
-    one pass over all edges.
+    Weights must not be negative; without weights every edge counts 1. The parent is the smallest of the in-neighbours
+    that offer the shortest distance (with zero weights, the smallest of those with the fewest steps since the distance
+    last increased). From scratch: O(n + m) work per bucket of ``delta``. The cost of an update is the sum of the
+    degrees of the vertices that change, and of those below lost tree edges that find another parent; without in-edges a
+    deletion takes one pass over all edges.
 
     Args:
         source: id of a vertex.
-        delta: width of the buckets in which vertices are taken from scratch; default: the mean weight of an edge,
-            divided by the mean degree; on CUDA that times 32, and no less than the mean weight.
+        delta: width of the buckets in which a computation from scratch processes vertices; default: the mean weight of
+            an edge, divided by the mean degree; on CUDA 32 times that, but at least the mean weight.
 
     Raises:
-        ParameterError: ``source`` is no integer, ``delta`` is not a positive number.
-        VertexRangeError: ``source`` is no vertex of the graph.
-        WeightError: an edge within reach has a negative weight; on CUDA an update tells when the result is read.
+        ParameterError: ``source`` is not an integer, ``delta`` is not a positive number.
+        VertexRangeError: ``source`` is not a vertex of the graph.
+        WeightError: a reachable edge has a negative weight; after an update on CUDA it is raised when the result is
+            read.
     """
 
     name = "sssp"
@@ -153,7 +155,7 @@ class SSSP(Algorithm):
         raise WeightError("sssp: an edge has a negative weight: shortest paths need weights of at least 0")
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Repair what deletions and heavier weights broke, and search on from what came nearer."""
+        """Repair after deletions and heavier weights, and search on from inserted edges and lighter weights."""
         forest = self._forest
         if forest is None:
             self.compute(graph)
@@ -179,7 +181,7 @@ class SSSP(Algorithm):
         return SSSPResult(distance, parent)
 
     def _search(self, graph: Graph, *, wide: bool) -> bool:
-        """Compute with narrow or wide words; return whether every step raised the keys."""
+        """Compute with narrow or wide words; return whether every step increased the keys."""
         forest = self._forest
         if forest is None or wide != (forest.words.layout.num_keys == 2):
             forest = self._forest = _forest(graph, self.source, wide)
@@ -200,7 +202,7 @@ class SSSP(Algorithm):
         return forest.compute(graph, self._roots, order)
 
     def _ensure_valid(self) -> None:
-        """Compute anew, with wider words if need be, if an update met a step that did not raise the keys."""
+        """Compute from scratch, with wider words if necessary, if a step of an update did not increase the keys."""
         assert self._graph is not None
         if self._forest is None or self._forest.violated[0]:
             self.compute(self._graph)
@@ -217,7 +219,7 @@ class SSSP(Algorithm):
         directed: bool,
         **params: Any,
     ) -> SSSPResult:
-        """Distances by SciPy's Dijkstra; parents among the edges that explain them, -2 where rounding decides."""
+        """Distances by SciPy's Dijkstra; parents among the edges that explain them, -2 if rounding decides."""
         from scipy.sparse import csgraph
 
         source, dtype = params.get("source", 0), np.dtype(np.int64) if weight is None else weight.dtype
@@ -227,7 +229,7 @@ class SSSP(Algorithm):
 
     @classmethod
     def mismatch(cls, result: SSSPResult, reference: SSSPResult, **params: Any) -> str | None:
-        """Compare as usual, but for parents that rounding decides."""
+        """Compare as usual, except for parents that rounding decides."""
         parent = np.where(reference.parent == AMBIGUOUS, result.parent, reference.parent)
         return super().mismatch(result, reference._replace(parent=parent), **params)
 
@@ -244,7 +246,7 @@ class SSSP(Algorithm):
         return csgraph.dijkstra(matrix, indices=params.get("source", 0), return_predecessors=True)
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of the out-edges of what is reached, and of a word read and written per vertex of it."""
+        """Return the bytes of the out-edges of reached vertices, and of one word read and written per such vertex."""
         reached = self.result.parent >= 0
         edges = int(graph.degrees()[reached].sum(dtype=np.int64))
         weight_bytes = 0 if graph.weight_dtype is None else graph.weight_dtype.itemsize
@@ -266,7 +268,7 @@ def _forest(graph: Graph, source: int, wide: bool) -> Forest:
 
 
 def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> float:
-    """Return how far near vertices reach: to a neighbour; on CUDA enough to fill warps (Davidson et al. 2014)."""
+    """Return the default width of a bucket; on CUDA it is large enough to fill warps (Davidson et al. 2014)."""
     each = mean_weight / max(1.0, mean_degree)
     return max(mean_weight, WARP * each) if is_cuda else each
 
@@ -283,7 +285,7 @@ def _mean_weight(graph: Graph, arcs: int) -> float:
 def _with_parents(
     src: np.ndarray, dst: np.ndarray, w: np.ndarray, d: np.ndarray, source: int, is_float: bool, dtype: np.dtype
 ) -> SSSPResult:
-    """Return the result for distances ``d``: of the edges that explain them those from the fewest hops, then ids."""
+    """Return the result for distances ``d``: the parent has the fewest hops of those that explain it, then least id."""
     if is_float:
         d = np.where(np.isfinite(d.astype(dtype)), d, np.inf)
     reached = np.isfinite(d[src]) & np.isfinite(d[dst])
@@ -305,7 +307,7 @@ def _with_parents(
 
 
 def smallest(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
-    """Return the smallest source per destination, -1 where there is none."""
+    """Return the smallest source per destination, -1 if there is none."""
     found = np.full(num_vertices, num_vertices, np.int64)
     np.minimum.at(found, dst, src)
     return np.where(found == num_vertices, -1, found)

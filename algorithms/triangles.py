@@ -1,16 +1,16 @@
-"""Triangles kept current: their number, that at every vertex, clustering coefficients and transitivity.
+"""Triangles kept current: their number in all and per vertex, clustering coefficients and transitivity.
 
-From scratch: the forward algorithm (Schank and Wagner, 2005) over edges from lower to higher degree, as ``intersect``
-has it; the work is at most the edges times the square root of their number.
+From scratch: the forward algorithm (Schank and Wagner, 2005) over edges from lower to higher degree, by ``intersect``;
+the work is at most the number of edges times its square root.
 
-After a batch only the triangles with a changed edge are met, as in Meerkat (Concessao et al.), but each of them once
-and not by inclusion and exclusion. A triangle is met at each of its new edges ``(u, v)`` as a common neighbour ``x``,
-and counts at the least of them, edges being ordered by their smaller and then their larger end. Deleted triangles are
-those of the graph before: their other two edges are still there (and not new), or one or both are deleted as well; a
-deleted edge is not in the graph, so that a common neighbour of its ends is neither of them. The work is, for each
-changed edge, the smaller of the degrees of its ends. ``suricate.structures.triangle_changes`` does that, on CUDA in one
-kernel, but for backends on CUDA that find edges by a linear search: there operators do. Where the batch is large for
-the graph it is less work to count from scratch.
+An update visits only triangles with a changed edge, as in Meerkat (Concessao et al.), but counts each of them once
+instead of by inclusion and exclusion. A new triangle is found at each of its new edges ``(u, v)`` as a common neighbour
+``x``, and counted at the least of these edges, which are ordered by their smaller and then their larger end. Deleted
+triangles are those of the graph before the batch: each of their other two edges is either still stored (and not new) or
+deleted as well. A deleted edge is not in the graph, so a common neighbour of its ends is neither of them. The work per
+changed edge is the smaller of the degrees of its ends. ``suricate.structures.triangle_changes`` does this, on CUDA in
+one kernel. Backends on CUDA that find edges by a linear search use operators instead. If the batch is large for the
+graph, counting from scratch is less work.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from suricate.structures.edge_set import EdgeSet
 
 METHODS = ("auto", "dynamic", "static")
-#: counting anew is faster for graphs of less than so many places for edges, and so many more per arc of the batch; on
-#: CUDA it is several launches where an update is one, which weighs as much as 1.4 million places
+#: (a, b): counting from scratch is faster if the graph has less than ``a + b * arcs of the batch`` slots for edges; on
+#: CUDA it takes several launches, an update only one, which is worth 1.4 million slots
 SMALL_GRAPH = {"cpu": (80_000, 80), "cuda": (-1_400_000, 55)}
-CHUNK = 1 << 24  #: look-ups of SciPy's product at a time, which bounds its memory
+CHUNK = 1 << 24  #: look-ups per product in SciPy, which bounds its memory
 
 
 class TrianglesResult(NamedTuple):
-    """Numbers of triangles and what follows from them; a vertex with fewer than two neighbours has coefficient 0.
+    """Numbers of triangles and derived values; a vertex with fewer than two neighbours has coefficient 0.
 
     Attributes:
         total: number of triangles, an int.
-        triangles: int64[n], those at each vertex.
+        triangles: int64[n], the number at each vertex.
         clustering: float64[n], the share of the pairs of neighbours of each vertex that are neighbours themselves.
         transitivity: the share of all paths of length two that are closed, a float; 0 if there is none.
     """
@@ -75,14 +75,14 @@ def appear(u, v, x, new, triangles):
 
 
 def lose(u, v, x, triangles):
-    """Uncount the triangle of the deleted edge ``(u, v)`` whose other edges are still there; none is a self-loop."""
+    """Subtract the triangle of the deleted edge ``(u, v)`` whose other edges are still stored; none is a self-loop."""
     atomic.add(triangles, u, -1)
     atomic.add(triangles, v, -1)
     atomic.add(triangles, x, -1)
 
 
 def lose_last(u, v, x, triangles):
-    """Uncount the triangle of deleted edges at ``u`` that is met once with ``v < x``."""
+    """Subtract the triangle of deleted edges at ``u``, which is visited once with ``v < x``."""
     if x > v:
         atomic.add(triangles, u, -1)
         atomic.add(triangles, v, -1)
@@ -90,7 +90,7 @@ def lose_last(u, v, x, triangles):
 
 
 def lose_old(u, v, x, new, triangles):
-    """Do as :func:`lose` unless one of the other edges is new."""
+    """Subtract as :func:`lose` does, unless one of the other edges is new."""
     if (u, x) not in new and (v, x) not in new:
         atomic.add(triangles, u, -1)
         atomic.add(triangles, v, -1)
@@ -98,7 +98,7 @@ def lose_old(u, v, x, new, triangles):
 
 
 def lose_last_old(u, v, x, new, triangles):
-    """Do as :func:`lose_last` unless ``(v, x)`` is new."""
+    """Subtract as :func:`lose_last` does, unless ``(v, x)`` is new."""
     if x > v and (v, x) not in new:
         atomic.add(triangles, u, -1)
         atomic.add(triangles, v, -1)
@@ -141,7 +141,7 @@ class Triangles(Algorithm):
         self._degrees = neighbor_reduce(graph, is_proper, dtype="int64")
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Count the triangles that have gone and those that have come."""
+        """Subtract the deleted triangles and add the new ones."""
         new, gone = delta.placed_arcs("inserted"), delta.placed_arcs("deleted")
         changed = sum(part.size for part in (new, gone) if part is not None)
         if self._counts_anew(graph, changed):
@@ -204,7 +204,7 @@ class Triangles(Algorithm):
         directed: bool,
         **params: Any,
     ) -> TrianglesResult:
-        """Look-ups among marks, in plain loops (``suricate.closed_triples``)."""
+        """Count with plain loops over marked neighbours (``suricate.closed_triples``)."""
         from suricate.closed_triples import closed_triples
 
         degrees = np.bincount(src[src != dst], minlength=num_vertices)
@@ -223,7 +223,7 @@ class Triangles(Algorithm):
         return sum(int((upward[a:b] @ upward).multiply(upward[a:b]).sum()) for a, b in _parts(upward))
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of all arcs, read once, half of them written and read again, and of a count per vertex."""
+        """Return the bytes of all arcs, read once, half of them written and read again, and of one count per vertex."""
         arcs, n = 2 * graph.num_edges, graph.num_vertices
         return 2 * arcs * ID_BYTES + n * (2 * OFFSET_BYTES + self._triangles.itemsize)
 

@@ -1,7 +1,7 @@
-"""Batches (what to change) and deltas (what a batch really changed).
+"""Batches (the changes to make) and deltas (the changes that a batch really made).
 
-A :class:`Delta` keeps the arrays of the batch and the status that the store gave each edge; the lists are made of them
-when they are first asked for. So an update whose delta nobody reads costs nothing more and does not wait.
+A :class:`Delta` keeps the arrays of the batch and the status that the store returned for each edge. The lists of
+changed edges are computed from them on first use, so a delta that is never read costs nothing and does not wait.
 
 A delta may be read in any thread. It is copied and pickled as its lists.
 """
@@ -23,7 +23,7 @@ from suricate.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, Ou
 
 
 def uploaded(device: Device, change: Change) -> Change:
-    """Return a change that was made on the host in arrays on the device."""
+    """Copy the arrays of a change that was made on the host to the device."""
     edges, outcome, mirrored = change
     move = device.xp.asarray
     return Change(
@@ -37,7 +37,7 @@ class Batch:
     """Edges to delete and to insert in one step: deletions first, then insertions.
 
     Args:
-        insert: ``(src, dst)`` or ``(src, dst, weight)`` of anything that ``Graph.insert_edges`` takes, or None.
+        insert: ``(src, dst)`` or ``(src, dst, weight)``, each in a form that ``Graph.insert_edges`` takes, or None.
         delete: ``(src, dst)``, or None.
 
     Raises:
@@ -67,11 +67,11 @@ def _edge_list(edges: Any, argument: str) -> EdgeList | None:
     if edges is None:
         return None
     if not isinstance(edges, (tuple, list)) or len(edges) not in (2, 3):
-        raise ShapeError(f"{argument} is no edge list: pass (src, dst) or (src, dst, weight)")
+        raise ShapeError(f"{argument} is not an edge list: pass (src, dst) or (src, dst, weight)")
     result = EdgeList(*edges)
     for name, part in zip(("src", "dst"), edges, strict=False):
         if not hasattr(part, "__len__"):
-            raise ShapeError(f"{argument}.{name} is no array: pass one entry per edge")
+            raise ShapeError(f"{argument}.{name} is not an array: pass one entry per edge")
     if len(result.src) != len(result.dst):
         raise ShapeError(f"{argument}.src has {len(result.src)} entries and {argument}.dst has {len(result.dst)}")
     weight: Any = result.weight
@@ -81,14 +81,14 @@ def _edge_list(edges: Any, argument: str) -> EdgeList | None:
 
 
 class DeletedEdges(NamedTuple):
-    """Edges that are known to have been deleted: undirected ones once, and as arcs in both directions."""
+    """Edges that are known to have been deleted: as edges (undirected ones once) and as arcs in both directions."""
 
     edges: EdgeList
     arcs: EdgeList
 
 
 class Changes(NamedTuple):
-    """What a delta is made of: the two halves of a batch, or the edges that went with deleted vertices."""
+    """The source of a delta: the two halves of a batch, or the edges of deleted vertices."""
 
     removed: Change | None = None
     added: Change | None = None
@@ -105,14 +105,14 @@ class Lists(NamedTuple):
 
 
 class Delta:
-    """What one call really changed, net.
+    """The net changes that one call made.
 
     Attributes:
         num_vertices_before: number of vertices before the call.
         num_vertices_after: number of vertices after it.
 
-    An undirected edge is listed once, with ``src <= dst``. The arrays live on the graph's device and are made when
-    first asked for, which waits for the device; they never alias the caller's arrays.
+    An undirected edge is listed once, with ``src <= dst``. The arrays live on the graph's device and are made on first
+    use, which waits for the device; they never alias the caller's arrays.
     """
 
     __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists", "_lock",
@@ -151,17 +151,17 @@ class Delta:
 
     @property
     def inserted(self) -> EdgeList:
-        """Edges that are there now and were not before, with their weights."""
+        """Edges that are stored now and were not before, with their weights."""
         return self._all().inserted
 
     @property
     def deleted(self) -> EdgeList:
-        """Edges that were there before and are not any more, with the weights they had."""
+        """Edges that were stored before and are not any more, with the weights they had."""
         return self._all().deleted
 
     @property
     def replaced(self) -> EdgeList:
-        """Edges whose weight differs now, with the new weights (empty on unweighted graphs)."""
+        """Edges whose weight changed, with the new weights (empty on unweighted graphs)."""
         return self._all().replaced
 
     @property
@@ -225,9 +225,9 @@ class Delta:
             return both_directions(self._device.xp, edges)
 
     def edges(self, kind: str) -> EdgeSet:
-        """Return the changes of a kind, one of those of :meth:`arcs`, as they lie on the device: does not wait for it.
+        """Return the changes of a kind (see :meth:`arcs`) as an edge set in device memory, without waiting.
 
-        Of one delta and kind there is one edge set, so that algorithms which need it share its table and rows.
+        There is one edge set per delta and kind, so algorithms share its hash table and rows.
         """
         made = self._edge_sets.get(kind) if isinstance(kind, str) else None
         if made is None:
@@ -240,7 +240,7 @@ class Delta:
         return made
 
     def arc_list(self, kind: str) -> ArcList:
-        """Return the arcs of :meth:`edges` alone, each at most once, for kernels that build no tables of them."""
+        """Return only the arcs of :meth:`edges`, each at most once, for kernels that need no hash table or rows."""
         _require_kind(kind)
         with self._exclusive():
             return self._arc_list(kind)[0]
@@ -248,7 +248,7 @@ class Delta:
     def placed_arcs(self, kind: str) -> ArcList | PlacedArcs | None:
         """Return the arcs of :meth:`arc_list` for one launch, with less work for the host; None if there are none.
 
-        The arrays of a batch of one half on CUDA are not even made.
+        For a CUDA batch with one half, only the addresses are passed and no array objects are made.
         """
         _require_kind(kind)
         removed, added, deleted = self._changes  # read before the lists, which are made first
@@ -263,9 +263,9 @@ class Delta:
         return self.arc_list(kind)
 
     def _arc_list(self, kind: str) -> tuple[ArcList, int]:
-        """Return the arcs of a kind, and the greatest number of edges they may be.
+        """Return the arcs of a kind, and an upper bound on their number of edges.
 
-        They are made of the lists if those are there, else they are the batch as it lies on the device.
+        They are taken from the lists if these exist; otherwise they are the arrays of the batch on the device.
         """
         if self._lists is not None:
             return _listed(self.arcs(kind))
@@ -285,7 +285,7 @@ class Delta:
         return EdgeList(xp.empty(0, np.uint32), xp.empty(0, np.uint32), dtype and xp.empty(0, dtype))
 
     def _net(self) -> Changes:
-        """Return what the batch was made of, with the net change in the statuses; does not wait for the device."""
+        """Return both halves of the batch, with the net change in their statuses; does not wait for the device."""
         if not self._is_net:
             removed, added, deleted = self._changes
             removed, added = _made(removed), _made(added)
@@ -309,7 +309,7 @@ class Delta:
         return _restored, (str(self._device), self._directed, self._weight_dtype, vertices, lists, deleted)
 
     def _exclusive(self) -> Lock:
-        """Return the lock of the graph; one of its own for a delta that belongs to no graph."""
+        """Return the lock of the graph; a delta without a graph has its own lock."""
         if self._lock is None:
             self._lock = graph_lock(self._device)
         return self._lock
@@ -334,7 +334,7 @@ class Delta:
 
 def _require_kind(kind: str) -> None:
     if kind not in Lists._fields:
-        raise UnknownNameError(f"unknown kind {kind!r} of change: use one of {', '.join(Lists._fields)}")
+        raise UnknownNameError(f"unknown kind of change {kind!r}: use one of {', '.join(Lists._fields)}")
 
 
 def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
@@ -350,7 +350,7 @@ def _listed(edges: EdgeList) -> tuple[ArcList, int]:
 
 @cache
 def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
-    """Return an empty list; algorithms ask for kinds of change that most batches do not have."""
+    """Return an empty list, cached: algorithms ask for kinds of change that most batches do not have."""
     empty = device.xp.empty
     return _listed(EdgeList(empty(0, np.uint32), empty(0, np.uint32), dtype and empty(0, dtype)))
 

@@ -117,7 +117,7 @@ def resolve_device(spec: str | Device = "auto") -> Device:
         raise DeviceError(f"unknown device {shown(spec)}: use 'auto', 'cpu', 'cuda' or 'cuda:N'")
     wanted = int(index or 0)
     if wanted >= cuda_device_count():
-        raise DeviceError(f"device {spec!r} is not there: the CUDA driver offers {cuda_device_count()} device(s)")
+        raise DeviceError(f"device {spec!r} is not available: the CUDA driver reports {cuda_device_count()} device(s)")
     if importlib.util.find_spec("cupy") is None:
         raise DeviceError("CUDA needs CuPy: pip install 'suricate[cuda13]' (or 'suricate[cuda12]')")
     return Device("cuda", wanted)

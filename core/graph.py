@@ -1,7 +1,7 @@
-"""The graph: what a user holds. Methods and docstrings; the work is done elsewhere.
+"""The class Graph: public methods and their docstrings; other modules do the work.
 
-A graph owns one store, or two when in-edges are kept. ``suricate.options`` validates what it is made with, and
-``suricate.update`` changes the stores. Views for kernels, trackers, and the lock for one thread at a time are here.
+A graph owns one store, or two if in-edges are kept. ``suricate.options`` validates its options, and ``suricate.update``
+changes the stores. Views for kernels, trackers, and the lock that admits one thread at a time are kept here.
 """
 
 from __future__ import annotations
@@ -35,37 +35,36 @@ class Graph:
     """A dynamic graph on one device.
 
     Args:
-        num_vertices: number of vertices; ids are below it.
+        num_vertices: number of vertices; ids are 0 to ``num_vertices - 1``.
         backend: name of a storage backend, a ``Store`` class, or None for the default backend.
-        device: ``"auto"`` (CUDA where there is one), ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
+        device: ``"auto"`` (CUDA if there is a device), ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
         directed: whether ``(u, v)`` and ``(v, u)`` are different edges.
         weight_dtype: ``"float32"``, ``"float64"``, ``"int32"``, ``"uint32"``, or None for an unweighted graph.
         in_edges: whether a directed graph keeps in-edges too, in a second store (an undirected one always has them).
-        self_loops: what an inserted self-loop does: ``"allow"``, ``"drop"`` (it is left out; on CUDA an insertion then
-            waits for the device), or ``"error"`` (the batch is refused).
-        checks: when a bad batch, or ids for operators, on the device raise: ``"eager"``, in the call itself, which then
-            waits until the device has checked them, or is through; or ``"deferred"``, at the next call that waits
-            anyway (:meth:`synchronize`, at the latest). A bad batch changes nothing either way. Host arrays are always
-            checked at once, and so is every batch for a backend whose kernels cannot be held back (``Store.guarded``).
-        degree_hints, in_degree_hints: expected degrees, ``int[num_vertices]``; only hints, the second for in-edges.
+        self_loops: how inserted self-loops are treated: ``"allow"``; ``"drop"``: ignore them (on CUDA an insertion then
+            waits for the device); ``"error"``: refuse the batch.
+        checks: when invalid device arrays (batches, ids for operators) raise. ``"eager"``: in the call, which waits
+            until the device has checked them or has finished. ``"deferred"``: in the next call that waits anyway
+            (:meth:`synchronize`, at the latest). An invalid batch changes nothing in either case. Host arrays are
+            checked in the call, and so is every batch for a backend without guarded kernels (``Store.guarded``).
+        degree_hints, in_degree_hints: expected out- and in-degrees, ``int[num_vertices]``; hints, not limits.
         memory_limit: the most bytes that each store may allocate, also as text (``"1.5GB"``, ``"512MiB"``), or None.
-        threads: how many threads its loops on the CPU may use, 1 to 1024; None: ``SURICATE_THREADS``, else all cores.
+        threads: maximum number of threads for loops on the CPU, 1 to 1024; None: ``SURICATE_THREADS``, else all cores.
         backend_options: passed to the backend.
 
     Ids are given as NumPy or CuPy arrays, lists, or anything with DLPack or the CUDA array interface, of any integer
     dtype. Arrays are returned on the graph's device. A call that fails leaves the graph as it was.
 
     Several threads may use a graph: its calls, operators and trackers included, run one after the other. On CUDA all
-    work is queued in CuPy's current stream, and a thread first waits for what another one has queued. Within a thread
-    keep to one stream, or call :meth:`synchronize` before going on in another.
+    work is queued in CuPy's current stream; a thread first waits for the work that another thread has queued. Within a
+    thread use one stream, or call :meth:`synchronize` before you change streams.
 
     ``copy.copy``, ``copy.deepcopy`` and ``pickle`` make an independent graph of the same edges, version and options,
     without trackers; a pickled graph is loaded on the kind of device that it was on.
 
     Raises:
-        ParameterError, UnknownNameError, DeviceError, DTypeError, ShapeError, VertexRangeError: an argument that cannot
-            be used.
-        CapacityError: memory does not suffice.
+        ParameterError, UnknownNameError, DeviceError, DTypeError, ShapeError, VertexRangeError: an argument is invalid.
+        CapacityError: there is not enough memory.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class Graph:
         self._assemble(options, options.make_stores(num_vertices, place, degree_hints, in_degree_hints))
 
     def _assemble(self, options: GraphOptions, stores: tuple[Store, ...]) -> None:
-        """Make this the graph of ``stores``, which have the same device and number of vertices."""
+        """Initialise this graph over ``stores``, which have the same device and number of vertices."""
         self._options, self._stores, self.device = options, stores, stores[0].device
         self.workspace = Workspace(self.device)  #: scratch arrays that operators keep between calls
         self._lock: Lock = graph_lock(self.device, options.threads)
@@ -137,7 +136,7 @@ class Graph:
 
     @property
     def self_loops(self) -> str:
-        """What an inserted self-loop does: ``"allow"``, ``"drop"`` or ``"error"``."""
+        """How inserted self-loops are treated: ``"allow"``, ``"drop"`` or ``"error"``."""
         return self._options.self_loops
 
     @property
@@ -152,7 +151,7 @@ class Graph:
 
     @property
     def deleted_vertices(self) -> np.ndarray:
-        """Ids that were deleted and not given out again, ascending, ``uint32``, on the host; a copy."""
+        """Ids that were deleted and not recycled, ascending, ``uint32``, on the host; a copy."""
         return self._updater.deleted.ids.copy()
 
     @property
@@ -162,13 +161,13 @@ class Graph:
 
     @property
     def options(self) -> GraphOptions:
-        """What the graph was made with."""
+        """The options that the graph was made with."""
         return self._options
 
     def store(self, direction: str = "out") -> Store:
         """Return the store of out- or in-edges (an undirected graph has one for both).
 
-        Calls on a store itself are not serialised: use :meth:`exclusive` where several threads use the graph.
+        Calls on a store itself are not serialised: use :meth:`exclusive` if several threads use the graph.
 
         Raises:
             RequirementError: ``"in"``, and the graph keeps no in-edges.
@@ -218,7 +217,7 @@ class Graph:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def insert_edges(self, src: Any, dst: Any, weight: Any = None) -> Delta:
-        """Insert edges; one that is there takes the new weight. Of duplicates in the batch the last weight wins.
+        """Insert edges; an existing edge takes the new weight. Of duplicates in the batch the last weight wins.
 
         Args:
             src: ids, ``n``.
@@ -227,17 +226,17 @@ class Graph:
                 stays finite, rounded to the nearest; an integer dtype takes whole numbers in its range.
 
         Raises:
-            VertexRangeError, DTypeError, ShapeError, WeightError, SelfLoopError, DeviceError: the batch is bad.
-            CapacityError: memory does not suffice.
+            VertexRangeError, DTypeError, ShapeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
+            CapacityError: there is not enough memory; the graph is unchanged.
         """
         return self._update(None, (src, dst, weight))
 
     def delete_edges(self, src: Any, dst: Any) -> Delta:
-        """Delete edges; those that are not there are passed over. Raises as :meth:`insert_edges` does."""
+        """Delete edges; those that are not stored are ignored. Raises as :meth:`insert_edges` does."""
         return self._update((src, dst, None), None)
 
     def apply(self, batch: Batch) -> Delta:
-        """Delete the edges of ``batch.delete``, then insert those of ``batch.insert``: one step, one delta.
+        """Delete the edges of ``batch.delete``, then insert those of ``batch.insert``, as one change with one delta.
 
         The delta is net: an edge that is deleted and inserted again is listed as replaced if its weight differs, else
         not at all. Raises as :meth:`insert_edges` does.
@@ -256,7 +255,7 @@ class Graph:
             raise capacity_error(self.device, error) from error
 
     def _begin_change(self) -> int:
-        """Return the version; forget the views, as even a call that fails may make a store move to other arrays."""
+        """Return the version; drop the views, as even a call that fails may make a store move to other arrays."""
         self._views.clear()
         return self._updater.version
 
@@ -271,13 +270,13 @@ class Graph:
         """Add ``count`` vertices without edges and return their ids, ``uint32[count]``.
 
         Args:
-            count: how many.
-            recycle: give out deleted ids first, the lowest first (those that have no edges now; on a directed graph
-                without in-edges finding out takes one pass over all edges).
+            count: number of vertices to add.
+            recycle: first reuse deleted ids that have no edges now, in ascending order (on a directed graph without
+                in-edges, finding them takes one pass over all edges).
 
         Raises:
             VertexRangeError: there would be more vertices than ids.
-            CapacityError: memory does not suffice.
+            CapacityError: there is not enough memory.
         """
         before = self._begin_change()
         ids, delta = self._updater.insert_vertices(checked_count(count, "count"), recycle=flag("recycle", recycle))
@@ -288,18 +287,18 @@ class Graph:
     def delete_vertices(self, ids: Any) -> Delta:
         """Delete vertices with all their edges, in both directions; the delta lists those edges.
 
-        The ids stay valid, as vertices without edges, until ``insert_vertices(recycle=True)`` gives them out again. A
-        directed graph without in-edges finds the edges that lead to them by one pass over all edges. Waits.
+        The ids stay valid, as vertices without edges, until ``insert_vertices(recycle=True)`` reuses them. A directed
+        graph without in-edges finds the edges that lead to them by one pass over all edges. Waits for the device.
 
         Raises:
-            VertexRangeError, DTypeError, ShapeError: ids that cannot be used.
+            VertexRangeError, DTypeError, ShapeError: the ids are invalid.
         """
         return self._end_change(self._begin_change(), self._updater.delete_vertices(ids))
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
     def has_edges(self, src: Any, dst: Any) -> Array:
-        """Return ``bool[n]``: which of the edges are there. Raises as :meth:`insert_edges` does."""
+        """Return ``bool[n]``: which of the edges are stored. Raises as :meth:`insert_edges` does."""
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
                 return self._updater.find(src, dst)[0]
@@ -308,7 +307,7 @@ class Graph:
 
     @on_graph_device
     def edge_weights(self, src: Any, dst: Any, default: float | None = None) -> Array:
-        """Return ``weight_dtype[n]``: the weights of the edges, ``default`` where there is no such edge.
+        """Return ``weight_dtype[n]``: the weights of the edges, ``default`` for edges that are not stored.
 
         Args:
             src: ids, ``n``.
@@ -316,8 +315,8 @@ class Graph:
             default: NaN on float weights and 0 on integer weights if None.
 
         Raises:
-            WeightError: the graph is unweighted, or cannot hold ``default``.
-            VertexRangeError, DTypeError, ShapeError, DeviceError: ids that cannot be used.
+            WeightError: the graph is unweighted, or its dtype cannot represent ``default``.
+            VertexRangeError, DTypeError, ShapeError, DeviceError: the ids are invalid.
         """
         if self.weight_dtype is None:
             raise WeightError("the graph has no weights: build it with Graph(..., weight_dtype='float32')")
@@ -337,18 +336,18 @@ class Graph:
 
     @on_graph_device
     def neighbors(self, vertex: int, direction: str = "out") -> Array:
-        """Return the ids of the vertices that edges of ``vertex`` lead to (``"in"``: come from), in no given order."""
+        """Return the ids of the out-neighbours of ``vertex`` (``"in"``: of its in-neighbours), in no given order."""
         if np.ndim(vertex):
             raise ShapeError("vertex is one id: adjacency(vertices) takes several")
         return self.adjacency([vertex], direction).dst
 
     @on_graph_device
     def adjacency(self, vertices: Any, direction: str = "out") -> Adjacency:
-        """Return the edges of ``k`` vertices, compact: the i-th has ``dst[offsets[i]:offsets[i + 1]]``. Waits.
+        """Return the edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``. Waits for the device.
 
         Raises:
             RequirementError: ``"in"``, and the graph keeps no in-edges.
-            VertexRangeError, DTypeError, ShapeError: ids that cannot be used.
+            VertexRangeError, DTypeError, ShapeError: the ids are invalid.
         """
         self._updater.raise_found()
         ids = checked_ids(on_host(as_ids(vertices, "vertices")), self.num_vertices, "vertices")
@@ -356,13 +355,13 @@ class Graph:
 
     @on_graph_device
     def edges(self) -> EdgeList:
-        """Return all edges, ordered by source, in arrays of their own; undirected ones once, ``src <= dst``. Waits."""
+        """Return a copy of all edges, ordered by source; undirected ones once, ``src <= dst``. Waits for the device."""
         self._updater.raise_found()
         return self._once(self._stores[0].edges())
 
     @on_graph_device
     def mark(self) -> None:
-        """Start to remember insertions, for :meth:`updated` and operators of that scheme; forgets those before."""
+        """Start recording insertions for :meth:`updated` and ``scheme="updated"``; earlier ones are forgotten."""
         self._views.clear()
         with self._updater.whole():
             for store in self._stores:
@@ -370,9 +369,9 @@ class Graph:
 
     @on_graph_device
     def updated(self) -> EdgeList:
-        """Return the edges inserted since :meth:`mark` that are still there; all edges without a mark. Waits.
+        """Return the edges inserted since :meth:`mark` that are still stored; all edges without a mark. Waits.
 
-        An edge that was there at the mark, was deleted and came back may be left out.
+        An edge that was stored at the mark, deleted and inserted again may be missing.
         """
         self._updater.raise_found()
         return self._once(self._stores[0].updated())
@@ -382,7 +381,7 @@ class Graph:
 
     @on_graph_device
     def memory_usage(self) -> MemoryUsage:
-        """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits."""
+        """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits for the device."""
         self._updater.raise_found()
         return memory_usage(self._stores, self._updater.count_edges(), sum(self.workspace.memory().values()))
 
@@ -396,11 +395,11 @@ class Graph:
 
     @on_graph_device
     def reserve(self, num_edges: int) -> None:
-        """Make sure that inserting any ``num_edges`` edges will not run out of memory.
+        """Reserve memory, so that inserting any ``num_edges`` edges will not run out of it.
 
         Raises:
-            CapacityError: memory does not suffice.
-            ParameterError: no integer, or negative.
+            CapacityError: there is not enough memory.
+            ParameterError: ``num_edges`` is not an integer, or negative.
         """
         num_edges = integer("num_edges", num_edges, low=0)
         self._views.clear()
@@ -410,7 +409,7 @@ class Graph:
 
     @on_graph_device
     def compact(self) -> None:
-        """Flush tombstones and repack; the edges and the version stay as they are. Waits."""
+        """Remove tombstones and repack the storage; edges and version do not change. Waits for the device."""
         self._updater.raise_found()
         self._views.clear()
         with self._updater.whole():
@@ -425,7 +424,7 @@ class Graph:
 
     @on_graph_device
     def to(self, device: str | Device) -> Graph:
-        """Return a copy of this graph on ``device``, of the same backend and version, without trackers. Waits."""
+        """Return a copy of this graph on ``device``, with the same backend and version, without trackers. Waits."""
         self._updater.raise_found()
         place = resolve_device(device)
         with place.current():
@@ -444,7 +443,7 @@ class Graph:
         return snapshot.from_bytes, (type(self), self._options, self.device.kind, snapshot.to_bytes(self))
 
     def save(self, path: str | Path) -> None:
-        """Write a snapshot to ``path``, replacing a file there at once and as a whole (see ``suricate.snapshot``)."""
+        """Write a snapshot to ``path``; an existing file is replaced atomically (see ``suricate.snapshot``)."""
         snapshot.save(self, path)
 
     @classmethod
@@ -455,7 +454,7 @@ class Graph:
         """Return the graph of a snapshot, on any device and backend (None: the one that wrote it, with its options).
 
         Raises:
-            FileFormatError: the file is no snapshot, or is damaged.
+            FileFormatError: the file is not a snapshot, or is damaged.
         """
         return snapshot.load(
             cls, path, device=device, backend=backend, checks=checks, memory_limit=memory_limit, **backend_options
@@ -467,7 +466,7 @@ class Graph:
     def track(self, algorithm: Any, **params: Any) -> Tracker:
         """Compute ``algorithm`` (a name or an ``Algorithm`` class) and keep its result current from here on.
 
-        The graph holds the tracker weakly: one that is dropped or closed costs nothing more. Trackers of the same
+        The graph holds the tracker weakly: a dropped or closed tracker costs nothing more. Trackers of the same
         algorithm with equal parameters share all work and state; a later one computes nothing (see ``Tracker``).
 
         Raises:

@@ -1,14 +1,18 @@
-"""Whether to update or to compute anew, by how long either took: what a tracker learns about one algorithm and graph.
+"""Choose between updating and computing from scratch by measured times; one instance per algorithm and graph.
 
-Sizes alone cannot tell a batch that reaches a whole road network from one that reaches a corner of a social network.
-So batches that are not small for the graph are timed, on the device, without a wait. The first of them is computed
-anew, for a time to compare with; from then on they are updated, up to a multiple of the share of the arcs that the
-algorithm declares, or of what has won. A size at which updates lost is computed anew, and tried again after a while,
-which doubles every time that it loses. What a computation takes changes as well: a few edges across a grid make it
-several times shorter. So where an update is not much faster, a batch is computed anew for its time once updates have
-taken a multiple of what that is thought to cost: the difference of the two. In the long run it costs a twentieth.
+The size of a batch does not tell whether it reaches a whole road network or a corner of a social network. So batches
+that are not small for the graph are timed, on the device, without a wait:
 
-Either way gives the same result: only algorithms whose result does not depend on how it came about learn like this.
+- The first timed batch is computed from scratch, to have a time to compare with.
+- Later batches are updated, up to a multiple of the share of the arcs that the algorithm declares, or of the largest
+  size at which updates were faster.
+- A size at which updates were slower is computed from scratch. It is tried again after a number of computations, which
+  doubles every time that the update is slower again.
+- The time of a computation changes too: a few edges across a grid make it several times shorter. So if updates are not
+  much faster, a batch is computed from scratch to time it again. The cost is the difference of the two times, and this
+  is done once updates have taken a multiple of that cost. In the long run it costs a twentieth.
+
+Both ways give the same result: this is used only by algorithms whose result does not depend on the history.
 """
 
 from __future__ import annotations
@@ -19,36 +23,36 @@ from dataclasses import dataclass
 from suricate.clock import Clock, clock_on
 from suricate.devices import Device
 
-WATCHED = 8  #: batches of more than so small a part of the declared share are timed
-REACH = 8  #: times the declared share: batches up to it are tried
-GROWTH = 2  #: times the largest size that won: batches up to it are tried
-SLACK = 1.1  #: an update may take so many times as long as a computation
-LOSSES = 2  #: in a row, of batches below the declared share or not CLEAR: that many are no accident
-CLEAR = 2  #: an update that takes so many times as long as a computation has lost by more than an accident
+WATCHED = 8  #: batches larger than 1/WATCHED of the declared share are timed
+REACH = 8  #: batches up to REACH times the declared share are updated on trial
+GROWTH = 2  #: batches up to GROWTH times the largest size that won are updated on trial
+SLACK = 1.1  #: an update that takes at most SLACK times as long as a computation counts as won
+LOSSES = 2  #: slower updates in a row after which a size has lost, if it is below the declared share or not CLEAR
+CLEAR = 2  #: above the declared share, one update that takes CLEAR times as long as a computation is enough
 PATIENCE = 16  #: computations after which a size that lost is tried again, the first time
-FAST = 0.2  #: updates that take at most so much of a computation are far from losing
-CLOSE = 0.5  #: those that take more than so much are all timed
-#: a computation is timed again after updates of so many times what it takes longer than one of them: the first time,
-#: the second time, and from then on
+FAST = 0.2  #: updates that take at most this fraction of a computation are far from losing
+CLOSE = 0.5  #: updates that take more than this fraction of a computation are all timed
+#: a computation is timed again once updates have taken this multiple of (computation - update): the first time, the
+#: second time, and from then on
 DOUBTS = 1, 8, 20
-STEADY = 0.8  #: a computation that takes less than so much of the last one is doubted as at first
-CALM = 8  #: of so many updates of a size that won one is timed
+STEADY = 0.8  #: if a computation takes less than this fraction of the last one, DOUBTS starts again
+CALM = 8  #: one in CALM updates of a size that won is timed
 
 
 @dataclass
 class _Side:
-    """What is known of batches of one kind.
+    """The measurements of batches of one kind.
 
     Attributes:
         won: the largest size at which an update was not slower.
         lost: the smallest size at which updates were slower.
-        losses: updates in a row that were slower.
-        skipped: batches that were computed anew because of ``lost``, since one was tried.
-        patience: how many of them there are to be.
-        calm: updates of sizes that had won.
-        seconds: what the last one took that was timed.
-        doubtful: those that were timed since the last computation, and were not fast.
-        fastest: the shortest of them, in seconds, and the least size.
+        losses: number of slower updates in a row.
+        skipped: batches computed from scratch because of ``lost``, since the last trial.
+        patience: the number of such batches before the next trial.
+        calm: number of updates of sizes that had won.
+        seconds: time of the last timed update.
+        doubtful: number of timed updates since the last computation that were not fast.
+        fastest: the shortest time of these, in seconds, and their least size.
     """
 
     won: float = 0.0
@@ -62,7 +66,14 @@ class _Side:
     fastest: tuple[float, float] = math.inf, math.inf
 
     def note(self, size: float, bound: float, seconds: float, computed: float) -> None:
-        """Take into account how long an update of a size took, and a computation."""
+        """Record the time of an update, in seconds, beside that of the last computation.
+
+        Args:
+            size: of the batch.
+            bound: the declared share, as a size.
+            seconds: time of the update.
+            computed: time of the last computation.
+        """
         self.seconds = seconds
         if seconds > FAST * computed:
             self.doubtful += 1
@@ -80,13 +91,13 @@ class _Side:
         self.lose(size)
 
     def lose(self, size: float) -> None:
-        """Take into account that updates from a size on are slower than computations."""
+        """Record that updates of this size and larger ones are slower than computations."""
         self.losses, self.skipped = 0, 0
         self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
         self._forget()
 
     def compare(self, computed: float) -> None:
-        """Take into account how long a computation takes by now."""
+        """Compare the updates since the last computation with the new time of a computation, in seconds."""
         (seconds, size), count = self.fastest, self.doubtful
         self._forget()
         if SLACK * computed < seconds < math.inf:
@@ -99,15 +110,15 @@ class _Side:
 
 
 class Pace:
-    """The times of one algorithm on one graph; its user calls :meth:`finish` when an update is done.
+    """The times of one algorithm on one graph; the caller of an update calls :meth:`finish` when it is done.
 
     Args:
         device: where the graph is.
         clock: default: that of the device.
 
     Attributes:
-        comparing: of the last batch that was to be computed anew: whether that is only for a time to compare with,
-            so that what updates need is worth keeping.
+        comparing: whether the last batch was computed from scratch only to time it. Later batches will be updated, so
+            the algorithm should keep the state that updates need.
     """
 
     def __init__(self, device: Device, clock: Clock | None = None) -> None:
@@ -122,13 +133,13 @@ class Pace:
         self.comparing = False
 
     def outweighs(self, kind: tuple[bool, ...], size: float, bound: float, arcs: int) -> bool:
-        """Return whether to compute anew after a batch, and begin to time what is done.
+        """Return whether to compute from scratch after a batch, and start the clock if the batch is to be timed.
 
         Args:
-            kind: what the batch consists of: each kind has sizes of its own.
+            kind: what the batch consists of; sizes are recorded per kind.
             size: of the batch.
-            bound: the size from which on the algorithm computes anew if nothing is known.
-            arcs: those of the graph.
+            bound: the size above which the algorithm computes from scratch if nothing has been measured.
+            arcs: number of arcs of the graph.
         """
         if WATCHED * size <= bound:
             return False
@@ -144,13 +155,13 @@ class Pace:
         return answer
 
     def finish(self) -> None:
-        """Note that what :meth:`outweighs` began to time has been done, or queued."""
+        """Stop the clock that :meth:`outweighs` started: the work has been done, or queued."""
         if self._running:
             self._clock.stop()
             self._running = False
 
     def discard(self) -> None:
-        """Forget what :meth:`outweighs` began to time: it is something that is done once."""
+        """Drop the timing that :meth:`outweighs` started: the work included something that is done only once."""
         self._timed = None
 
     def _answer(self, side: _Side, size: float, bound: float, arcs: int) -> bool:
@@ -170,19 +181,19 @@ class Pace:
         return False
 
     def _is_close(self, side: _Side) -> bool:
-        """Return whether updates of a side may be close to losing: then each is timed."""
+        """Return whether updates of a side may be close to losing, in which case each of them is timed."""
         if 0 < side.doubtful < LOSSES:
             return True
         return self._computed is not None and side.seconds > CLOSE * self._computed[0]
 
     def _is_due(self, side: _Side, size: float, computed: float) -> bool:
-        """Return whether to compute anew for its time, instead of an update of a side."""
+        """Return whether to compute from scratch, in place of an update, to time the computation again."""
         if side.seconds <= FAST * computed or size < side.fastest[1]:
             return False
         return self._spent >= DOUBTS[self._doubt] * (computed - side.seconds)
 
     def _take_time(self) -> None:
-        """Take the time of the last batch into account, if it is known by now."""
+        """Record the time of the last timed batch, if the device has reported it."""
         if self._timed is None or self._running:
             return
         seconds = self._clock.seconds()
@@ -195,7 +206,7 @@ class Pace:
             side.note(size, bound, seconds, self._computed[0])
 
     def _note_computed(self, seconds: float, arcs: int) -> None:
-        """Take into account how long a computation took."""
+        """Record the time of a computation, in seconds."""
         if self._computed is not None and seconds < STEADY * self._computed[0]:
             self._doubt = 0
         elif self._in_doubt:

@@ -1,23 +1,23 @@
 """The store protocol: what a storage backend implements.
 
-A *store* is one directed out-adjacency on one device. Three methods are required (:meth:`Store.insert`,
+A *store* holds one directed out-adjacency on one device. Three methods are required (:meth:`Store.insert`,
 :meth:`Store.delete`, :meth:`Store.edges`); every other method has a generic implementation in ``suricate.fallbacks``,
-derived from the cursor of :meth:`Store.view`, and :meth:`Store.capabilities` says which of them a backend brings
-itself. ``suricate.batch_store`` is a base for backends that work on sorted batches. Input reaches a store validated,
-contiguous and on its device: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` (or None on an
-unweighted store).
+derived from the cursor of :meth:`Store.view`. :meth:`Store.capabilities` says which methods a backend implements
+itself. ``suricate.batch_store`` is a base class for backends that work on sorted batches. The graph passes validated,
+contiguous arrays on the store's device: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` (or
+None on an unweighted store).
 
-What holds for every method:
+The following holds for every method:
 
 - **Ids and positions.** Vertices are ids in ``[0, num_vertices)``, and ``num_vertices`` is at most
   :data:`~suricate.types.MAX_VERTICES`: the two top ids are the sentinels ``EMPTY`` and ``TOMBSTONE``. A store may hold
   more than 2^31 edges, so positions take 64 bits.
-- **Weights** are stored, compared and returned bit for bit: to replace ``0.0`` by ``-0.0``, or one subnormal number by
-  another, is a replacement.
+- **Weights** are stored, compared and returned bit for bit: replacing ``0.0`` by ``-0.0``, or one subnormal number by
+  another, counts as a replacement.
 - **Results** (outcomes, edges, adjacencies, degrees) belong to the caller: no later call writes to them.
 - **Memory.** ``memory_limit`` bounds what the store has allocated at any time: its arrays, both copies while they grow
-  or move, and the log of insertions since :meth:`Store.mark`. Besides, a call may take scratch memory proportional to
-  its batch (64 bytes per edge on the CPU, results included), which is free again when it returns. A call that would
+  or move, and the log of insertions since :meth:`Store.mark`. In addition, a call may take scratch memory proportional
+  to its batch (64 bytes per edge on the CPU, results included), which is freed when it returns. A call that would
   need more raises ``CapacityError`` before it has changed anything; so do ``reserve``, ``resize``, ``mark`` and
   ``copy_to``, whose copy has the same limit. A deletion is never refused, and ``compact`` does what memory allows.
 - **Copies.** ``copy_to`` keeps the mark, ``memory_limit`` and the backend's options.
@@ -74,7 +74,7 @@ class Store(ABC):
 
     name: ClassVar[str]
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
-    #: whether :meth:`insert` and :meth:`delete` honour ``guard``; where not, the graph checks every batch eagerly
+    #: whether :meth:`insert` and :meth:`delete` honour ``guard``; if False, the graph checks every batch eagerly
     guarded: ClassVar[bool] = False
     #: whether on CUDA the store has :meth:`apply_unvalidated`: kernels that check a batch in the launch that applies
     #: it (see ``core/cuda/ingest.cuh``), which saves small batches a launch
@@ -112,18 +112,19 @@ class Store(ABC):
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert edges with set semantics; return per edge ``NEW``, ``REPLACED`` or ``UNCHANGED``.
 
-        An edge that is there takes the new weight (``REPLACED`` if any bit differs, else ``UNCHANGED``). Of the
-        duplicates of an edge inside the batch at most one reports a change, and the weight of the LAST one wins. On a
-        weighted store that last one carries the status; on an unweighted one any of them may.
+        An existing edge takes the new weight (``REPLACED`` if any bit differs, else ``UNCHANGED``). Of the duplicates
+        of an edge in the batch at most one reports a change, and the weight of the LAST one wins. On a weighted store
+        the last one carries the status; on an unweighted store any of them may.
 
-        Memory is reserved before anything is written: on ``CapacityError`` nothing has changed. ``guard``, if given,
-        is a device ``uint32[1]``: if it is not zero when the kernels run they change nothing and report ``UNCHANGED``.
-        In the steady state the host does not wait for the device. The batch is only read, and not kept.
+        Memory is reserved before anything is written: after ``CapacityError`` nothing has changed. ``guard``, if given,
+        is a device ``uint32[1]``: if it is not zero when the kernels run, they change nothing and report ``UNCHANGED``.
+        In the steady state the host does not wait for the device. The store only reads the arrays of the batch and
+        keeps no reference to them.
         """
 
     @abstractmethod
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete edges; return ``REMOVED`` for each that was there, once per edge however often it is in the batch."""
+        """Delete edges; return ``REMOVED`` for each stored edge, once per edge even if the batch repeats it."""
 
     @abstractmethod
     def edges(self) -> EdgeList:
@@ -135,15 +136,15 @@ class Store(ABC):
         """Check a device batch and apply it, in one launch; if any entry is invalid the store stays as it is.
 
         ``batch.operation`` is ``"insert"``, ``"delete"`` or ``"find"``. The kernel records an invalid entry as
-        ``ingest.cuh`` says, and an insertion or deletion calls its ``answer`` as soon as it knows whether the batch is
-        valid: an eager graph waits for that only.
+        ``ingest.cuh`` specifies. The kernel of an insertion or deletion calls ``answer`` of ``ingest.cuh`` as soon as
+        it knows whether the batch is valid: an eager graph waits only for that.
 
         Args:
             batch: the batch.
             into: with ``takes_unvalidated_pairs``, for an insertion or deletion: a store of the same class, which takes
-                the arcs in the reverse direction, or None. Both are changed, or neither: all memory that either can
-                need is reserved before anything is queued. The guard of the batch holds back what is queued behind the
-                validation.
+                the arcs in the reverse direction, or None. Both stores are changed, or neither: the worst-case demand
+                of both is reserved before anything is queued. The guard of the batch keeps launches queued behind the
+                validation from changing anything if the batch is invalid.
 
         Returns:
             For ``"insert"`` and ``"delete"`` a callable that makes the :class:`~suricate.types.Change` on its first
@@ -154,47 +155,47 @@ class Store(ABC):
         raise NotImplementedError(f"backend {self.name!r} takes no unvalidated batches")
 
     def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
-        """Check both halves of a device batch, and return the steps that delete the one and then insert the other.
+        """Check both halves of a device batch; return two steps, which delete the one half and then insert the other.
 
-        The insertion is checked first: the deletion is the last part of the call and answers, so the launch that checks
-        it may apply it as well. Both have one guard, which holds back what is queued behind an invalid half.
+        The insertion is checked first. The deletion is checked last and reports the result, so the launch that checks
+        it may apply it as well. Both halves share one guard: if either is invalid, launches behind it change nothing.
 
         Args:
             removed: the edges to delete.
-            added: those to insert.
+            added: the edges to insert.
             copy: launches a kernel that checks a batch, and copies it to the addresses of src, dst and weight.
             into: as in :meth:`apply_unvalidated`.
 
         Returns:
-            Two callables, to be called in turn, each of which returns what :meth:`apply_unvalidated` would. Memory for
-            the insertion is reserved. If one fails, it has changed nothing, and the graph takes the deletion back.
-            None, with nothing done, if the store declines the batch, as by default.
+            Two callables, to be called in order, each of which returns what :meth:`apply_unvalidated` would. Memory for
+            the insertion is reserved. A callable that fails has changed nothing, and the graph then undoes the
+            deletion. None, with nothing done, if the store declines the batch, which is the default.
         """
         return None
 
     # -- optional: a deletion and an insertion at once --
 
     def changes_at_once(self) -> bool:
-        """Return whether :meth:`change` does what a deletion and an insertion do, in less time."""
+        """Return whether :meth:`change` is faster than a deletion followed by an insertion."""
         return False
 
     def change(
         self, removed: EdgeList, added: EdgeList, *, guard: Array | None = None
     ) -> tuple[Outcome, Outcome] | None:
-        """Delete edges and then insert edges; return what :meth:`delete` and :meth:`insert` would.
+        """Delete edges and then insert edges, both or neither; return what :meth:`delete` and :meth:`insert` would.
 
-        Both halves or nothing. None, with nothing done, if the store declines the batch: the graph then calls these.
+        None, with nothing done, if the store declines the batch: the graph then calls those two methods.
         """
         raise NotImplementedError(f"backend {self.name!r} does not change both halves of a batch at once")
 
     # -- optional: batches that are applied on the host ----------------------------------------------------------------
 
     def takes_host_batch(self, size: int) -> bool:
-        """Return whether a store on CUDA takes the next batch, of ``size`` edges that lie on the host, as it is.
+        """Return whether a store on CUDA takes the next batch, of ``size`` edges in host arrays, without an upload.
 
         Then :meth:`insert` or :meth:`delete` is called with NumPy arrays and returns an outcome in NumPy arrays. A
-        store that keeps a mirror on the host says yes to small batches; it brings its device up to date when a view, or
-        anything else that lies there, is wanted next.
+        store that keeps a mirror of its arrays on the host accepts small batches; it updates the device arrays when a
+        view, or anything else on the device, is next needed.
         """
         return False
 
@@ -203,12 +204,12 @@ class Store(ABC):
     def view(self) -> StoreView:
         """Return the arrays that kernels walk, valid until the store changes, and the cursor that walks them.
 
-        A backend without a cursor is walked in a sorted snapshot of :meth:`edges`, made anew by every call.
+        For a backend without a cursor, the view is a sorted copy of :meth:`edges`, made by every call.
         """
         return fallbacks.snapshot(self.edges(), self.num_vertices, self.device)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Return ``(found, weight)``: ``bool[n]``, and the weights (unspecified where not found) or None."""
+        """Return ``(found, weight)``: ``bool[n]``, and the weights (unspecified for edges not found) or None."""
         return fallbacks.find(self.view(), self.device, src, dst)
 
     def degrees(self) -> Array:
@@ -221,37 +222,37 @@ class Store(ABC):
         return int(self.degrees().sum(dtype=np.int64))
 
     def adjacency(self, vertices: Array) -> Adjacency:
-        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), compact."""
+        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), without gaps."""
         return fallbacks.adjacency(self.view(), self.device, vertices)
 
     def delete_vertices(self, vertices: Array) -> None:
-        """Free the out-adjacency of the distinct ``vertices`` (uint32[k]) for reuse; edges into them are left alone."""
+        """Delete the out-edges of the distinct ``vertices`` (uint32[k]) and free their storage; in-edges stay."""
         _, edges = fallbacks.edges_of(self.view(), self.device, vertices)
         self.delete(edges.src, edges.dst)
 
     def resize(self, num_vertices: int) -> None:
         """Grow to ``num_vertices``; the new vertices have no edges. Edges are not copied.
 
-        Also shrinks back to fewer, if the vertices beyond have no edges.
+        Also shrinks to fewer vertices, if those removed have no edges.
         """
         self.num_vertices = num_vertices
 
     def mark(self) -> None:
-        """Start to remember insertions; forgets those before."""
+        """Start recording insertions for :meth:`updated`; earlier ones are forgotten."""
         edges = self.edges()
         self.admit(8 * len(edges.src))
         self._marked = edge_keys(edges.src, edges.dst)
 
     @property
     def has_mark(self) -> bool:
-        """Whether :meth:`mark` was called, so that :meth:`updated` means less than all edges; override both or none."""
+        """Whether :meth:`mark` was called. A backend that overrides :meth:`mark` must override this property too."""
         return self._marked is not None
 
     def updated(self) -> EdgeList:
-        """Return the edges inserted since :meth:`mark` that are still there, in any order.
+        """Return the edges inserted since :meth:`mark` that are still stored, in any order; without a mark all edges.
 
-        An edge that was there at the mark, was deleted and came back may be left out. Without a mark: all edges. A
-        backend with a :meth:`mark` of its own has a cursor with an updated-edges iterator, or overrides this method.
+        An edge that was stored at the mark, deleted and inserted again may be missing. A backend that overrides
+        :meth:`mark` must have a cursor with an updated-edges iterator, or override this method.
         """
         if not self.has_mark:
             return self.edges()
@@ -260,10 +261,10 @@ class Store(ABC):
         return fallbacks.inserted_since(self.edges(), self._marked, self.device.xp)
 
     def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback
-        """Make sure that inserting any ``num_edges`` edges will not run out of memory; raises ``CapacityError`` now."""
+        """Reserve memory for inserting any ``num_edges`` edges; raises ``CapacityError`` if that is impossible."""
 
     def compact(self) -> None:  # noqa: B027 - doing nothing is the fallback
-        """Flush tombstones and repack; the edges stay as they are."""
+        """Remove tombstones and repack the storage; the edges do not change."""
 
     def memory(self) -> dict[str, tuple[int, int]]:
         """Return ``{part: (bytes used, bytes allocated)}`` of all arrays that the store holds."""
@@ -334,9 +335,9 @@ OPERATIONS = (
 def checked_outcome(
     store: Store, outcome: Outcome, count: int, *, deletion: bool = False, on_host: bool = False
 ) -> Outcome:
-    """Return what ``store`` reported for a batch of ``count`` edges if it keeps to the protocol.
+    """Return the ``outcome`` of ``store`` for a batch of ``count`` edges, checked against the protocol.
 
-    ``on_host``: the batch was on the host. Values of the statuses are checked there only: on CUDA that would wait.
+    ``on_host``: the batch was on the host. Status values are checked only there: on CUDA the check would wait.
 
     Raises:
         BackendError: the outcome has arrays of the wrong length, dtype or device, or statuses that do not exist.

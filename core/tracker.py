@@ -23,18 +23,18 @@ from suricate.pace import Pace
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
-COMPARED = (bool, int, float, str, type(None))  #: types of parameters that are compared; others are never equal
+COMPARED = (bool, int, float, str, type(None))  #: types of parameters that are compared; values of others never match
 
 
 @dataclass
 class UpdateCounts:
-    """What has been done so far for a tracker and those that share with it.
+    """Counts of the work done so far for a tracker and those that share its state.
 
     Attributes:
         computed: computations from scratch, the first one included.
-        updated: updates by a delta. On CUDA these include batches of edges that changed nothing, invalid ones of a
-            graph with ``checks="deferred"`` among them: the host does not know, since that would mean to wait.
-        skipped: deltas that are known to have changed nothing, for which nothing was done.
+        updated: updates by a delta. On CUDA these include batches that changed nothing, and invalid batches of a graph
+            with ``checks="deferred"``: the host would have to wait for the device to recognise them.
+        skipped: deltas known to have changed nothing, for which no work was done.
         failed: updates that raised.
     """
 
@@ -49,9 +49,9 @@ class Kept:
 
     Attributes:
         algorithm, updates, version: as of :class:`Tracker`.
-        params: what the algorithm was made with.
-        trackers: those that are open, held weakly; without any it does not follow the graph.
-        last: the result that stays, in a tuple; empty as long as the algorithm has it.
+        params: the parameters of the algorithm.
+        trackers: the open trackers, held weakly; if there are none, the instance does not follow the graph.
+        last: for a closed tracker, its last result in a tuple; empty if the result is still read from the algorithm.
     """
 
     def __init__(self, graph: Graph, algorithm: Algorithm, params: dict[str, Any]) -> None:
@@ -65,7 +65,7 @@ class Kept:
 
     @property
     def stale(self) -> bool:
-        """Whether the last update failed, or an interrupt came between the change of the graph and the update."""
+        """Whether the last update failed, or an interrupt prevented the update after a change of the graph."""
         return self._failed or (len(self.trackers) > 0 and self.version != self.graph.version)
 
     def compute(self) -> None:
@@ -83,7 +83,7 @@ class Kept:
         return protected(self.last[0] if self.last else self.algorithm.result)
 
     def advance(self, delta: Delta, before: int) -> None:
-        """Follow one change of the graph, which had the version ``before``."""
+        """Update by one change of the graph, whose version before the change was ``before``."""
         if self._failed or self.version != before:  # the next access computes from scratch anyway
             return
         if delta.is_known_empty:
@@ -103,7 +103,7 @@ class Kept:
         self.version = before + 1  # not that of the graph, which an update may have changed further
 
     def close(self, tracker: Tracker) -> Kept:
-        """Go on without ``tracker``; return what is left to it: this, or a copy of the result if others go on."""
+        """Remove ``tracker``; return where its last result stays: here, or in a copy if other trackers are open."""
         self._failed = self.stale
         self.trackers.discard(tracker)
         if not self.trackers:
@@ -119,20 +119,20 @@ class Tracker:
     """The result of one algorithm on one graph, never stale; made by ``Graph.track``.
 
     The graph calls :meth:`Algorithm.update` within every call that may have changed something. On CUDA the update is
-    queued behind the batch, in the same stream, and waits for nothing; an invalid batch changes nothing here either. If
-    an update raises, the change of the graph stands and the error reaches the caller of the change; the tracker is then
-    stale, and the next access to :attr:`result` computes from scratch. The graph holds its trackers weakly: one that is
+    queued behind the batch, in the same stream, without a wait; an invalid batch changes nothing in the tracker either.
+    If an update raises, the change of the graph stands and its caller gets the error; the tracker is then stale, and
+    the next access to :attr:`result` computes from scratch. The graph holds its trackers weakly: a tracker that was
     dropped, closed or left as a context manager costs nothing more. A tracker may be used in any thread; it cannot be
     copied or pickled.
 
-    Trackers of one graph with the same algorithm and equal parameters (numbers, text, booleans and None; with arrays
-    and other objects they are never equal) share the algorithm's instance: one computation, one state, one update per
-    batch, one failure. One that comes later has the result as it is; where several are right that depends on the past.
-    Each of them is dropped and closed on its own.
+    Trackers of one graph with the same algorithm and equal parameters share the algorithm's instance: one computation,
+    one state, one update per batch, one failure. (Only numbers, text, booleans and None are compared; parameters that
+    are arrays or other objects are never equal.) A tracker that joins later gets the current result; if several results
+    are right, it depends on the history. Each tracker is dropped and closed on its own.
 
     Attributes:
         graph: the graph.
-        closed: whether the tracker was closed; its last result stays.
+        closed: whether the tracker was closed; its last result can still be read.
     """
 
     def __init__(self, graph: Graph, kept: Kept) -> None:
@@ -151,7 +151,7 @@ class Tracker:
 
     @property
     def updates(self) -> UpdateCounts:
-        """What has been done so far, before this tracker came included."""
+        """The work done so far, including that before this tracker joined."""
         return self._kept.updates
 
     @property
@@ -168,8 +168,8 @@ class Tracker:
     def result(self) -> Any:
         """The algorithm's result for the graph as it is now (or was when the tracker was closed).
 
-        Changing it never changes what the tracker holds: NumPy arrays are read-only views, which follow the graph, and
-        CuPy arrays, which cannot be read-only, are copies. Copy a NumPy array to keep it as it is.
+        Changing it never changes the state of the tracker: NumPy arrays are read-only views, whose contents change with
+        the graph, and CuPy arrays, which cannot be read-only, are copies. Copy a NumPy array to keep its values.
         """
         return _result(self.graph, self)
 
@@ -178,7 +178,7 @@ class Tracker:
         _refresh(self.graph, self)
 
     def close(self) -> None:
-        """Stop following the graph; the last result stays, copied if other trackers go on with it."""
+        """Stop following the graph. The last result stays readable; it is copied if other trackers share the state."""
         _close(self.graph, self)
 
     def __enter__(self) -> Tracker:
@@ -214,8 +214,8 @@ def _close(graph: Graph, tracker: Tracker) -> None:
 
 
 def protected(result: Any, *, copies: bool = False) -> Any:
-    """Return ``result`` such that changing it does not change the arrays in it: NumPy arrays as read-only views (of
-    copies, if so asked), other arrays as copies, containers of such made anew.
+    """Return ``result`` protected against changes: NumPy arrays as read-only views (of copies, with ``copies``), CuPy
+    arrays as copies, and tuples, lists and dicts rebuilt from protected parts.
     """
     if isinstance(result, np.ndarray):
         view = result.copy() if copies else result.view()
@@ -245,9 +245,9 @@ def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algo
 
 
 def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
-    """Return what is equal for trackers that share: the class and all parameters, defaults filled in.
+    """Return the key by which trackers share an instance: the class and all parameters, with defaults filled in.
 
-    A parameter of a type that is not compared, an array for instance, which may change, makes it equal to no other.
+    If a parameter has a type that is not compared, such as an array, which may change, the key is unique.
     """
     bound = inspect.signature(kind).bind(**params)
     bound.apply_defaults()
@@ -260,7 +260,7 @@ def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
 def make_tracker(
     graph: Graph, every: WeakValueDictionary[Hashable, Kept], algorithm: Any, params: dict[str, Any]
 ) -> Tracker:
-    """Return a tracker of what ``every`` keeps of this algorithm with these parameters, or adds to it.
+    """Return a tracker that shares the instance in ``every`` with this algorithm and parameters, added if missing.
 
     Raises as :func:`make_algorithm` does.
     """
@@ -276,10 +276,10 @@ def make_tracker(
 
 
 def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before: int) -> None:
-    """Bring all that is kept for trackers up to date after a change of the graph, which had the version ``before``.
+    """Update all instances after a change of the graph, whose version before the change was ``before``.
 
-    If updates raise, the others are still brought up to date; then the first error is raised, with a note. An invalid
-    batch of a graph with deferred checks is none of theirs: that is raised by the next call that waits.
+    If an update raises, the other instances are still updated; then the first error is raised, with a note. The error
+    of an invalid batch on a graph with deferred checks is not raised here but by the next call that waits.
     """
     errors: list[Exception] = []
     delta.keeps_errors = True

@@ -31,12 +31,12 @@ class EdgeList(NamedTuple):
 
 
 class ArcList(NamedTuple):
-    """Arcs in arrays on a device, of which only some count: entry ``i`` does if ``status`` is None or has ``wanted``.
+    """Arcs in arrays on a device. Entry ``i`` counts if ``status`` is None or ``status[i] == wanted``.
 
     Attributes:
         src: ``uint32[size]``.
         dst: ``uint32[size]``.
-        weight: one number per entry, or None. Unspecified where the entry does not count.
+        weight: one number per entry, or None. Unspecified for entries that do not count.
         status: ``uint8[size]``, or None if all entries count.
         wanted: the status of the entries that count.
         size: number of entries, known on the host.
@@ -51,7 +51,7 @@ class ArcList(NamedTuple):
 
 
 class PlacedArcs:
-    """An :class:`ArcList` on a CUDA device for launches that take addresses: its arrays are made when somebody asks.
+    """An :class:`ArcList` on a CUDA device for launches that take addresses; its arrays are made on first use.
 
     Attributes:
         addresses: of ``src``, ``dst``, ``weight`` and ``status``, 0 for None.
@@ -67,10 +67,10 @@ class PlacedArcs:
 
 
 class Outcome(NamedTuple):
-    """What a batch did: ``status`` is ``uint8[n]``, one per input edge.
+    """The effect of a batch: ``status`` is ``uint8[n]``, one per input edge.
 
-    ``weight`` is None on an unweighted store, else ``weight_dtype[n]``: the weight *before* the batch where ``status``
-    is ``REPLACED`` or ``REMOVED``, unspecified elsewhere.
+    ``weight`` is None on an unweighted store, else ``weight_dtype[n]``: the weight *before* the batch for edges whose
+    ``status`` is ``REPLACED`` or ``REMOVED``, unspecified for others.
     """
 
     status: Array
@@ -91,7 +91,7 @@ class StoreView:
 
     Attributes:
         data: a NamedTuple *instance* of arrays and ints whose class is defined at the top level of a module. Numba
-            takes it as it is; for CUDA a struct ``View`` with the same field names is made of it (array -> pointer,
+            takes it unchanged; for CUDA it becomes a struct ``View`` with the same field names (array -> pointer,
             int -> ``long long``).
         cursor: name of the module that holds the Numba cursor functions (see ``suricate.cursors``).
         header: the ``.cuh`` file with the same functions for CUDA.
@@ -100,16 +100,16 @@ class StoreView:
         num_vertices: number of vertices.
         declarations: C++ that the header needs before it, generated from what the Python side uses (enums, constants).
 
-    What the cursor can do besides walking one vertex (see ``suricate.cursors``); operators choose their kernels by it:
+    Capabilities of the cursor besides walking one vertex (see ``suricate.cursors``), by which operators choose kernels:
 
     Attributes:
         can_scan: whether the header can walk all segments in address order.
         has_updated: whether the cursor can walk the edges inserted since ``Store.mark()``.
-        ascending: whether it meets every adjacency in ascending order of destination.
+        ascending: whether the cursor walks every adjacency in ascending order of destination.
         find: cost of an edge query: expected constant, a binary search, or a scan of the adjacency.
         owner_per: whether all edges of a segment have one source (``"segment"``) or each its own (``"slot"``).
-        chained: whether a segment says where the next one of its vertex is: of a vertex with many they are read one
-            after the other, in a scan all at once.
+        chained: whether the segments of a vertex are linked, so that walking the vertex reads them one after the other,
+            while a scan reads them in parallel.
     """
 
     data: Any
@@ -128,7 +128,7 @@ class StoreView:
 
     @cached_property
     def most_edges(self) -> int:
-        """An upper bound of the number of edges, known on the host: some array of the view has a place for each."""
+        """An upper bound on the number of edges, known on the host: the length of the longest array of the view."""
         return max((len(part) for part in self.data if hasattr(part, "dtype")), default=0)
 
 

@@ -31,7 +31,8 @@ _CONSTRUCTS: dict[type[ast.AST], str] = {
     ast.With: "with", ast.Raise: "raise", ast.Assert: "assert", ast.Import: "import", ast.ImportFrom: "import",
     ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Delete: "del", ast.Match: "match", ast.Slice: "a slice",
     ast.Is: "'is'", ast.IsNot: "'is not'", ast.In: "'in'", ast.NotIn: "'not in'", ast.MatMult: "'@'",
-    ast.Expr: "an expression whose value is not used", ast.Break: "break", ast.Continue: "continue",
+    ast.Expr: "an expression whose value is not used, other than an effect such as su.atomic.add,",
+    ast.Break: "break", ast.Continue: "continue",
 }  # fmt: skip
 
 

@@ -1,21 +1,21 @@
-"""Bulk operators over a graph: what an algorithm is written in (after Ligra's edgeMap, and Gunrock and Meerkat).
+"""Bulk operators over a graph, from which algorithms are built (after Ligra's edgeMap, and Gunrock and Meerkat).
 
 =====================  =================================================================================================
 ``advance``            push once from a frontier: reduce a value per edge into ``out[v]`` of the receivers
 ``propagate``          push until nothing changes, in one call
 ``neighbor_reduce``    pull: one reduced value per vertex
 ``converge``           pull in rounds over an active set until it is empty (GraphLab's vertex programs), in one call
-``vertex_map``         a function per vertex; ``filter`` is another name of it
-``edge_map``           a function per edge, for its effects
-``intersect``          common neighbours of pairs
-``iterate``            repeat calls of operators until a number on the device says stop
-``edges``              list everything
+``vertex_map``         call a function per vertex; ``filter`` is another name of it
+``edge_map``           call a function per edge, for its effects
+``intersect``          visit the common neighbours of pairs
+``iterate``            repeat calls of operators until a number on the device ends the loop
+``edges``              list all edges
 =====================  =================================================================================================
 
-They are templates over the cursor of a backend (``suricate.cursors``) into which the user's functions are compiled, on
-both devices; balancing the load is their job, not the author's. All arrays live on the graph's device. Everything is
-validated before anything changes. No operator waits for the device, and what an operator returns stays there until it
-is read: the size of a ``Frontier``, the numbers of a ``Propagated``.
+Operators are templates over the cursor of a backend (``suricate.cursors``) into which the user's functions are
+compiled, on both devices; the operators balance the load. All arrays live on the graph's device. All arguments are
+validated before anything changes. No operator waits for the device. Results stay on the device until they are read: the
+size of a ``Frontier``, the numbers of a ``Propagated``.
 
 Functions
     An *edge function* is a plain function of ``(u, v, w, *args)`` (see ``suricate.edgefn``): the edge, its weight (the
@@ -24,51 +24,51 @@ Functions
     ``"out"`` ``u`` receives and ``v`` is its neighbour. An argument is a number or an array of any length.
 
 Frontiers
-    Wherever one is taken: None (all vertices), a ``Frontier``, ids, edges (``EdgeList``, ``EdgeSet``), or a tuple of
-    them, which means their union. Repeats are dropped on the device. With edges a push first applies its function to
-    exactly these, whether the graph holds them or not.
+    A frontier argument is None (all vertices), a ``Frontier``, ids, edges (``EdgeList``, ``EdgeSet``), or a tuple of
+    them, which means their union. Duplicates are removed on the device. If edges are given, a push first applies its
+    function to exactly these, whether the graph contains them or not.
 
 ``over``
-    ``"out"``, ``"in"``, or ``"both"``: every arc seen from each side, hence reciprocal arcs twice, a self-loop once.
-    On an undirected graph the three are the same set of arcs. ``"in"`` and ``"both"`` need in-edges.
+    The edges of a vertex to walk: ``"out"``, ``"in"``, or ``"both"``, in which every arc is seen from both ends, hence
+    reciprocal arcs twice, a self-loop once. On an undirected graph all three are the same. ``"in"`` and ``"both"`` need
+    in-edges.
 
 Two phases
-    A step with ``then`` has two phases: all offers; a barrier; then ``then`` once per vertex whose stored value an
-    offer altered. ``then`` may write index ``v`` of arrays, reads other indices only of arrays that no ``then`` writes,
-    and says whether ``v`` joins the next frontier. It does not run for the initial frontier. In one call ``fn`` reads
-    no array that ``then`` writes, except ``out`` of a min or max push. So results do not depend on the schedule:
-    integers bit for bit, sums of floats within rounding.
+    A push with ``then`` has two phases, separated by a barrier: first all offers, then ``then`` once per vertex whose
+    stored value an offer changed. ``then`` may write index ``v`` of arrays, may read other indices only of arrays that
+    no ``then`` writes, and returns whether ``v`` joins the next frontier. It does not run for the initial frontier. In
+    one call ``fn`` must not read an array that ``then`` writes, except ``out`` of a min or max push. Results therefore
+    do not depend on the schedule: integers are equal bit for bit, sums of floats within rounding.
 
-    Pulls have two phases as well: ``then(v, value, *args)`` runs once per vertex with the value that was reduced for
-    it, and writes what ``fn`` does not read. ``converge`` has a third one, ``commit``, which publishes what ``then``
-    wrote elsewhere. A ``Scalar`` reads as the total of the last operator that had it as an argument; what is added goes
-    to the next total.
+    Pulls have two phases as well: ``then(v, value, *args)`` runs once per vertex with its reduced value, and must not
+    write an array that ``fn`` reads. ``converge`` has a third phase, ``commit``, which publishes what ``then`` wrote to
+    another array. Reading a ``Scalar`` in a function gives the total of the previous operator that had it as an
+    argument; additions go to the next total.
 
 Errors
-    Raised in the call, before anything changed, the same on both devices: ``ShapeError``, ``DTypeError``,
-    ``DeviceError``, ``VertexRangeError``, ``WeightError``, ``ParameterError`` and ``UnknownNameError`` of arguments,
-    ``RequirementError`` where the graph or backend lacks something, ``EdgeFunctionError`` with file and line of a
-    function. Ids that lie on a CUDA device are checked there on graphs with ``checks="deferred"``, those of an
-    ``EdgeList`` on any graph: the operator passes over ids that are out of range, and the next call of the graph that
-    waits (``graph.synchronize()``) raises ``VertexRangeError`` with argument and position. ``CapacityError``: layers
-    were asked for, and a vertex joined twice; on CUDA it is raised when a number of the ``Propagated`` is read. A CUDA
-    device must be able to launch cooperatively.
+    Errors are raised in the call, before anything changes, and are the same on both devices: ``ShapeError``,
+    ``DTypeError``, ``DeviceError``, ``VertexRangeError``, ``WeightError``, ``ParameterError`` and ``UnknownNameError``
+    for arguments, ``RequirementError`` if the graph or backend lacks something, ``EdgeFunctionError`` with file and
+    line of a function. Two are raised later. Ids on a CUDA device are checked there, by the kernel, on graphs with
+    ``checks="deferred"``, and in an ``EdgeList`` on any graph: the operator skips ids that are out of range, and the
+    next call of the graph that waits (``graph.synchronize()``) raises ``VertexRangeError`` with argument and position.
+    ``CapacityError`` is raised if a vertex joins twice in a propagation with layers, on CUDA when a number of the
+    ``Propagated`` is read. A CUDA device must support cooperative launches.
 
-``advance`` and ``neighbor_reduce`` take a ``scheme``, the way in which they iterate:
+``advance`` and ``neighbor_reduce`` take a ``scheme``, which says how they iterate:
 
 =============  ========================================================================================================
-``"vertex"``   vertex by vertex, each served by as many threads as its degree wants (Meerkat's SlabIterator)
+``"vertex"``   vertex by vertex, with a number of threads that depends on the degree (Meerkat's SlabIterator)
 ``"bucket"``   (vertex, bucket) pairs in equal parts, whatever the degrees (BucketIterator)
-``"scan"``     the whole graph, its storage in address order; on backends that know the owner of their storage
-``"updated"``  the whole graph, but only the edges inserted since ``graph.mark()`` that are still there
-               (UpdateIterator): all edges, before the first mark
-``"auto"``     the fastest that is known for the graph and frontier, of the first three or of mixtures of them
+``"scan"``     the whole graph, its storage in address order; on backends that store the owner of each segment
+``"updated"``  the whole graph, but only the edges inserted since ``graph.mark()`` that are still stored
+               (UpdateIterator); all edges if there is no mark
+``"auto"``     the fastest known scheme for the graph and frontier: one of the first three or a mixture of them
 =============  ========================================================================================================
 
-All but ``"updated"`` give the same result, up to the rounding of sums; they matter on CUDA, while the CPU has one loop
-for them. ``"updated"`` visits only the storage that was inserted into, where the cursor of the backend has an iterator
-for that; elsewhere the edges are listed first (``Store.updated``), and on CUDA this waits for the device. No other
-scheme waits.
+All schemes but ``"updated"`` give the same result, up to the rounding of sums; they differ on CUDA only, while the CPU
+has one loop for them. ``"updated"`` visits only storage with new edges if the cursor of the backend has an iterator for
+it. Otherwise the edges are listed first (``Store.updated``), which on CUDA waits for the device. No other scheme waits.
 """
 
 from __future__ import annotations
@@ -119,22 +119,22 @@ def advance(
     Args:
         graph: the graph.
         frontier: None for all vertices, a ``Frontier``, ids, edges, or a tuple of them (see ``suricate.operators``).
-        fn: the edge function. It may read ``out``, and may then see values of the same step.
+        fn: the edge function. It may read ``out``, whose values may be of the same step.
         out: ``T[num_vertices]`` with T one of (u)int32, (u)int64, float32, float64; ``Words`` for ``"argmin"``.
         args: further arguments of ``fn`` and ``then``; None means ``(out,)``.
         reduce: ``"min"``, ``"max"``, ``"sum"``, ``"or"`` (integers only), or ``"argmin"``: ``fn`` returns a tuple of
             all fields of ``out``, and the smallest wins.
         over: ``"out"``, ``"in"`` or ``"both"``: along which edges of the frontier's vertices.
-        then: ``then(v, step, *args) -> bool``, the second phase, with ``step`` 1.
+        then: ``then(v, step, *args) -> bool``, the second phase; ``step`` is 1.
         scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"bucket"``; with ``frontier=None`` also
             ``"scan"`` (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``).
 
     Returns:
-        The vertices whose ``out`` changed (of ``Words``: whose keys changed), or of these the ones for which ``then``
-        said true; without duplicates, in any order.
+        The vertices whose ``out`` changed (``Words``: whose keys changed), with ``then`` only those for which it
+        returned true; without duplicates, in any order.
 
     Raises:
-        ShapeError, DTypeError, DeviceError, VertexRangeError, WeightError, ParameterError: an argument does not fit.
+        ShapeError, DTypeError, DeviceError, VertexRangeError, WeightError, ParameterError: an argument is invalid.
         UnknownNameError: there is no such reduction, direction or scheme.
         RequirementError: the backend or the frontier does not allow the scheme; the graph keeps no in-edges.
         EdgeFunctionError: a function cannot be translated.
@@ -175,32 +175,32 @@ def propagate(
     layers: bool = False,
     once: bool | str = False,
 ) -> Propagated:
-    """Repeat :func:`advance` from the vertices that joined, until there are none.
+    """Repeat :func:`advance` from the vertices that joined the frontier, until there are none.
 
-    Without ``then`` a vertex joins when its value in ``out`` changed. With ``then``, ``order``, ``layers`` or
+    Without ``then`` a vertex joins if its value in ``out`` changed. With ``then``, ``order``, ``layers`` or
     ``reduce="sum"`` all offers of a step are made before the next step begins, and a vertex offers once per step.
-    Values that never stop improving (a negative cycle) need ``max_steps``. On CUDA this is one launch, and an interrupt
-    from the keyboard while a number of the ``Propagated`` is read ends it.
+    If values can improve forever (a negative cycle), pass ``max_steps``. On CUDA this is one launch; an interrupt from
+    the keyboard while a number of the ``Propagated`` is read ends it.
 
     Args:
-        graph, frontier, fn, out, args, over: as for :func:`advance`. With ``reduce="sum"`` ``fn`` does not read
+        graph, frontier, fn, out, args, over: as for :func:`advance`. With ``reduce="sum"`` ``fn`` must not read
             ``out[v]``.
         reduce: ``"min"``, ``"max"``, ``"or"``, ``"argmin"`` or ``"sum"``. With ``"argmin"`` the keys must grow strictly
-            along edges, or parents may form cycles: where weights may be zero use ``(distance, hops)``.
-        then: ``then(v, step, *args) -> bool``: whether ``v``, whose value was altered in this step, joins the next
+            along edges, or parents may form cycles: if weights may be zero use ``(distance, hops)``.
+        then: ``then(v, step, *args) -> bool``: whether ``v``, whose value changed in this step, joins the next
             frontier; the first step is 1. With ``order`` it runs again when ``v`` is admitted, with the number of the
             last step.
-        order: ``(array, bound, delta)``: vertices with ``array[v] > bound[0]`` are put off, initial ones included. When
-            none is left, ``bound`` rises to the next multiple of ``delta`` that admits one (near-far, delta-stepping).
+        order: ``(array, bound, delta)``: vertices with ``array[v] > bound[0]`` wait, initial ones included. When no
+            other is left, ``bound`` rises to the next multiple of ``delta`` that admits one (near-far, delta-stepping).
             ``array`` is an array of all vertices, ``bound`` an array of one entry of its type, ``delta`` a number.
-        max_steps: at most so many steps, at most ``2**31 - 1``, which is also the default.
+        max_steps: maximum number of steps, up to ``2**31 - 1``, which is also the default.
         layers: keep the vertices of each step, as ``Propagated.layers``; a vertex may then join only once.
-        once: True promises that a value is final after the step in which it was first altered, ``"equal"`` besides that
-            all offers to a vertex in one step are equal (levels of a breadth-first search). Where the graph has
+        once: True promises that a value is final after the step that first changes it; ``"equal"`` promises in addition
+            that all offers to a vertex in one step are equal (levels of a breadth-first search). If the graph has
             in-edges, steps with many vertices may then pull (on CUDA not over ``"both"`` or with layers).
 
     Returns:
-        The number of steps, of vertices that pushed, the layers, and whether it came to an end by itself.
+        The number of steps, the number of vertices that pushed, the layers, and whether the frontier became empty.
 
     Raises:
         As :func:`advance`; ``ParameterError`` also for wrong ``order``, ``max_steps`` or ``once``.
@@ -236,26 +236,26 @@ def neighbor_reduce(
             is the neighbour and ``v`` the vertex.
         args: further arguments of ``fn`` and ``then``.
         reduce: ``"sum"``, ``"min"``, ``"max"``, ``"or"``, ``"argmin"`` (the smallest tuple), or ``"mode"``: the most
-            frequent value, of several the smallest. The ``"or"`` of a condition may end at the first edge that meets
-            it.
+            frequent value, the smallest of several. The ``"or"`` of a condition may stop at the first edge that
+            satisfies it.
         over: ``"out"`` gives one value per source ``u``, ``"in"`` one per destination ``v``, ``"both"`` one per vertex
             ``v`` over its neighbours ``u`` on either side (these two need in-edges).
         vertices: the vertices to compute: None for all, ids or a ``Frontier`` (one value each, in this order); with
-            ``then`` also a tuple of them (their union), or :class:`Layers`, whose layers are walked one after the
-            other; of these ``fn`` may read what ``then`` or ``out`` got in earlier layers.
-        out: array to fill, whose memory no argument shares; None makes one. It has one entry per vertex to compute;
+            ``then`` also a tuple of them (their union), or :class:`Layers`, which are processed one after the other:
+            ``fn`` may then read results of earlier layers, written by ``then`` or to ``out``.
+        out: array to fill, which must not overlap an argument; None makes one. It has one entry per vertex to compute;
             with ``then`` or layers it is None (values are not stored) or has one entry per vertex of the graph.
         dtype: type of the values if ``out`` is None; default: the type that ``fn`` returns, int64 for integers. For
             ``"argmin"`` a ``Words`` whose fields they are.
-        then: ``then(v, value, *args) -> bool``, once per vertex to compute, with its value (of ``"argmin"``: with the
-            fields one by one). It may write index ``v`` of arrays that ``fn`` does not read.
+        then: ``then(v, value, *args) -> bool``, once per vertex to compute, with its value (``"argmin"``: with the
+            fields as separate arguments). It may write index ``v`` of arrays that ``fn`` does not read.
         scheme: see ``suricate.operators``: ``"auto"``, ``"vertex"``, ``"bucket"``; with ``vertices=None`` also
             ``"scan"`` (on backends that can) and ``"updated"`` (only the edges inserted since ``graph.mark()``). On
             CUDA sums of floats may differ in rounding from run to run, except with ``"vertex"``.
 
     Returns:
-        ``out``; with ``then`` the frontier of the vertices for which it said true. A vertex without edges has 0 for
-        sums and ``"or"``, else the neutral value: the largest (``"min"``, ``"argmin"``, ``"mode"``) or smallest
+        ``out``; with ``then`` the frontier of the vertices for which it returned true. A vertex without edges gets 0
+        for sums and ``"or"``, else the neutral value: the largest (``"min"``, ``"argmin"``, ``"mode"``) or smallest
         (``"max"``) integer of the type, or plus or minus infinity.
 
     Raises:
@@ -314,8 +314,8 @@ def converge(
 
     In each round every active vertex ``v`` reduces ``fn(u, v, w, *args)`` over its neighbours and runs
     ``then(v, value, *args)``, which returns an integer: bit 0 says that ``v`` stays active, bit 1 that its neighbours
-    over ``wake`` become active. After a barrier ``commit(v, *args)`` runs for each of them; it publishes what ``then``
-    wrote to an array that ``fn`` does not read. After another barrier the next round begins.
+    over ``wake`` become active. After a barrier ``commit(v, *args)`` runs for each vertex of the round; it publishes
+    what ``then`` wrote to an array that ``fn`` does not read. After another barrier the next round begins.
 
     Args:
         graph, fn, args, over, dtype: as for :func:`neighbor_reduce`.
@@ -323,17 +323,17 @@ def converge(
         reduce: as for :func:`neighbor_reduce`.
         then: the second phase, see above.
         commit: the third phase, or None.
-        wake: ``"out"``, ``"in"`` or ``"both"``: over which edges of ``v`` others are made active; None: nobody is.
-        max_steps: at most so many rounds.
-        until: a ``Scalar`` that ``then`` adds to: the loop ends after the round in which its total is 0, or
-            ``(scalar, bound)``: at most ``bound``; or None.
+        wake: ``"out"``, ``"in"`` or ``"both"``: along which edges of ``v`` others become active; None: none do.
+        max_steps: maximum number of rounds.
+        until: a ``Scalar`` that ``then`` adds to: the loop ends after the round in which its total is 0, with
+            ``(scalar, bound)`` at most ``bound``; or None.
         swap: pairs ``(a, b)`` of arrays in ``args``, of one entry per vertex or of one entry in all, whose contents are
-            exchanged between rounds, as :func:`iterate` does. All vertices are active then in all rounds, whatever
-            ``then`` returns; ``frontier``, ``wake`` and ``commit`` are None. What ``then`` writes, no function reads at
-            other vertices.
+            exchanged between rounds, as in :func:`iterate`. All vertices are then active in all rounds, whatever
+            ``then`` returns; ``frontier``, ``wake`` and ``commit`` must be None. No function may read at other vertices
+            what ``then`` writes.
 
     Returns:
-        The number of rounds, of vertices computed in all, and whether the active set became empty.
+        The number of rounds, the number of vertices computed in all, and whether the active set became empty.
 
     Raises:
         As :func:`advance`; ``ParameterError`` also for wrong ``max_steps``.
@@ -353,18 +353,18 @@ def converge(
 
 @on_graph_device
 def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ...] = ()) -> Frontier:
-    """Call ``fn(v, *args)`` for every vertex of ``frontier``; return the frontier of those for which it is true.
+    """Call ``fn(v, *args)`` for every vertex of ``frontier``; return those for which it returns true, as a frontier.
 
     Args:
         graph: the graph.
         frontier: None for all vertices, a ``Frontier``, ids, edges (both ends of each), or a tuple of them.
-        fn: may write index ``v`` of arrays, and reads other indices only of arrays that it does not write. If its first
-            parameter is named ``i`` it gets the position in the ids as well; it is then called for repeated ids too,
-            and edges are refused.
+        fn: may write index ``v`` of arrays, and may read other indices only of arrays that it does not write. If its
+            first parameter is named ``i`` it also gets the position in the ids; it is then called for duplicate ids
+            too, and edges are refused.
         args: further arguments of ``fn``.
 
     Returns:
-        In the order of the frontier on the CPU, in any order on CUDA, where the number stays on the device.
+        The frontier, in the order of the argument on the CPU, in any order on CUDA, where its size is on the device.
 
     Raises:
         As :func:`advance`.
@@ -399,13 +399,13 @@ def edge_map(
 
     Args:
         graph: the graph.
-        fn: returns nothing. Each array that it has an effect on takes one kind of effect and is read nowhere else. If
-            its first parameter is named ``i`` it gets the position in the edges or ids as well (with None: ``u``).
+        fn: returns nothing. Each array on which it has an effect takes one kind of effect and is not read. If its first
+            parameter is named ``i`` it also gets the position in the edges or ids (with None: ``u``).
         edges: None for all edges, or edges (``EdgeList``, ``EdgeSet``), or vertices whose edges are meant (a
             ``Frontier``, ids), or a tuple of them.
         args: further arguments of ``fn``.
         over: ``"out"``, ``"in"`` or ``"both"``: which edges of the vertices; ``u`` is the vertex, ``v`` its neighbour.
-        first: of each vertex only the edges at these places in storage order, such as ``slice(0, 2)`` (sampling).
+        first: walk only the edges of each vertex at these places in storage order, such as ``slice(0, 2)`` (sampling).
 
     Raises:
         As :func:`advance`.
@@ -431,23 +431,23 @@ def iterate(
     max_steps: int,
     swap: Any = (),
 ) -> int:
-    """Repeat the operators that ``body`` calls, until a number on the device says stop.
+    """Repeat the operators that ``body`` calls, until a number on the device ends the loop.
 
-    On CUDA ``body`` runs once in Python: its launches are recorded and repeated on the device. Reading a device value
-    in it raises; numbers are frozen at their first value (pass arrays of one entry).
+    On CUDA ``body`` runs once in Python: its launches are recorded and repeated. Reading a device value in ``body``
+    raises; numbers keep the value of the recording (pass arrays of one entry if they must change).
 
     Args:
         body: calls operators; its result is not used.
-        until: a ``Scalar`` that operators of the body add to: the loop ends after the round in which its total is 0, or
-            ``(scalar, bound)``: at most ``bound``.
-        max_steps: at most so many rounds.
+        until: a ``Scalar`` that operators of the body add to: the loop ends after the round in which its total is 0,
+            with ``(scalar, bound)`` at most ``bound``.
+        max_steps: maximum number of rounds.
         swap: pairs ``(a, b)`` of arrays whose contents are exchanged between rounds.
 
     Returns:
         The number of rounds. This waits for the device.
 
     Raises:
-        ParameterError, ShapeError, DTypeError: an argument does not fit.
+        ParameterError, ShapeError, DTypeError: an argument is invalid.
     """
     if not callable(body):
         raise ParameterError(f"body must be a function without parameters, got {type(body).__name__}")
@@ -459,5 +459,5 @@ def iterate(
 
 @on_graph_device
 def edges(graph: Graph) -> EdgeList:
-    """Return all arcs of ``graph``, ordered by source, in arrays of their own; an undirected edge gives two arcs."""
+    """Return a copy of all arcs of ``graph``, ordered by source; an undirected edge gives two arcs."""
     return graph.store("out").edges()

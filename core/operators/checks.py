@@ -134,7 +134,7 @@ def until_of(until: Any) -> Until:
     """Return what a loop stops by: a ``Scalar``, or ``(Scalar, bound)``."""
     scalar, bound = until if isinstance(until, tuple) and len(until) == 2 else (until, 0)
     if not hasattr(scalar, "read") or not isinstance(getattr(scalar, "device", None), Device):
-        raise ParameterError(f"until is a {type(scalar).__name__}: pass a Scalar, or (Scalar, bound)")
+        raise ParameterError(f"until must be a Scalar or (Scalar, bound), got {type(scalar).__name__}")
     if isinstance(bound, bool) or not isinstance(bound, int | float | np.integer | np.floating) or bound != bound:
         raise ParameterError(f"until: the bound is {bound!r}, pass a number")
     return Until(scalar, float(bound))

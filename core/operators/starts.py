@@ -33,7 +33,7 @@ def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
         return Start((), (given,))  # made by the library: its arrays are right
     if isinstance(given, EdgeSet):
         return Start((), (_of_edge_set(graph, given),))
-    return Start((frontier(graph, given),))
+    return Start((frontier(graph, given, label),))
 
 
 def vertices_of(graph: Graph, given: Any, label: str) -> Start:
@@ -59,12 +59,15 @@ def _of_edge_set(graph: Graph, edges: EdgeSet) -> ArcList:
 # -- vertices ----------------------------------------------------------------------------------------------------------
 
 
-def frontier(graph: Graph, given: Any) -> Frontier:
-    """Return ``given`` (a frontier, ids, or None for all vertices) as a frontier of ``graph``; ids keep their order."""
+def frontier(graph: Graph, given: Any, label: str = "vertices") -> Frontier:
+    """Return ``given`` (a frontier, ids, or None for all vertices) as a frontier of ``graph``; ids keep their order.
+
+    ``label`` names the argument in errors.
+    """
     if given is None:
         return Frontier.all(graph)
     if not isinstance(given, Frontier):
-        ids = vertex_ids(graph, given, "vertices")
+        ids = vertex_ids(graph, given, label)
         return Frontier(graph.device, ids, num_vertices=graph.num_vertices, distinct=len(ids) < 2)
     belongs(graph, given, "the frontier")
     return given

@@ -36,9 +36,9 @@ def test_a_batch_takes_tuples_and_edge_lists():
         ({"insert": ([0, 1], [1])}, ShapeError, r"insert\.src has 2 entries and insert\.dst has 1"),
         ({"delete": ([0], [1, 2])}, ShapeError, r"delete\.src has 1 entries and delete\.dst has 2"),
         ({"insert": ([0, 1], [1, 2], [1.0])}, ShapeError, r"insert\.weight has 1 entries for 2 edges"),
-        ({"insert": ([0],)}, ShapeError, "insert is no edge list"),
-        ({"insert": np.zeros((3, 2), int)}, ShapeError, "insert is no edge list"),
-        ({"insert": (0, 1)}, ShapeError, r"insert\.src is no array"),
+        ({"insert": ([0],)}, ShapeError, "insert is not an edge list"),
+        ({"insert": np.zeros((3, 2), int)}, ShapeError, "insert is not an edge list"),
+        ({"insert": (0, 1)}, ShapeError, r"insert\.src is not an array"),
         ({"delete": ([0], [1], [2.0])}, WeightError, "delete has weights"),
     ],
 )

@@ -107,11 +107,11 @@ def test_bad_ids_raise_at_the_next_wait(graph: su.Graph, dtype: str) -> None:
     assert out.tolist() == [1, 0, 1, 1, 0, 0], "the others are served"
     su.advance(graph, bad[3:], hop, out)
     for wait in (graph.synchronize, lambda: graph.num_edges):
-        with pytest.raises(VertexRangeError, match=r"^vertices\[2\] is 9, but ids are 0 to 5.*called at version 1\)$"):
+        with pytest.raises(VertexRangeError, match=r"^frontier\[2\] is 9, but ids are 0 to 5.*called at version 1\)$"):
             wait()
         graph.synchronize()
         su.vertex_map(graph, bad, add_one, args=(out,))
-    with pytest.raises(VertexRangeError, match=r"vertices\[2\]"):
+    with pytest.raises(VertexRangeError, match=r"frontier\[2\]"):
         graph.edges()
     assert su.neighbor_reduce(graph, lambda u, v, w: 1, vertices=bad[:2]).tolist() == [1, 1]
     graph.synchronize()
@@ -133,7 +133,7 @@ def test_the_first_position_of_many_counts(graph: su.Graph) -> None:
     ids[700_001:] = -3
     for _ in range(3):
         su.vertex_map(graph, ids, add_one, args=(out,))
-        with pytest.raises(VertexRangeError, match=r"^vertices\[700001\] is -3"):
+        with pytest.raises(VertexRangeError, match=r"^frontier\[700001\] is -3"):
             graph.synchronize()
 
 
@@ -155,7 +155,7 @@ def test_eager_ids_raise_in_the_call(graph: su.Graph) -> None:
     import cupy
 
     out = cupy.zeros(6, np.int64)
-    with pytest.raises(VertexRangeError, match=r"^vertices\[1\] is 6"):
+    with pytest.raises(VertexRangeError, match=r"^frontier\[1\] is 6"):
         su.vertex_map(graph, cupy.array([5, 6]), add_one, args=(out,))
     assert not out.any()
     graph.synchronize()
