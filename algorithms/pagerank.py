@@ -178,7 +178,6 @@ class PageRank(Algorithm):
 
     def _start(self, graph: Graph) -> None:
         """Make what depends on the graph but not on the ranks."""
-        self._xp = graph.device.xp
         weighted = self.weighting.applies(graph)
         self._passes = passes(weighted, self.self_loops, self.closed, float(np.finfo(self.dtype).tiny))
         if self._error is None or self._error.device != graph.device:
@@ -231,11 +230,11 @@ class PageRank(Algorithm):
 
     def _step_and_leap(self, graph: Graph, *, paced: bool) -> None:
         """Make the steps one by one: on the CPU the host sees every change."""
-        step, fast_step = self._step(graph), self._step(graph, is_fast=True)
+        step, fast_step = self._step(graph), self._step(graph, is_fast=True) if paced else None
         pace, leaps, change = self._host_pace, Leaps(self.tol) if self.method == "auto" else None, 0.0
         while True:
             dangling = self._dangling.read()
-            (fast_step if paced and pace.quickens(change) else step)()
+            (fast_step if fast_step and pace.quickens(change) else step)()
             self._steps += 1
             self._share, self._after = self._after, self._share
             change = self._error.read()
@@ -246,8 +245,8 @@ class PageRank(Algorithm):
                 leap(self._share, self._after, weight)
                 self._dangling.set(self._dangling.read() + weight * (self._dangling.read() - dangling))
                 pace.begin_anew()
-        if pace.is_fast:  # what an extrapolated step started from is within the tolerance
-            self._share, self._after = self._after, self._share
+        if pace.is_fast:
+            self._share, self._after = self._after, self._share  # what the last step started from is within tol
         pace.begin_anew()
 
     def _loop_over_all(self, graph: Graph, until: tuple[Any, float], swap: tuple[Any, ...], *, paced: bool) -> None:
