@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 USUAL_ROW = 32  #: arcs per vertex of the graphs on which ``recompute_share`` was measured
-FEWEST = 16  #: largest weight of an insertion on graphs with fewer arcs per vertex, whose levels are large
+MOST_WEIGHT = 16  #: of an insertion on graphs with fewer arcs per vertex, whose levels are large
 
 
 class KCoreResult(NamedTuple):
@@ -59,7 +59,8 @@ class KCore(Algorithm):
         """Lower vertices that lost support by deletions, then raise those that gained it by insertions."""
         deleted, inserted = delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
         row = graph.most_arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
-        if self.outweighs(graph, deleted, inserted, times=row, each=max(1.0, 1 / max(row, 1 / FEWEST))):
+        level = min(max(1.0, 1 / max(row, 1 / MOST_WEIGHT) ** 2), MOST_WEIGHT)  # what an insertion may reach
+        if self.outweighs(graph, deleted, inserted, times=row, each=level):
             self._numbers.compute(graph)
         else:
             self._numbers.update(graph, deleted, inserted)
