@@ -27,6 +27,7 @@ from suricate.types import StoreView
 
 IF_ABSENT = {
     "ahead": "@inner\ndef ahead(g, u):\n    pass",
+    "common": "@inner\ndef common(g, u, v, into):\n    return np.uint64(0)",
     "copied": "@inner\ndef copied(g, c, into, at):\n    return at",
     "later": "@inner\ndef later(g, i):\n    return np.uint32(0)",
 }  #: what takes the place of optional functions of a cursor; only ``ahead`` is called then

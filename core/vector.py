@@ -72,3 +72,17 @@ def one_bits(typing_context, value):
         return builder.ctpop(arguments[0])
 
     return types.int64(types.int64), codegen
+
+
+@intrinsic
+def choose(typing_context, condition, one, other):
+    """``choose(condition, one, other)``: int64 ``one`` or ``other``, without a branch; LLVM would make one of a test of
+    what was just read.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        chosen = builder.select(*arguments)
+        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return chosen
+
+    return types.int64(types.boolean, types.int64, types.int64), codegen

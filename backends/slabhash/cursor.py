@@ -15,11 +15,13 @@ from suricate.backends.slabhash.layout import (
 )
 from suricate.jit import inner
 from suricate.prefetch import prefetch
-from suricate.types import EMPTY
+from suricate.scratch import scratch
+from suricate.types import EMPTY, TOMBSTONE
 from suricate.vector import copy8, match8, trailing_zeros
 
 KEY_EMPTY = np.uint32(EMPTY)
 LEADING_ONE = 1 << MANTISSA_BITS
+MOST = 128  # keys that are copied before they are looked up
 AHEAD = 8  # buckets ahead at which the second slab is prefetched
 
 
@@ -178,6 +180,45 @@ def find(g, u, v):
         if after == KEY_EMPTY:
             return np.int64(-1)
         s = np.int64(after)
+
+
+@inner
+def listed(g, u, keys, count, into, found):
+    """List those of the first ``count`` of ``keys`` that are neighbours of ``u`` behind ``found`` others.
+
+    All head slabs are asked for before one is read.
+    """
+    word, several, heads = np.int64(g.vertex[head_place(u)]), bucket_count(g, u), scratch()
+    head, several = word & (SEVERAL - 1), several if word & SEVERAL else 1
+    for i in range(np.uint64(count)):
+        heads[i] = head + bucket_of(keys[i], several)
+        prefetch(g.pool, np.int64(heads[i]) * g.words)
+    for i in range(np.uint64(count)):
+        x, base = keys[i], np.int64(heads[i]) * g.words
+        hits = match_words(g, base, x) & ((1 << g.keys) - 1)
+        if x < TOMBSTONE:
+            into[found] = x
+            if g.pool[np.uint64(base + g.keys)] == KEY_EMPTY:
+                found += np.uint64(hits != 0)
+            else:
+                found += np.uint64(hits != 0 or find(g, u, x) >= 0)
+    return found
+
+
+@inner
+def common(g, u, v, into):
+    """List the neighbours that ``u`` and ``v`` share; each of ``v`` is looked up at ``u``."""
+    keys, count, found = scratch(), 0, np.uint64(0)
+    if g.vertex[head_place(u)] == KEY_EMPTY:
+        return found
+    for k in range(buckets(g, v)):
+        c = first(g, v, k)
+        while c >= 0:
+            count = copied(g, c, keys, count)
+            c = following(g, c)
+            if count > MOST:
+                found, count = listed(g, u, keys, count, into, found), 0
+    return listed(g, u, keys, count, into, found)
 
 
 @inner

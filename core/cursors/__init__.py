@@ -22,6 +22,9 @@ Numba module (all functions ``@njit``, integers in and out):
 ``ahead(g, u)``       optional: asks the processor for the first edges of ``u``, which is walked soon
 ``copied(g, c, a, i)``  optional, where spans are short: copies ``key`` of the slots under cursor ``c`` to ``a[i:]`` and
                       returns the place behind the last; of the 31 places behind it the content may change
+``common(g, u, v, a)``  optional: lists the common neighbours of ``u`` and ``v``, which has fewer, in ``a`` and returns
+                      their number; of ``degree(g, v)`` places the content may change; not called where
+                      ``StoreView.find`` is ``"linear"``
 ====================  =============================================================================================
 
 A *segment* is a run of slots that is read as a whole, whoever's edges they hold: a slab, a block, a leaf of a packed

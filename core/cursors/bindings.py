@@ -9,13 +9,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cursors.contiguous import ahead, begin, buckets, degree, end, find, first, following, key, later, weight
+from suricate.cursors.contiguous import (
+    ahead,
+    begin,
+    buckets,
+    common,
+    degree,
+    end,
+    find,
+    first,
+    following,
+    key,
+    later,
+    weight,
+)
 from suricate.jit import inner
 
 __all__ = [
     "ahead",
     "begin",
     "buckets",
+    "common",
     "copied",
     "copies",
     "degree",
@@ -24,6 +38,7 @@ __all__ = [
     "first",
     "following",
     "is_fresh",
+    "joins",
     "key",
     "later",
     "owner",
@@ -33,6 +48,7 @@ __all__ = [
 ]
 
 copies = False  #: whether the cursor has ``copied``
+joins = True  #: whether it has ``common``, and finds edges by less than a pass
 
 
 @inner

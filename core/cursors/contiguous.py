@@ -12,6 +12,10 @@ from suricate.devices import Array
 from suricate.jit import inner
 from suricate.prefetch import prefetch
 from suricate.types import EdgeList, StoreView, edge_keys
+from suricate.vector import choose, match8
+
+BLOCK = 32  # keys that are passed over, or compared, at once
+SPARSE = 256  # an adjacency of so many times the keys that are looked up is searched by halves
 
 
 class ContiguousView(NamedTuple):
@@ -118,7 +122,7 @@ def lower_bound(dst, lo, hi, v):
     size = hi - lo
     while size > 0:
         half = (size + 1) >> 1
-        lo += half if dst[np.uint64(lo + half - 1)] < v else 0
+        lo = choose(dst[np.uint64(lo + half - 1)] < v, lo + half, lo)
         size -= half
     return lo
 
@@ -134,3 +138,22 @@ def find(g, u, v):
         if g.dst[i] == v:
             return np.int64(i)
     return np.int64(-1)
+
+
+@inner
+def common(g, u, v, into):
+    """List the neighbours that ``u`` and ``v`` share, where adjacencies ascend; each of ``v`` is looked up at ``u``."""
+    at, stop, found = np.int64(g.begin[u]), np.int64(g.end[u]), np.uint64(0)
+    halves = degree(g, u) > SPARSE * degree(g, v)
+    for i in range(g.begin[v], g.end[v]):
+        x = key(g, i)
+        into[found] = x
+        while not halves and at + BLOCK <= stop and key(g, at + BLOCK - 1) < x:
+            at += BLOCK
+        if halves or at + BLOCK > stop:
+            at = lower_bound(g.dst, at, stop, x)
+            found += np.uint64(at < stop and key(g, at) == x)
+        else:
+            low = match8(g.dst, at, x) | match8(g.dst, at + 8, x)
+            found += np.uint64(low | match8(g.dst, at + 16, x) | match8(g.dst, at + 24, x) != 0)
+    return found

@@ -3,7 +3,7 @@
 That is what ``suricate.algorithms.triangles`` says with operators for backends that find edges by a linear search on
 CUDA. Here the tables of the changed edges, the rows of the deleted ones and the walks are phases of one kernel, in
 memory of the graph's workspace that is kept from batch to batch; on the CPU the marks of a hub serve all changed edges
-of one kind, and tell which of its neighbours are new or deleted ones.
+of one kind, or these are looked up there, and tell which of its neighbours are new or deleted ones.
 """
 
 from __future__ import annotations
@@ -183,10 +183,13 @@ def change_on_host(graph: Graph, triangles: Array, degrees: Array, gone: ArcList
 
     lost, new = listed(gone, -1), listed(come, 1)
     marks, shared = (
-        workspace.array(f"triangles.{name}", graph.num_vertices, np.uint32) for name in ("marks", "shared")
+        workspace.array(f"triangles.{name}", graph.num_vertices, dtype)
+        for name, dtype in (("marks", np.uint8), ("shared", np.uint32))
     )
-    kept, held = workspace.array("triangles.kept", 1, np.int64), np.empty(gone.size + come.size, np.uint32)
+    kept, held = workspace.array("triangles.kept", 1, np.int64), np.empty(gone.size + come.size, np.uint8)
+    search = LOOKUP_COST[view.find]
     for arcs, others, present, change in ((lost, new, False, -1), (new, lost[:0], True, 1)):
-        loops.count_changes(
-            view.data, arcs, others, present, LOOKUP_COST[view.find], change, marks, kept, shared, held, triangles
-        )
+        if len(arcs):
+            loops.count_changes(
+                view.data, arcs, others, present, search, change, marks, kept, shared, held, degrees, triangles
+            )

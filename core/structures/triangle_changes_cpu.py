@@ -5,15 +5,17 @@ One call is about one kind of changed arcs: deleted ones, which the graph no lon
 an edge, without self-loops. A deleted triangle has no new edge, and a new one no deleted edge: the latter are not in
 the graph, so that only the new arcs have to be hidden (``others``, where ``arcs`` are deleted; else it is empty).
 
-``marks`` is ``uint32[n]``: within a group of pairs that share their larger adjacency, that of the hub, ``step`` marks
-its unchanged neighbours, ``step + 1`` those by changed edges, and less all other vertices.
+Pairs that share their larger adjacency, that of the hub, are a group. Their common neighbours are those in the smaller
+adjacency that are marked as neighbours of the hub, or that are found there, whichever takes less. ``marks`` is
+``uint8[n]``: of a group ``step`` hides a vertex, ``step + 1`` marks unchanged neighbours of the hub, ``step + 2`` those
+by changed edges; what is less is neither.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from suricate.cursors.bindings import begin, buckets, copied, copies, degree, end, find, first, following, key
+from suricate.cursors.bindings import begin, buckets, common, copied, copies, end, find, first, following, joins, key
 from suricate.cursors.contiguous import lower_bound
 from suricate.jit import inner, kernel
 from suricate.scratch import WORDS, scratch
@@ -21,7 +23,10 @@ from suricate.types import TOMBSTONE
 
 HALF = np.uint64(32)
 MOST = WORDS - 64  #: keys in the scratch array before others are copied
-LAST_STEP = (1 << 32) - 2
+LAST_STEP = 255
+CLEARING = 12  #: binary logarithm of the vertices per mark that clearing them costs each group
+JOIN = 2  #: marks that a look-up costs where the cursor has ``common``
+FEW = 16  #: neighbours that are passed over in the time of a look-up
 
 
 @kernel
@@ -92,33 +97,27 @@ def mark_row(g, hub, marks, step):
 
 
 @inner
-def mark_found(g, hub, u, arcs, marks, step):
-    """Mark the neighbours of ``hub`` among those of ``u``, those by deleted edges included; each is looked up."""
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                x = key(g, slot)
-                if x < TOMBSTONE and marks[x] != step and find(g, hub, x) >= 0:
-                    marks[x] = step
-            c = following(g, c)
-    i = row_begin(arcs, u)
-    while in_row(arcs, i, u):
-        x = np.uint32(arcs[i])
-        if marks[x] != step and find(g, hub, x) >= 0:
-            marks[x] = step
+def mark_changed(arcs, i, others, hub, marks, step):
+    """Mark the neighbours of ``hub`` by changed edges, from place ``i`` of ``arcs`` on; hide those by ``others``."""
+    j = row_begin(others, hub)
+    while in_row(others, j, hub):
+        marks[np.uint32(others[j])] = step
+        j += 1
+    while in_row(arcs, i, hub):
+        marks[np.uint32(arcs[i])] = step + 2
         i += 1
+    marks[hub] = step
 
 
 @inner
-def mark_changed(arcs, i, others, hub, marks, step):
-    """Mark the neighbours of ``hub`` by changed edges, from place ``i`` of ``arcs`` on; hide those by ``others``."""
+def unmark_changed(arcs, i, others, hub, marks):
+    """Undo :func:`mark_changed`."""
     j = row_begin(others, hub)
     while in_row(others, j, hub):
         marks[np.uint32(others[j])] = 0
         j += 1
     while in_row(arcs, i, hub):
-        marks[np.uint32(arcs[i])] = step + 1
+        marks[np.uint32(arcs[i])] = 0
         i += 1
     marks[hub] = 0
 
@@ -130,7 +129,7 @@ def list_marked(keys, count, marks, step, shared, found):
         x = keys[i]
         if x < TOMBSTONE:
             shared[found] = x
-            found += np.uint64(marks[x] >= step)
+            found += np.uint64(marks[x] > step)
     return found
 
 
@@ -155,13 +154,55 @@ def members_marked(g, u, marks, step, shared):
                 x = key(g, slot)
                 if x < TOMBSTONE:
                     shared[found] = x
-                    found += np.uint64(marks[x] >= step)
+                    found += np.uint64(marks[x] > step)
             c = following(g, c)
     return found
 
 
 @inner
-def meet_changed(arcs, i, hub, u, edge, change, marks, step, triangles):
+def members_found(g, hub, u, shared):
+    """List the neighbours of ``u`` that ``hub`` has as well, each looked up; return their number."""
+    if joins:
+        return common(g, hub, u, shared)
+    found = np.uint64(0)
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                x = key(g, slot)
+                if x < TOMBSTONE:
+                    shared[found] = x
+                    found += np.uint64(find(g, hub, x) >= 0)
+            c = following(g, c)
+    return found
+
+
+@inner
+def members_changed(g, arcs, start, stop, u, neighbors, marks, step, shared, found):
+    """List, behind ``found`` others, the neighbours of ``u`` by whose edges places ``start`` to ``stop`` of ``arcs``
+    are, those of its hub that were deleted.
+    """
+    if (stop - start) * FEW < neighbors:
+        for i in range(start, stop):
+            x = np.uint32(arcs[i])
+            if marks[x] == step + 2 and find(g, u, x) >= 0:
+                shared[found] = x
+                found += np.uint64(1)
+        return found
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                x = key(g, slot)
+                if x < TOMBSTONE:
+                    shared[found] = x
+                    found += np.uint64(marks[x] == step + 2)
+            c = following(g, c)
+    return found
+
+
+@inner
+def meet_changed(g, arcs, i, hub, u, is_marked, edge, change, marks, step, triangles):
     """Count the triangles of ``edge``, from ``hub`` to ``u``, and of another changed edge at ``u``.
 
     A triangle counts at the least of its changed edges. Returns the number of those that count. The row of ``u`` in
@@ -170,7 +211,8 @@ def meet_changed(arcs, i, hub, u, edge, change, marks, step, triangles):
     found = 0
     while in_row(arcs, i, u):
         x = np.uint32(arcs[i])
-        if marks[x] >= step and edge < edge_of(u, x) and (marks[x] == step or edge < edge_of(hub, x)):
+        is_least = edge < edge_of(u, x) and (marks[x] != step + 2 or edge < edge_of(hub, x))
+        if is_least and (marks[x] > step or (marks[x] < step and not is_marked and find(g, hub, x) >= 0)):
             triangles[x] += change
             found += 1
         i += 1
@@ -178,13 +220,13 @@ def meet_changed(arcs, i, hub, u, edge, change, marks, step, triangles):
 
 
 @inner
-def hide(arcs, i, u, marks, held, count):
-    """Take the marks off the destinations of ``u``, whose row begins at place ``i``, and keep them behind ``count``
-    others; return how many are kept.
+def hide(arcs, i, u, marks, step, held, count):
+    """Hide the destinations of ``u``, whose row begins at place ``i``, and keep their marks behind ``count`` others;
+    return how many are kept.
     """
     while in_row(arcs, i, u):
         x = np.uint32(arcs[i])
-        held[count], marks[x] = marks[x], 0
+        held[count], marks[x] = marks[x], step
         count += 1
         i += 1
     return count
@@ -200,25 +242,35 @@ def show(arcs, i, u, marks, held, count):
 
 
 @inner
-def meet(g, arcs, others, present, hub, u, change, marks, step, shared, held, triangles):
-    """Count the triangles of the changed edge from ``hub``, whose neighbours are marked, to ``u``."""
+def meet(g, arcs, start, stop, others, present, i, is_marked, change, marks, step, shared, held, degrees, triangles):
+    """Count the triangles of the changed edge at place ``i`` of ``arcs``; its hub has ``start`` to ``stop``.
+
+    The neighbours of the hub are marked, or are looked up.
+    """
+    hub, u = np.uint32(arcs[i] >> HALF), np.uint32(arcs[i])
     edge, row, other = edge_of(hub, u), row_begin(arcs, u), row_begin(others, u)
-    own, marks[u] = marks[u], 0
-    found = meet_changed(arcs, row, hub, u, edge, change, marks, step, triangles)
-    hidden = hide(others, other, u, marks, held, 0)
+    own, marks[u] = marks[u], step
+    met = meet_changed(g, arcs, row, hub, u, is_marked, edge, change, marks, step, triangles)
+    hidden = hide(others, other, u, marks, step, held, 0)
     if present:
-        hide(arcs, row, u, marks, held, hidden)
-    for j in range(members_marked(g, u, marks, step, shared)):
+        hide(arcs, row, u, marks, step, held, hidden)
+    if is_marked:
+        found = members_marked(g, u, marks, step, shared)
+    else:
+        found = members_found(g, hub, u, shared)
+        if not present and stop - start > 1:
+            found = members_changed(g, arcs, start, stop, u, degrees[u], marks, step, shared, found)
+    for j in range(found):
         x = shared[j]
-        if marks[x] == step or edge < edge_of(hub, x):
+        if marks[x] != step and (marks[x] != step + 2 or edge < edge_of(hub, x)):
             triangles[x] += change
-            found += 1
+            met += 1
     if present:
         show(arcs, row, u, marks, held, hidden)
     show(others, other, u, marks, held, 0)
     marks[u] = own
-    triangles[hub] += change * found
-    triangles[u] += change * found
+    triangles[hub] += change * met
+    triangles[u] += change * met
 
 
 @inner
@@ -228,38 +280,40 @@ def is_hub(hub, neighbors, u, others):
 
 
 @kernel
-def count_changes(g, arcs, others, present, search, change, marks, kept, shared, held, triangles):
+def count_changes(g, arcs, others, present, search, change, marks, kept, shared, held, degrees, triangles):
     """Add ``change`` at the corners of all triangles with one of ``arcs``, which the graph has if ``present``.
 
     Each edge is met as the arc from its hub, the end with more neighbours. Those of a hub share its marks, unless it
-    takes less to look up what they ask for: a look-up costs as much as ``search`` marks. ``kept`` is ``int64[1]``, the
-    last mark; ``shared`` is ``uint32[n]``, ``held`` has as many places as there are arcs of both kinds.
+    takes less to look up what they ask for: a look-up costs as much as ``search`` marks, or as the hub has neighbours.
+    ``kept`` is ``int64[1]``, the last mark; ``shared`` is ``uint32[n]``, ``held`` has as many places as there are arcs
+    of both kinds, ``degrees`` is that of the graph without self-loops.
     """
-    if kept[0] + 2 * len(arcs) > LAST_STEP:
-        marks[:], kept[0] = 0, 0
     start = 0
     while start < len(arcs):
         hub = np.uint32(arcs[start] >> HALF)
-        stop, lookups, edges, neighbors = start, np.int64(0), 0, degree(g, hub)
+        stop, lookups, edges, neighbors = start, np.int64(0), 0, degrees[hub]
         while in_row(arcs, stop, hub):
             u = np.uint32(arcs[stop])
-            if is_hub(hub, neighbors, u, degree(g, u)):
-                lookups += degree(g, u)
+            if is_hub(hub, neighbors, u, degrees[u]):
+                lookups += degrees[u]
                 edges += 1
             stop += 1
         if edges:
-            step = np.uint32(kept[0] + 1)
-            kept[0] += 2
-            is_marked = neighbors <= search * lookups
+            if kept[0] + 3 > LAST_STEP:
+                marks[:], kept[0] = 0, 0
+            step, cost = np.uint8(kept[0] + 1), JOIN if joins else min(search, neighbors)
+            is_marked = neighbors + (len(marks) >> CLEARING) <= cost * lookups
             if is_marked:
-                mark_row(g, hub, marks, step)
-            for i in range(start, stop if not is_marked else start):
-                u = np.uint32(arcs[i])
-                if is_hub(hub, neighbors, u, degree(g, u)):
-                    mark_found(g, hub, u, arcs, marks, step)
+                mark_row(g, hub, marks, step + 1)
+                kept[0] += 3
             mark_changed(arcs, start, others, hub, marks, step)
             for i in range(start, stop):
                 u = np.uint32(arcs[i])
-                if is_hub(hub, neighbors, u, degree(g, u)):
-                    meet(g, arcs, others, present, hub, u, change, marks, step, shared, held, triangles)
+                if is_hub(hub, neighbors, u, degrees[u]):
+                    meet(
+                        g, arcs, start, stop, others, present, i, is_marked, change, marks, step, shared, held, degrees,
+                        triangles,
+                    )  # fmt: skip
+            if not is_marked:
+                unmark_changed(arcs, start, others, hub, marks)
         start = stop

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
 
+OFFERED = {"copies", "joins"}  #: whether the cursor has ``copied``, and ``common`` that takes less than a pass
 LOOKUP_COST = {"hash": 8, "sorted": 100, "linear": 1 << 40}  #: of an edge on the CPU, by ``find``, in marks of a vertex
 ROUND_WORDS = 24  #: of 32 bits: the memory of the struct ``RoundState`` of ``rounds.cuh``
 
@@ -36,7 +37,7 @@ _lock = threading.Lock()  # of adding to _modules and _programs: each is made on
 
 def loops_over(view: StoreView, template: Path) -> ModuleType:
     """Return the Numba module of ``template`` over the cursor of ``view``, made once."""
-    key = (template, view.cursor, view.weight_dtype is not None, view.owner_per)
+    key = (template, view.cursor, view.weight_dtype is not None, view.owner_per, view.find)
     with _lock:
         module = _modules.get(key)
         if module is None:
@@ -50,8 +51,9 @@ def _module(view: StoreView, template: Path) -> ModuleType:
     text = template.read_text()
     found = BINDINGS_IMPORT.search(text)
     assert found is not None, f"{template.name} imports no bindings"
-    functions = cursor_functions(view, set(found[1].split(", ")) - {"copies"}, absent_weight=1)
-    bindings = f"from suricate.jit import inner\n\n{functions}\ncopies = {offers(view, 'copied')}\n"
+    functions = cursor_functions(view, set(found[1].split(", ")) - OFFERED, absent_weight=1)
+    offered = f"copies = {offers(view, 'copied')}\njoins = {offers(view, 'common') and view.find != 'linear'}\n"
+    bindings = f"from suricate.jit import inner\n\n{functions}\n{offered}"
     return load_module(template.stem, text.replace(found[0], bindings), view.cursor)
 
 

@@ -181,14 +181,16 @@ def test_batches_between_vertices_of_many_neighbours(
         check(graph, tracker)
 
 
-def test_batches_between_a_hub_and_vertices_of_some_neighbours(backend: str, device: Device) -> None:
-    """On CUDA the neighbours of the others are looked up at the hub, by all blocks."""
-    n, some = 3000, 70
+@pytest.mark.parametrize("some", [70, 150])
+def test_batches_between_a_hub_and_vertices_of_some_neighbours(backend: str, device: Device, some: int) -> None:
+    """The neighbours of the others are looked up at the hub, on CUDA by all blocks; triangles lose two edges there."""
+    n = 3000
     rng = np.random.default_rng(1)
     graph = undirected(n, backend, device)
     graph.insert_edges(np.zeros(n - 1, int), np.arange(1, n))
     others = np.repeat(np.arange(1, 6), some)
     graph.insert_edges(others, rng.integers(6, n, len(others)))
+    graph.insert_edges([1, 2, 3], [2, 3, 5])
     tracker = graph.track("triangles", method="dynamic")
     graph.delete_edges([0] * 5, [1, 2, 3, 4, 5])
     check(graph, tracker)
@@ -198,14 +200,27 @@ def test_batches_between_a_hub_and_vertices_of_some_neighbours(backend: str, dev
     check(graph, tracker)
 
 
+def test_a_hub_whose_adjacency_is_in_no_order() -> None:
+    """On the CPU, where the cursor could list common neighbours of ordered ones."""
+    n, rng = 3000, np.random.default_rng(1)
+    graph = su.Graph(n, backend="hornet_like", device="cpu", directed=False, sorted_adjacencies=False)
+    graph.insert_edges(np.zeros(n - 1, int), rng.permutation(np.arange(1, n)))
+    graph.insert_edges(np.repeat([1, 2], 70), rng.integers(3, n, 140))
+    tracker = graph.track("triangles", method="dynamic")
+    graph.delete_edges([0, 0], [1, 2])
+    check(graph, tracker)
+    graph.insert_edges([0, 0], [1, 2])
+    check(graph, tracker)
+
+
 def test_marks_begin_anew_when_their_numbers_run_out() -> None:
     """On the CPU; marks of earlier batches must not count then."""
     graph = su.Graph(30, device="cpu", directed=False)
     graph.insert_edges(*np.random.default_rng(1).integers(0, 30, (2, 60)))
     tracker = graph.track("triangles", method="dynamic")
     tracker.result  # noqa: B018
-    last = (1 << 32) - 2
-    graph.workspace.array("triangles.marks", 30, np.uint32)[:] = last
+    last = (1 << 8) - 2
+    graph.workspace.array("triangles.marks", 30, np.uint8)[:] = last
     graph.workspace.array("triangles.kept", 1, np.int64)[0] = last
     for seed in range(2, 4):
         graph.insert_edges(*np.random.default_rng(seed).integers(0, 30, (2, 20)))
