@@ -1,9 +1,9 @@
 """PageRank kept current on the CPU, beside igraph from scratch: time, store and answer together, and error.
 
 Usage: ``taskset -c 0 python .ci/ranks.py [GRAPH] [BACKEND ...]``, with graphs as for ``suricate bench``; default:
-rmat:18 and all backends. Needs igraph. Batches of 1e-4 of the edges, 80 % of which are insertions of uniform pairs, 20 %
-deletions of edges. One thread, the batches of all libraries in turn; milliseconds, the median of eight batches after
-two. Errors are L1 distances to ranks by SciPy whose last step changes less than 1e-14, at the end.
+rmat:18 and all backends. Needs igraph. Batches of 1e-4 of the edges: 80 % insertions of uniform pairs, 20 % deletions
+of edges. One thread, the libraries in turn; milliseconds, the median of eight batches after two. Errors are L1
+distances, at the end, to ranks by SciPy whose last step changes less than 1e-14.
 """
 
 from __future__ import annotations
