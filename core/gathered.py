@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def gathered_rows(graph: Graph) -> Iterator[None]:
     """Within it, operators on the CPU walk copies of the rows, each made when it is first walked; other threads wait.
 
-    A copy holds each row in the order of the storage, so results are the same to the last bit. It takes 12 bytes per
-    edge, and those of weights; without memory for it operators walk the storage.
+    A copy holds each row in the order of the storage, so results are the same to the last bit. It takes 4 bytes per
+    edge, those of weights, and 8 per vertex, and while it is made 4 more per edge; without memory for it operators walk
+    the storage.
     """
     with graph.exclusive():
         if graph.device.is_cuda:
