@@ -35,7 +35,7 @@ class Pace:
 
     def begin_anew(self) -> None:
         """Compare the next step with none before it."""
-        self._pace, self.is_fast = max(self._pace, FRESH) if self._pace == GIVEN_UP else FRESH, False
+        self._pace, self.is_fast = GIVEN_UP if self._pace == GIVEN_UP else FRESH, False
 
 
 class Leaps:
