@@ -250,7 +250,7 @@ def meet(g, arcs, start, stop, others, present, i, is_marked, change, marks, ste
     hub, u = np.uint32(arcs[i] >> HALF), np.uint32(arcs[i])
     edge, row, other = edge_of(hub, u), row_begin(arcs, u), row_begin(others, u)
     own, marks[u] = marks[u], step
-    met = meet_changed(g, arcs, row, hub, u, is_marked, edge, change, marks, step, triangles)
+    total = meet_changed(g, arcs, row, hub, u, is_marked, edge, change, marks, step, triangles)
     hidden = hide(others, other, u, marks, step, held, 0)
     if present:
         hide(arcs, row, u, marks, step, held, hidden)
@@ -264,13 +264,13 @@ def meet(g, arcs, start, stop, others, present, i, is_marked, change, marks, ste
         x = shared[j]
         if marks[x] != step and (marks[x] != step + 2 or edge < edge_of(hub, x)):
             triangles[x] += change
-            met += 1
+            total += 1
     if present:
         show(arcs, row, u, marks, held, hidden)
     show(others, other, u, marks, held, 0)
     marks[u] = own
-    triangles[hub] += change * met
-    triangles[u] += change * met
+    triangles[hub] += change * total
+    triangles[u] += change * total
 
 
 @inner
