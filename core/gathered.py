@@ -24,7 +24,7 @@ def gathered_rows(graph: Graph) -> Iterator[None]:
 
     A copy holds each row in the order of the storage, so results are the same to the last bit. It takes 4 bytes per
     edge, those of weights, and 8 per vertex, and while it is made 4 more per edge; without memory for it operators walk
-    the storage.
+    the storage. Functions should not ask ``(u, x) in graph`` meanwhile: it takes the time of a scan of the row.
     """
     with graph.exclusive():
         if graph.device.is_cuda:

@@ -134,9 +134,11 @@ def list_marked(keys, count, marks, step, shared, found):
 
 
 @inner
-def members_marked(g, u, marks, step, shared):
-    """List the neighbours of ``u`` that are marked; return their number. No branch depends on marks."""
-    found = np.uint64(0)
+def members_marked(g, u, marks, step, shared, found):
+    """List, behind ``found`` others, the neighbours of ``u`` with marks above ``step``; return the number of all.
+
+    No branch depends on marks.
+    """
     if copies:
         keys, count = scratch(), 0
         for k in range(buckets(g, u)):
@@ -189,16 +191,7 @@ def members_changed(g, arcs, start, stop, u, neighbors, marks, step, shared, fou
                 shared[found] = x
                 found += np.uint64(1)
         return found
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                x = key(g, slot)
-                if x < TOMBSTONE:
-                    shared[found] = x
-                    found += np.uint64(marks[x] == step + 2)
-            c = following(g, c)
-    return found
+    return members_marked(g, u, marks, step + 1, shared, found)
 
 
 @inner
@@ -255,7 +248,7 @@ def meet(g, arcs, start, stop, others, present, i, is_marked, change, marks, ste
     if present:
         hide(arcs, row, u, marks, step, held, hidden)
     if is_marked:
-        found = members_marked(g, u, marks, step, shared)
+        found = members_marked(g, u, marks, step, shared, np.uint64(0))
     else:
         found = members_found(g, hub, u, shared)
         if not present and stop - start > 1:
