@@ -1,13 +1,17 @@
-"""An independent PageRank by power iteration over a SciPy matrix, and how far ranks may be from it."""
+"""How ranks are verified: PageRank by power iteration over a SciPy matrix, and how far ranks may be from it."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from suricate.algorithms._pagerank_parameters import distribution
+from suricate.algorithm import Algorithm
+from suricate.algorithms._matrices import adjacency
+from suricate.algorithms._pagerank_parameters import ALPHA, MAX_ITER, TOL, distribution
 
+EXACT_TOLERANCE, EXACT_ITERATIONS = 1e-14, 10_000
 FACTORS = {"static": 1, "nd": 1, "dt": 10, "df": 10}  #: of the bound of whole passes; other methods: 3
 
 
@@ -38,3 +42,60 @@ def power_iteration(matrix: Any, alpha: float, tol: float, max_iter: int, person
         if change < tol:
             break
     return rank
+
+
+class VerifiedRanks(Algorithm):
+    """How the benchmark and tests verify ranks."""
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        alpha: float = ALPHA,
+        weighted: bool | None = None,
+        personalization: Any = None,
+        self_loops: bool = False,
+        **_: Any,
+    ) -> np.ndarray:
+        """Push over a SciPy matrix in float64, far beyond the tolerance."""
+        values = np.ones(len(src)) if weight is None or weighted is False else weight.astype(np.float64)
+        if self_loops:
+            others, every = src != dst, np.arange(num_vertices)
+            src, dst = np.append(src[others], every), np.append(dst[others], every)
+            values = np.append(values[others], np.ones(num_vertices))
+        matrix = adjacency(src, dst, values, num_vertices)
+        return power_iteration(matrix, alpha, EXACT_TOLERANCE, EXACT_ITERATIONS, personalization)
+
+    @classmethod
+    def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
+        """Compare the L1 distance with the stated bound; if the steps ran out, with what they guarantee."""
+        bound = distance_bound(
+            len(reference), result.dtype, {"alpha": ALPHA, "tol": TOL, "max_iter": MAX_ITER} | params
+        )
+        distance = float(np.abs(result - reference).sum()) if len(result) == len(reference) else math.inf
+        if distance <= bound:  # False for NaN
+            return None
+        return f"the L1 distance to the exact ranks is {distance:.2e}, the bound is {bound:.2e}"
+
+    @classmethod
+    def error(cls, result: Any, reference: Any) -> float:
+        """Return the L1 distance to the exact ranks."""
+        return float(np.abs(result - reference).sum())
+
+    @classmethod
+    def peer(
+        cls,
+        matrix: Any,
+        alpha: float = ALPHA,
+        tol: float = TOL,
+        max_iter: int = MAX_ITER,
+        personalization: Any = None,
+        **_: Any,
+    ) -> np.ndarray:
+        """Power iteration over the matrix, as far as the algorithm goes."""
+        return power_iteration(matrix, alpha, tol, max_iter, personalization)

@@ -194,13 +194,18 @@ class Local(NamedTuple):
     pull: Callable[..., Any]
     relax: Callable[..., Any]
     publish: Callable[..., Any]
+    pull_all: Callable[..., Any]
+    sweep: Callable[..., Any]
 
 
 @cache
-def local(method: str, weighted: bool, loops: bool, closed: bool) -> Local:
+def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -> Local:
     """Return the functions of a method (``"dt"``, ``"df"`` or ``"dfp"``).
 
     ``announced[v]`` is the share that the out-neighbours of ``v`` were last told of. ``kappa`` is what all jumps have.
+    ``sweep`` takes the place of ``relax`` in rounds over all vertices, in which everybody sees the last shares of all
+    others. From the second one on it sets ``kappa`` such that the ranks keep their sum (``kept`` adds up what all jumps
+    must have for that), as errors of the sum fade most slowly. With ``paced`` slow rounds are extrapolated.
     """
     stays_anyway, wakes = method != "dfp", method != "dt"
 
@@ -229,7 +234,45 @@ def local(method: str, weighted: bool, loops: bool, closed: bool) -> Local:
     def publish(v, share, after, announced, inv, jumps, spread, alpha, kappa, frontier, prune, error):
         share[v] = after[v]
 
-    return Local(pull, relax, publish)
+    def pull_all(
+        u, v, w, share, other, inv, jumps, spread, alpha, kappa, next_kappa, kept, prune, error, factor, pace, next_pace
+    ):  # fmt: skip
+        if loops and u == v:
+            return 0.0
+        return w * share[u] if weighted else share[u]
+
+    def sweep(
+        v, value, share, other, inv, jumps, spread, alpha, kappa, next_kappa, kept, prune, error, factor, pace,
+        next_pace,
+    ):  # fmt: skip
+        jump = kept.value if kept.value > 0 else kappa[0]
+        scale = abs(inv[v])
+        before = share[v] / scale
+        own = share[v] if loops and not closed else 0.0
+        least = jump * jumps[v * spread]
+        rank = least + alpha * (value + own)
+        if closed:
+            rank = rank / (1 - alpha * scale)
+        change = abs(rank - before)
+        if paced:
+            earlier = abs(pace[0])
+            was_fast = pace[0] < 0
+            last = alpha * error.value if was_fast else error.value
+            is_fast = last <= FAST * earlier if was_fast else earlier > 0 and last > SLOW * earlier
+            if is_fast:
+                rank = max(least, factor * rank + (1 - factor) * other[v] / scale)
+                change = change / alpha
+            if v == 0:
+                known = FRESH / 2 if earlier == FRESH else last
+                known = GIVEN_UP if earlier == GIVEN_UP or (was_fast and not is_fast) else known
+                next_pace[v] = -known if is_fast else known
+        if v == 0:
+            next_kappa[v] = jump
+        error.add(change if stays_anyway or change > prune * max(rank, before) else 0.0)
+        kept.add(rank if inv[v] < 0 else (1 - alpha) * rank)
+        other[v] = rank * scale
+
+    return Local(pull, relax, publish, pull_all, sweep)
 
 
 def reach(u, v, w, mark, epoch):

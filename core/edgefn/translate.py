@@ -30,7 +30,8 @@ def translate(source: Source, bindings: dict[str, Binding], role: str, layout: L
         before = dict(translator.types)
         statements = translator.function()
         if translator.types == before:
-            types = tuple(translator.types[name] for name in translator.locals)
+            unused = BOOL  # of what is assigned only where constants say that it never is
+            types = tuple(translator.types.get(name, unused) for name in translator.locals)
             writes = frozenset((*translator.written, *translator.effects))
             result = translator.types.get(_RESULT)
             own = {OWN_VERTEX, OWN_POSITION}

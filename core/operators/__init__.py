@@ -308,7 +308,9 @@ def converge(
     dtype: Any = None,
     max_steps: int | None = None,
     until: Any = None,
+    most: int | None = None,
     swap: Any = (),
+    after: Propagated | None = None,
 ) -> Propagated:
     """Pull in rounds over an active set, until it is empty (the vertex programs of GraphLab, one call for all rounds).
 
@@ -327,18 +329,24 @@ def converge(
         max_steps: maximum number of rounds.
         until: a ``Scalar`` that ``then`` adds to: the loop ends after the round in which its total is 0, with
             ``(scalar, bound)`` at most ``bound``; or None.
+        most: the loop also ends after a round of more than so many vertices and edges over which they are to wake
+            others; nobody is woken then, and the loop is *crowded*. None: it does not.
         swap: pairs ``(a, b)`` of arrays in ``args``, of one entry per vertex or of one entry in all, whose contents are
             exchanged between rounds, as in :func:`iterate`. All vertices are then active in all rounds, whatever
             ``then`` returns; ``frontier``, ``wake`` and ``commit`` must be None. No function may read at other vertices
             what ``then`` writes.
+        after: with ``swap``, a loop over the same graph that this one takes over from if it was crowded: if it was not,
+            nothing happens. Its rounds count towards ``max_steps``. Nobody waits to find out, so arrays keep their
+            places: what the last round wrote to ``b`` is in ``a`` afterwards, and what it read is in ``b``.
 
     Returns:
-        The number of rounds, the number of vertices computed in all, and whether the active set became empty.
+        The number of rounds, the number of vertices computed in all, whether the active set became empty, and whether
+        ``most`` ended the loop.
 
     Raises:
-        As :func:`advance`; ``ParameterError`` also for wrong ``max_steps``.
+        As :func:`advance`; ``ParameterError`` also for wrong ``max_steps``, ``most`` or ``after``.
     """
-    steps = checks.step_limit(max_steps)
+    steps, limit = checks.step_limit(max_steps), checks.work_limit(most)
     call = binding.bind_pull(graph, fn, args, reduce, None, dtype, then, commit)
     over = checks.pull_direction(graph, over)
     wake = None if wake is None else checks.push_direction(graph, wake, "wake")
@@ -348,7 +356,9 @@ def converge(
         raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")
     if pairs and over != "out":
         checks.apart(call)
-    return driver_of(graph).converge(graph, call, start, over, wake, steps, stop, pairs)
+    driver = driver_of(graph)
+    checks.taken_over(graph, after, pairs, is_recording=graph.device.is_cuda and driver.is_recording())
+    return driver.converge(graph, call, start, over, wake, steps, stop, limit, pairs, after)
 
 
 @on_graph_device

@@ -8,7 +8,7 @@ call the function of the same name in the driver of the graph's device. These si
     advance(graph, call, start, out, over, scheme) -> Frontier
     propagate(graph, call, start, out, over, max_steps, order, layers, once) -> Propagated
     neighbor_reduce(graph, call, vertices, out, over, scheme) -> Frontier | None
-    converge(graph, call, start, over, wake, max_steps, until, swap) -> Propagated
+    converge(graph, call, start, over, wake, max_steps, until, most, swap, after) -> Propagated
     vertex_map(graph, call, start) -> Frontier
     edge_map(graph, call, start, over, first) -> None
     intersect(graph, call, left, right, pairs, out, oriented, method) -> None
@@ -39,11 +39,12 @@ call the function of the same name in the driver of the graph's device. These si
     An :class:`Order` or None. ``layers``: bool. ``once``: ``""``, ``"final"`` (a value is final after the step in which
     it was first altered) or ``"equal"`` (besides, all offers to a vertex in one step are equal).
 ``max_steps``
-    At most ``MAX_STEPS``. ``until``: an :class:`Until`; of ``converge`` perhaps None.
+    At most ``MAX_STEPS``. ``until``: an :class:`Until`; of ``converge`` perhaps None. ``most``: at most
+    ``UNLIMITED``.
 ``swap``
     Positions in ``call.values`` of pairs of arrays of one type and length, one entry per vertex or one, or nothing.
     Otherwise ``start`` is all vertices, ``wake`` and ``call.commit`` are None, and what ``call.then`` returns is passed
-    over.
+    over. ``after``: a :class:`Propagated` of the same driver, or None; never without ``swap``.
 ``wake``
     Over which edges a vertex of ``converge`` wakes others: ``"out"``, ``"in"`` or ``"both"``, resolved as for pushes,
     or None: over none.
@@ -81,6 +82,7 @@ OUT_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint
 
 LAST_STEP = 2**32 - 1  #: stamps are uint32
 MAX_STEPS = 2**31 - 1  #: of one propagation
+UNLIMITED = 2**62  #: vertices and edges
 
 
 class Call(NamedTuple):

@@ -18,7 +18,8 @@ from suricate.errors import (
     UnknownNameError,
     VertexRangeError,
 )
-from suricate.operators.call import MAX_STEPS, OUT_DTYPES, Call, Order, Swap, Until
+from suricate.operators.call import MAX_STEPS, OUT_DTYPES, UNLIMITED, Call, Order, Swap, Until
+from suricate.operators.results import Propagated
 from suricate.operators.schemes import WHOLE_GRAPH
 from suricate.parameters import integer
 from suricate.structures.words import Words
@@ -79,6 +80,11 @@ def plain_scheme(scheme: str, with_what: str) -> None:
 def step_limit(max_steps: int | None) -> int:
     """Return the number of steps allowed, at most ``MAX_STEPS``."""
     return MAX_STEPS if max_steps is None else min(integer("max_steps", max_steps, low=0), MAX_STEPS)
+
+
+def work_limit(most: int | None) -> int:
+    """Return how much work a round may be, at most ``UNLIMITED``."""
+    return UNLIMITED if most is None else min(integer("most", most, low=0), UNLIMITED)
 
 
 def once(value: Any, reduce: str) -> str:
@@ -185,6 +191,20 @@ def apart(call: Call) -> None:
         for position in function.elsewhere or ():
             if id(call.values[position]) in written:
                 raise RequirementError(f"args[{position}] is written by then and read at other vertices: use commit")
+
+
+def taken_over(graph: Graph, after: Any, swap: Swap, *, is_recording: bool) -> None:
+    """Raise unless ``after`` is None, or a loop that rounds over all vertices can take over from."""
+    if after is None:
+        return
+    if not isinstance(after, Propagated):
+        raise ParameterError(f"after is {after!r}: pass what converge returned")
+    if not swap:
+        raise RequirementError("after is for rounds over all vertices: pass swap, too")
+    if graph.device.is_cuda and after.address is None:
+        raise DeviceError(f"after is no loop on {graph.device}: pass what converge returned there")
+    if is_recording:
+        raise RequirementError("after cannot be used in the body of iterate")
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ class Repeated:
         max_steps: int,
         until: tuple[Any, float],
         swap: tuple[tuple[Any, Any], ...],
+        after: Propagated | None = None,
     ) -> Propagated:
         """Sum up over in-edges in rounds over all vertices, as ``converge`` does with ``swap``."""
         graph, (scalar, bound) = self._graph, until
@@ -71,11 +72,11 @@ class Repeated:
             with graph.exclusive():
                 launch = self._find((fn, then, scalar, *args, *(array for pair in swap for array in pair)), make)
                 if launch is not None:
-                    done: Propagated = launch.run(checks.step_limit(max_steps), bound)
+                    done: Propagated = launch.run(checks.step_limit(max_steps), bound, after)
                     return done
         return operators.converge(
             graph, None, fn, args=args, reduce="sum", over="in", then=then, wake=None, dtype=dtype,
-            max_steps=max_steps, until=until, swap=swap,
+            max_steps=max_steps, until=until, swap=swap, after=after,
         )  # fmt: skip
 
     def _prepares(self) -> bool:

@@ -6,6 +6,7 @@ Both stay on the device until they are read.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -70,21 +71,27 @@ class Propagated:
     """What a propagation did; its numbers are read from the device when first asked for.
 
     Args:
-        read: returns ``(steps, touched, converged)``; called at most once.
+        read: returns ``(steps, touched, converged, crowded)``; called at most once.
         layers: the vertices of the steps, if they were kept.
+        address: where the device has the numbers, ``uint64``, or None.
     """
 
-    __slots__ = ("_numbers", "_read", "layers")
+    __slots__ = ("_numbers", "_read", "address", "layers")
 
-    def __init__(self, read: Callable[[], tuple[int, int, bool]], layers: Layers | None = None) -> None:
+    def __init__(
+        self, read: Callable[[], tuple[int, int, bool, bool]], layers: Layers | None = None, address: Any = None
+    ) -> None:
         self._read = read
-        self._numbers: tuple[int, int, bool] | None = None
+        self._numbers: tuple[int, int, bool, bool] | None = None
         self.layers = layers  #: :class:`Layers`, or None
+        self.address = address
 
     @classmethod
-    def of(cls, steps: int, touched: int, converged: bool, layers: Layers | None = None) -> Propagated:
+    def of(
+        cls, steps: int, touched: int, converged: bool, crowded: bool = False, *, layers: Layers | None = None
+    ) -> Propagated:
         """Return an outcome that is known on the host."""
-        numbers = int(steps), int(touched), bool(converged)
+        numbers = int(steps), int(touched), bool(converged), bool(crowded)
         made = cls(lambda: numbers, layers)
         made._numbers = numbers
         return made
@@ -104,7 +111,12 @@ class Propagated:
         """Whether nothing was left to do, rather than ``max_steps`` or ``until`` ended it; waits for the device."""
         return self._all()[2]
 
-    def _all(self) -> tuple[int, int, bool]:
+    @property
+    def crowded(self) -> bool:
+        """Whether ``most`` ended it; waits for the device."""
+        return self._all()[3]
+
+    def _all(self) -> tuple[int, int, bool, bool]:
         if self._numbers is None:
             self._numbers = self._read()
         return self._numbers
@@ -112,7 +124,7 @@ class Propagated:
     def __repr__(self) -> str:
         if self._numbers is None:
             return "<Propagated: still on the device>"
-        steps, touched, converged = self._numbers
+        steps, touched, converged, _ = self._numbers
         return f"<Propagated: {steps} steps, {touched} vertices touched, {'' if converged else 'not '}converged>"
 
 

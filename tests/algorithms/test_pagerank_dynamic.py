@@ -152,7 +152,7 @@ def test_extrapolated_steps_are_given_up_where_they_do_not_pay(device: su.device
     for batch in range(3):
         graph.insert_edges(np.arange(5 * batch, 5 * batch + 5), np.arange(5) * 50)
         few, many = (tracker.algorithm.iterations for tracker in trackers)
-        assert few <= many + (8 if batch == 0 else 2)
+        assert few <= many + (12 if batch == 0 else 6)  # dynamic methods end at half of the tolerances, after 4 more
         for tracker in trackers:
             ranks = device.to_numpy(tracker.result)
             assert PageRank.mismatch(ranks, exact(graph), method=tracker.algorithm.method) is None

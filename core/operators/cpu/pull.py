@@ -141,9 +141,11 @@ def _queue(graph: Graph, name: str) -> np.ndarray:
 
 def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
-    swap: Swap = (),
+    most: int, swap: Swap, after: Propagated | None,
 ) -> Propagated:  # fmt: skip
     """Pull in rounds over an active set; where a number says when to stop, each round is one call of the loop."""
+    if after is not None:
+        max_steps = max(0, max_steps - after.steps) if after.crowded else 0
     walk, g, h = walk_over(graph, over, swapped=over != "out")
     _, waking, also_waking = walk_over(graph, wake or "out")
     wakes = 0 if wake is None else 1 + (wake == "both")
@@ -154,33 +156,36 @@ def converge(
     growing = call.reduce == "mode" and not vertices.everything  # tables for the vertices of a round
     at_once = 1 if swap or growing or _has_accumulators(call) else max_steps
     share = int(MANY) if call.function.by_hand else shared_from(graph, NO_VERTICES)
-    wakers, rounds, touched, stopped = (waking, also_waking, wakes), 0, 0, False
+    wakers, rounds, touched, stopped, crowded = (waking, also_waking, wakes), 0, 0, False, False
     tables = mode_tables(graph, call, module, views, vertices)
-    while vertices.size and rounds < max_steps and not stopped:
+    while vertices.size and rounds < max_steps and not (stopped or crowded):
         first = stamps.steps(at_once)
         tables = mode_tables(graph, call, module, views, vertices) if growing and rounds else tables
         values = exchanged(numba_values(call), swap) if rounds % 2 else numba_values(call)
-        made, more, left = module.converge(
-            g, h, *wakers, graph.num_vertices, *vertices, stamps.array, first, at_once, share, queue, spare, *tables,
-            *values,
+        made, more, left, crowded = module.converge(
+            g, h, *wakers, graph.num_vertices, *vertices, stamps.array, first, at_once, most, share, queue, spare,
+            *tables, *values,
         )  # fmt: skip
         rounds, touched = rounds + made, touched + more
         if made % 2:
             queue, spare = spare, queue
         vertices = Listed(spare, False, left) if made else vertices
-        if left and made < at_once and rounds < max_steps:
+        if left and made < at_once and rounds < max_steps and not crowded:
             touched, given = touched + left, (walk, over, views, wakers, vertices, tables)
-            vertices = _shared_round(graph, call, given, values, (stamps.array, first + made), queue)
+            vertices, woken = _shared_round(graph, call, given, values, (stamps.array, first + made), queue)
+            crowded = left + woken > most
             made, rounds, queue, spare = made + 1, rounds + 1, spare, queue
         stamps.give_back(first + made)
         vertices = everybody if swap else vertices
         stopped = until is not None and until.scalar.read() <= until.bound
-    if rounds and rounds % 2 == 0:
+        crowded = crowded and not stopped
+    if rounds and rounds % 2 == (0 if after is None else 1):
         for a, b in swap:
             call.values[a][:], call.values[b][:] = call.values[b].copy(), call.values[a].copy()
     if not rounds:
         numba_values(call)  # the totals of a call that had nothing to do are neutral
-    return Propagated.of(rounds, touched, vertices.size == 0)
+    left_out = after is not None and not after.crowded
+    return Propagated.of(rounds, touched, left_out or not (vertices.size or crowded), crowded)
 
 
 def exchanged(values: tuple[Any, ...], swap: Swap) -> tuple[Any, ...]:
@@ -192,20 +197,20 @@ def exchanged(values: tuple[Any, ...], swap: Swap) -> tuple[Any, ...]:
 def _shared_round(
     graph: Graph, call: Call, given: tuple[Any, ...], values: tuple[Any, ...], target: tuple[np.ndarray, int],
     queue: np.ndarray,
-) -> Listed:  # fmt: skip
-    """Compute a round by several threads; return what is active in the next one, in ``queue``."""
+) -> tuple[Listed, int]:  # fmt: skip
+    """Compute a round by several threads; return who is active next, in ``queue``, and the edges that wake others."""
     walk, over, (g, h, n), wakers, vertices, tables = given
     module, each = instance("converge_parts", walk, call), 1 if call.reduce == "mode" else threads.EACH
     ranges = cut(graph, walk, over, module, (g, h, n), vertices, each=each)
     ranges, own = tables_of_parts(graph, call, tables, ranges)
     active = n, vertices.ids, vertices.everything
     parts = [(g, h, *wakers, *active, *part, *target, *table) for part, table in zip(ranges, own, strict=True)]
-    run_shared(call, values, module.compute, parts)
+    woken = sum(run_shared(call, values, module.compute, parts))
     if call.commit is not None:
         run_shared(call, values, module.publish, [(*active, *part) for part in ranges])
     ranges = threads.ranges(n, threads.parts(int(n * SCAN)))
     lasts = threads.run(module.gather, [(*part, *target, queue) for part in ranges])
-    return Listed(queue, False, threads.compacted(queue, ranges, lasts))
+    return Listed(queue, False, threads.compacted(queue, ranges, lasts)), woken
 
 
 def _has_accumulators(call: Call) -> bool:

@@ -84,7 +84,7 @@ def propagate(
     vertices = union_of(graph, start, push.stamps, push.spare)
     if max_steps == 0 or not start.at_most:
         none = _no_layers(graph) if layers else None
-        return Propagated.of(0, 0, not start.at_most, none)
+        return Propagated.of(0, 0, not start.at_most, layers=none)
     kept = empty_layers(graph.device, graph.num_vertices, graph.num_vertices) if layers else None
     if kept is not None:
         kept.offsets[0] = 0
@@ -99,7 +99,7 @@ def propagate(
         raise CapacityError("layers keep a vertex only once, but some joined several times: call without layers=True")
     if kept is not None:
         kept.count[0] = number + (1 if left else 0)
-    return Propagated.of(number, touched + more, left == 0, kept)
+    return Propagated.of(number, touched + more, left == 0, layers=kept)
 
 
 def _no_layers(graph: Graph) -> Layers:

@@ -42,11 +42,12 @@ static_assert(sizeof(Rounds) <= 8 * ROUND_WORDS, "the host allocates the memory 
 // frontier: the active vertices, without repeats. Round i (from 0) stamps with the epoch + 1 + i. memory.near and memory.spare are
 // the lists, memory.far holds a byte per position of a round. ROUND_FINISH moves what the block added to accumulators to the
 // places of `round`, ROUND_READ reads the totals, ROUND_CLEAR (one thread) clears the places that the next round adds to, and
-// LOOP_FINISH (one thread) leaves the totals where the next operator looks for them. UNTIL is the condition that ends the loop.
+// LOOP_FINISH (one thread) leaves the totals where the next operator looks for them. UNTIL is the condition that ends the loop. So does a
+// round of more than `most` vertices and arcs over which they would wake others; nobody is woken then.
 extern "C" __global__ void __launch_bounds__(CONVERGE_BLOCK, CONVERGE_BLOCKS)
 converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, Vertices frontier, uint32_t max_steps,
-         double bound, LoopMemory memory, unsigned char* heavy_memory, uint32_t heavy_capacity, Rounds* rounds,
-         Outcome* outcome PARAMS) {
+         unsigned long long most, double bound, LoopMemory memory, unsigned char* heavy_memory, uint32_t heavy_capacity,
+         Rounds* rounds, Outcome* outcome PARAMS) {
     LOCALS
     __shared__ PullShared<CONVERGE_BLOCK> shared;
     __shared__ WakeShared woken;
@@ -59,8 +60,9 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
     const uint32_t* ids = frontier.ids;
     uint32_t number = frontier.count ? *frontier.count : frontier.size, round = 0;
     unsigned long long touched = 0;
-    bool dense = false, by_bits = false, ended = number == 0;
+    bool dense = false, by_bits = false, crowded = false, ended = number == 0;
     uint32_t last = num_vertices;  // active in the round before
+    [[maybe_unused]] const bool limited = most < UNLIMITED;
     [[maybe_unused]] bool clean = false;  // whether the sums of a scan are neutral
     if (threadIdx.x == 0) woken.filled = 0;
 
@@ -103,7 +105,8 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 const uint8_t says =
                     counts ? uint8_t(COMPUTED | (then_fn(x, reduced.value ARGS) & (STAYS | WAKES))) : 0;
                 mine.vertices += counts;
-                if (SYMMETRIC && in_order && (says & WAKES)) mine.arcs += wake_degree(WOKEN, x);
+                if (HAS_WAKE && (says & WAKES) && (limited || (SYMMETRIC && in_order)))
+                    mine.arcs += wake_degree(WOKEN, x);
                 return says;
             };
             const auto complete = [&](uint32_t i, uint32_t x, const Reduced& reduced) {
@@ -160,11 +163,19 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 break;
             }
 
+            crowded = computed + seen(alone, rounds->arcs[turn]) > most;
             const bool will_be_dense = computed > num_vertices / SPARSE && computed > 4 * ALONE;
-            const bool next_by_bits = will_be_dense && in_order && counted(rounds->arcs[turn]) > num_arcs / BITS_SHARE;
+            const bool next_by_bits =
+                !crowded && will_be_dense && in_order && counted(rounds->arcs[turn]) > num_arcs / BITS_SHARE;
             uint32_t* const queue = round & 1 ? memory.near : memory.spare;
-            const NextRound next = {memory.stamp,          current + 1,   queue,
-                                    &rounds->queued[turn], will_be_dense, next_by_bits ? memory.near : nullptr};
+            const NextRound next = {
+                memory.stamp,
+                current + 1,
+                queue,
+                &rounds->queued[turn],
+                will_be_dense,
+                !crowded,
+                next_by_bits ? memory.near : nullptr};
             // Everybody passes a barrier before it and behind it.
             if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort) rounds->stop = fresh(*memory.abort);
             const Heavy waking = heavy_in(heavy_memory, &rounds->waking[turn], heavy_capacity);
@@ -193,7 +204,8 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             by_bits = next_by_bits;
             ids = dense ? nullptr : queue;
             number = dense ? num_vertices : seen(alone, rounds->queued[turn]);
-            ended = number == 0 || UNTIL || seen(alone, rounds->stop) != 0;
+            crowded = crowded && !(UNTIL);
+            ended = crowded || number == 0 || UNTIL || seen(alone, rounds->stop) != 0;
             if (!alone || ended || dense || number > ALONE || round >= max_steps) break;
             __syncthreads();  // everybody has read the counters
         }
@@ -218,13 +230,14 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
         RoundCount left = {0, 0};
         for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count())
             left.vertices += fresh(memory.stamp[v]) == epoch + round;
-        left.vertices += by_bits && first_thread;
+        left.vertices += (by_bits || crowded) && first_thread;
         count_block(left, (uint32_t*)&outcome->left, nullptr, &sum);
     }
     if (first_thread) {  // the other blocks have read what it changes: they were at the first barrier
         outcome->steps = round;
         outcome->pushed = touched;
-        if (!dense) outcome->left = number;
+        outcome->crowded = crowded;
+        if (!dense) outcome->left = crowded ? 1 : number;
         state->base = expected;
         state->epoch = epoch + round;
     }

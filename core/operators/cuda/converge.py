@@ -10,8 +10,8 @@ from suricate.cuda.program import Program, c_type
 from suricate.devices import Device
 from suricate.errors import ParameterError
 from suricate.operators import schemes
-from suricate.operators.call import Call, Start, Swap, Until
-from suricate.operators.cuda.launches import merged, multiprocessors, split_memory
+from suricate.operators.call import UNLIMITED, Call, Start, Swap, Until
+from suricate.operators.cuda.launches import NULL, merged, multiprocessors, split_memory
 from suricate.operators.cuda.loops import LoopMemory, Outcomes, packed_vertices, propagated
 from suricate.operators.cuda.programs import Walk, launch_values, program_of, walk_of
 from suricate.operators.cuda.pull import value_macros
@@ -30,41 +30,43 @@ ROUND_WORDS = 16  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.c
 
 def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
-    swap: Swap = (),
+    most: int, swap: Swap, after: Propagated | None,
 ) -> Propagated:  # fmt: skip
     """Pull in rounds over an active set (see ``suricate.operators.converge``)."""
     if swap:
-        return _passes(graph, call, over, max_steps, until, swap)
+        return _passes(graph, call, over, max_steps, until, swap, NULL if after is None else after.address)
     pulled = walks_of(graph, over)
     woken = walks_of(graph, wake or over, "out", "in")
     symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
     scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
     program = converge_program(pulled[0], call, over, wake, until, symmetric=symmetric, scans=scans)
     frontier = merged(graph, start)
-    workspace, (heavy, most) = graph.workspace, split_memory(graph)
+    workspace, (heavy, capacity) = graph.workspace, split_memory(graph)
     outcome, rounds = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
     views = (walk.packed for walk in (*pulled, *woken))
     arguments = (
         *views, pulled[0].bound, np.uint64(graph.most_arcs), packed_vertices(frontier), np.uint32(max_steps),
-        np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, most,
-        rounds, outcome.address, *launch_values(call),
+        np.uint64(most), np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy,
+        capacity, rounds, outcome.address, *launch_values(call),
     )  # fmt: skip
     grid = (_blocks(scans=scans) * multiprocessors(graph.device.index),)
     program.kernel("converge")(grid, (CONVERGE_BLOCK,), arguments)
     return propagated(graph, outcome)
 
 
-def _passes(graph: Graph, call: Call, over: str, max_steps: int, until: Until | None, swap: Swap) -> Propagated:
-    """Pull in rounds over all vertices, between which arrays are exchanged."""
+def _passes(
+    graph: Graph, call: Call, over: str, max_steps: int, until: Until | None, swap: Swap, after: np.uint64
+) -> Propagated:
+    """Pull in rounds over all vertices, between which arrays are exchanged; ``after``: address of an outcome, or 0."""
     pulled = walks_of(graph, over)
     scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
     program = passes_program(pulled[0], call, over, until, swap, scans=scans)
-    workspace, (heavy, most) = graph.workspace, split_memory(graph)
+    workspace, (heavy, capacity) = graph.workspace, split_memory(graph)
     outcome, turns = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
     arguments = (
         *(walk.packed for walk in pulled), pulled[0].bound, np.uint32(max_steps),
-        np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, most,
-        turns, outcome.address, *launch_values(call),
+        np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, capacity,
+        turns, outcome.address, after, *launch_values(call),
     )  # fmt: skip
     grid = (blocks_of_passes(graph.device.index, scans=scans),)
     program.kernel("passes")(grid, (CONVERGE_BLOCK,), arguments)
@@ -138,7 +140,7 @@ def _made(
     return program_of(
         "converge.cu", walk, call, call.dtype, **value_macros(call, over), HAS_WAKE=int(wake is not None),
         WAKE_BOTH=int((wake or over) == "both"), SYMMETRIC=int(has_bits), CONVERGE_BLOCK=CONVERGE_BLOCK,
-        ROUND_WORDS=ROUND_WORDS, **macros, **_totals(call, until),
+        ROUND_WORDS=ROUND_WORDS, UNLIMITED=f"{UNLIMITED}ull", **macros, **_totals(call, until),
     )  # fmt: skip
 
 

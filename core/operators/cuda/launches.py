@@ -11,10 +11,10 @@ import numpy as np
 from suricate.devices import Array, Device
 from suricate.operators import schemes
 from suricate.operators.call import Start, stamps_of
-from suricate.operators.cuda.programs import BLOCK, HEAVY_BYTES, MERGE, WARPS, Walk
+from suricate.operators.cuda.programs import BLOCK, HEAVY_BYTES, LIST, MERGE, WARPS, Walk
 from suricate.operators.cuda.replay import cleared_counters
 from suricate.structures.frontier import DeviceCount, Frontier
-from suricate.types import EMPTY
+from suricate.types import EMPTY, ArcList
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -135,19 +135,37 @@ def merged(graph: Graph, start: Start) -> Frontier:
     queue, stamps = graph.device.xp.empty(capacity, np.uint32), stamps_of(graph)
     count, step = graph.workspace.state(Counters).count(), np.uint32(stamps.steps(1))
 
-    def merge(ids: Any, others: Any, number: Any, size: int, status: Any, wanted: int) -> None:
-        if size or number is not NULL:
-            chosen = (NULL if status is None else status, np.uint32(wanted))
-            arguments = (np.uint32(graph.num_vertices), ids, others, number, np.uint32(size), *chosen)
-            grid = (min(blocks(max(size, 1 if number is NULL else capacity), BLOCK), full_grid(graph.device)),)
-            MERGE.kernel("merge_vertices")(grid, (BLOCK,), (*arguments, stamps.array, step, queue, count.address))
-
-    for frontier in start.frontiers:
-        ids, number, size = frontier_arguments(frontier)
-        merge(ids, NULL, number, int(size), None, 0)
-    for arcs in start.arcs:
-        merge(arcs.src, arcs.dst, NULL, arcs.size, arcs.status, arcs.wanted)
+    lists = [_frontier_list(frontier, capacity) for frontier in start.frontiers]
+    lists += [_arcs_list(arcs) for arcs in start.arcs]
+    lists = [one for one in lists if one[1]]
+    for i in range(0, len(lists), 2):
+        (first, size), (second, other) = (*lists[i : i + 2], NO_LIST)[:2]
+        grid = (min(blocks(max(size, other), BLOCK), full_grid(graph.device)),)
+        arguments = (np.uint32(graph.num_vertices), first, second, stamps.array, step, queue, count.address)
+        MERGE.kernel("merge_vertices")(grid, (BLOCK,), arguments)
     return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
+
+
+def _frontier_list(frontier: Frontier, capacity: int) -> tuple[np.void, int]:
+    """Return a frontier as ``merge_vertices`` takes it, and its number of entries; ``capacity`` if that is unknown."""
+    ids, number, size = frontier_arguments(frontier)
+    address = 0 if ids is NULL else ids.data.ptr
+    return _packed_list(address, 0, int(number), 0, int(size), 0), int(size) if number is NULL else capacity
+
+
+def _arcs_list(arcs: ArcList) -> tuple[np.void, int]:
+    """Return both ends of arcs as ``merge_vertices`` takes them, and how many there are."""
+    if not arcs.size:
+        return NO_LIST
+    status = 0 if arcs.status is None else arcs.status.data.ptr
+    return _packed_list(arcs.src.data.ptr, arcs.dst.data.ptr, 0, status, arcs.size, arcs.wanted), arcs.size
+
+
+def _packed_list(*values: int) -> np.void:
+    return np.frombuffer(LIST.packer.pack(*values), LIST.dtype)[0]
+
+
+NO_LIST = _packed_list(0, 0, 0, 0, 0, 0), 0
 
 
 def distinct_vertices(graph: Graph, start: Start) -> Frontier | None:

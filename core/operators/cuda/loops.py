@@ -175,12 +175,12 @@ def propagated(graph: Graph, outcome: Outcome, layers: Layers | None = None) -> 
     """Return what a loop did, to be read from ``outcome`` when somebody asks."""
     memory, device = graph.workspace.state(LoopMemory), graph.device
 
-    def read() -> tuple[int, int, bool]:
+    def read() -> tuple[int, int, bool, bool]:
         with device.current():
             memory.wait()
-        steps, pushed, deferred, left, excess = device.to_numpy(outcome.array).tolist()
+        steps, pushed, deferred, left, excess, crowded = device.to_numpy(outcome.array).tolist()
         if layers is not None and excess:
             raise CapacityError(TWICE)
-        return steps, (pushed - deferred) % 2**64, left == 0
+        return steps, (pushed - deferred) % 2**64, left == 0, crowded != 0
 
-    return Propagated(read, layers)
+    return Propagated(read, layers, outcome.address)

@@ -58,10 +58,11 @@ __device__ __forceinline__ void leave_total(const Accumulator<OP, T>& total, con
 // moves what the block added to accumulators to the slot of `round`; ROUND_READ reads the totals behind a barrier, and one thread clears
 // the slots that the next pass but one adds to; LOOP_FINISH (one thread, behind a further barrier) leaves the totals where the next
 // operator looks for them. UNTIL is the condition that ends the loop. SWAP_NAMES exchanges pointers between passes, EXCHANGE the contents
-// of the arrays where that was done an odd number of times.
+// of the arrays where that was done an odd number of times. after: of an earlier loop, or null: unless that was crowded nothing happens,
+// and the host, which does not know, finds the results in the first array of a pair, else in the second.
 extern "C" __global__ void __launch_bounds__(CONVERGE_BLOCK, CONVERGE_BLOCKS)
 passes(VIEWS, uint32_t num_vertices, uint32_t max_steps, double bound, LoopMemory memory, unsigned char* heavy_memory,
-       uint32_t heavy_capacity, Turns* turns, Outcome* outcome PARAMS) {
+       uint32_t heavy_capacity, Turns* turns, Outcome* outcome, const Outcome* after PARAMS) {
     LOCALS
 #if !SCANS
     __shared__ PullShared<CONVERGE_BLOCK> shared;
@@ -69,10 +70,13 @@ passes(VIEWS, uint32_t num_vertices, uint32_t max_steps, double bound, LoopMemor
     LoopState* const state = (LoopState*)memory.state;
     const bool first_thread = blockIdx.x == 0 && threadIdx.x == 0;
     uint32_t expected = state->base, round = 0;
+    if (after) max_steps = after->crowded ? max_steps - min(max_steps, uint32_t(after->steps)) : 0;
 #if SCANS
     out_t* const sums = (out_t*)memory.heavy_base;
-    for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count()) sums[v] = identity();
-    if (max_steps > 0) grid_barrier(state, expected);
+    if (max_steps > 0) {
+        for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count()) sums[v] = identity();
+        grid_barrier(state, expected);
+    }
 #endif
     while (round < max_steps) {  // the same in all threads of the grid
         if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort) turns->stop = fresh(*memory.abort);
@@ -111,7 +115,7 @@ passes(VIEWS, uint32_t num_vertices, uint32_t max_steps, double bound, LoopMemor
     }
     if (round > 0) {
         grid_barrier(state, expected);  // everybody has read the totals, and the arrays
-        if (round % 2 == 0) {
+        if (round % 2 == (after ? 1 : 0)) {
             EXCHANGE
         }
         if (first_thread) {
@@ -121,7 +125,7 @@ passes(VIEWS, uint32_t num_vertices, uint32_t max_steps, double bound, LoopMemor
     if (first_thread) {  // the other blocks have read what it changes: they were at the last barrier
         outcome->steps = round;
         outcome->pushed = (unsigned long long)round * num_vertices;
-        outcome->left = num_vertices;
+        outcome->left = after && !after->crowded ? 0 : num_vertices;
         if (round > 0) state->base = expected;
     }
 }

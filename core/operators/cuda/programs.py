@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.cuda.program import Program, c_type
-from suricate.cuda.structs import ViewStruct, enum, view_prelude, view_struct
+from suricate.cuda.structs import Struct, ViewStruct, enum, view_prelude, view_struct
 from suricate.devices import Array
 from suricate.edgefn import bounds
 from suricate.operators.call import REDUCTIONS, Call
@@ -47,7 +47,18 @@ COMMON = "\n".join(
 )
 
 #: puts the vertices that an operator starts from into one list without repeats
-MERGE = Program(HERE / "merge.cu", enum("", {"BLOCK": BLOCK}))
+LIST = Struct(  # of vertices to merge
+    "List",
+    {
+        "ids": "const uint32_t*",
+        "others": "const uint32_t*",
+        "count": "const uint32_t*",
+        "status": "const uint8_t*",
+        "size": "uint32_t",
+        "wanted": "uint32_t",
+    },
+)
+MERGE = Program(HERE / "merge.cu", "\n".join((enum("", {"BLOCK": BLOCK}), LIST.declaration)))
 
 
 class Walk:

@@ -69,9 +69,8 @@ def propagate(
 ) -> Propagated:
     """Push until nothing changes."""
     if not start.at_most or max_steps == 0:
-        return Propagated.of(
-            0, 0, not start.at_most, empty_layers(graph.device, graph.num_vertices, 0) if layers else None
-        )
+        none = empty_layers(graph.device, graph.num_vertices, 0) if layers else None
+        return Propagated.of(0, 0, not start.at_most, layers=none)
     kept = empty_layers(graph.device, graph.num_vertices, graph.num_vertices) if layers else None
     memory = graph.workspace.state(LoopMemory).of(graph)
     outcome = _launch(graph, call, start, out, over, memory, max_steps, once, order, kept, NULL)

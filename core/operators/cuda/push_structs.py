@@ -37,7 +37,7 @@ LOOP_MEMORY = Struct(
 )
 OUTCOME = Struct(
     "Outcome",
-    dict.fromkeys(("steps", "pushed", "deferred", "left", "invalid"), "uint64_t"),
+    dict.fromkeys(("steps", "pushed", "deferred", "left", "invalid", "crowded"), "uint64_t"),
 )
 
 #: C++ that programs with pushes begin with

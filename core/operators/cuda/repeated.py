@@ -22,7 +22,7 @@ from suricate.operators.results import Propagated
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
-TURNS, OUTCOME_AT = 5, 6  #: places of arguments of ``passes`` behind ``max_steps``, see ``passes.cu``
+TURNS, OUTCOME_AT, AFTER = 5, 6, 7  #: places of arguments of ``passes`` behind ``max_steps``, see ``passes.cu``
 
 
 class _PreparedCall:
@@ -91,7 +91,7 @@ class Passes:
         self._at = len(views) + 1
         self._given: tuple[Any, ...] = (None,) * 4
         own = (
-            *views, bound, np.uint32(0), np.float64(0), self._memory.of(graph), *split_memory(graph), NULL, NULL,
+            *views, bound, np.uint32(0), np.float64(0), self._memory.of(graph), *split_memory(graph), NULL, NULL, NULL,
         )  # fmt: skip
         grid = blocks_of_passes(graph.device.index, scans=self._scans)
         self._launch = _PreparedCall(program.kernel("passes"), (grid, CONVERGE_BLOCK), own, call)
@@ -110,7 +110,7 @@ class Passes:
         self._walks = walks
         return self._graph.num_vertices == self._size and self._scans_now() == self._scans
 
-    def run(self, max_steps: int, bound: float) -> Propagated:
+    def run(self, max_steps: int, bound: float, after: Propagated | None) -> Propagated:
         """Launch them: at most so many, until the total of the scalar is at most ``bound``."""
         outcome, turns, put = self._outcomes.take(), self._rounds.take(), self._launch.put
         given = self._memory.of(self._graph), split_memory(self._graph)[0], max_steps, bound
@@ -120,5 +120,6 @@ class Passes:
             self._given = given
         put(self._at + TURNS, turns)
         put(self._at + OUTCOME_AT, outcome.address)
+        put(self._at + AFTER, NULL if after is None else after.address)
         self._launch.launch()
         return propagated(self._graph, outcome)

@@ -28,6 +28,7 @@ struct NextRound {
     uint32_t* queue;
     uint32_t* count;
     bool dense;
+    bool wakes;  // else nobody is woken
     uint32_t* bits;  // one per vertex, uint32[ceil(num_vertices / 32)], or null
 };
 
@@ -143,7 +144,7 @@ __device__ __forceinline__ void finish_round(WAKE, const uint32_t* ids, long lon
         const uint32_t x = !serves ? EMPTY : ids ? ids[i] : uint32_t(i), says = serves ? notes[i] : 0;
         const bool stays = (says & COMPUTED) && (says & STAYS);
 #if HAS_WAKE
-        const bool wakes = (says & COMPUTED) && (says & WAKES);
+        const bool wakes = round.wakes && (says & COMPUTED) && (says & WAKES);
         const uint32_t neighbors = wakes && !round.bits ? wake_degree(WOKEN, x) : 0;  // under way while x is committed
 #endif
 #if HAS_COMMIT

@@ -70,6 +70,22 @@ def test_closures_are_inlined_by_value():
     assert types_of(scaled(3.0))[0].result == np.float64
 
 
+def test_variables_of_a_branch_that_is_never_taken_need_no_type():
+    def function_of(is_scaled):
+        def value(u, v, w):
+            total = u * 1
+            if is_scaled:
+                factor = 3
+                total = total * factor
+            return total
+
+        return value
+
+    found = [types_of(function_of(is_scaled))[0] for is_scaled in (False, True)]
+    assert [in_python(one)(np.uint32(7), np.uint32(0), np.float32(0)) for one in found] == [7, 21]
+    assert all("return" in one.cuda_source("f") for one in found)
+
+
 def test_signs_of_zero_are_told_apart():
     assert math.copysign(1, value_of(scaled(0.0))) == 1
     assert math.copysign(1, value_of(scaled(-0.0))) == -1

@@ -215,10 +215,6 @@ def test_layers_backwards(backend, device, kind):
 # -- rounds over an active set -----------------------------------------------------------------------------------------
 
 
-def lowest_seen(u, v, w, label, new, seen):
-    return label[u]
-
-
 def lowest(u, v, w, label, new):
     return label[u]
 
@@ -368,45 +364,6 @@ def test_a_round_sees_the_round_before(backend, device, apart):
         value = (total + np.roll(value, -apart)) % 1000
     assert (done.steps, done.touched) == (3, 3 * n)
     assert graph.device.to_numpy(label).tolist() == value.tolist()
-
-
-@pytest.mark.parametrize("limit", [1, 2, 3, 9])
-@pytest.mark.parametrize("degree", [3, 16])
-def test_arrays_are_exchanged_between_rounds(backend, device, limit, degree):
-    """All vertices take part in all rounds, whatever `then` returns, until the total is at most the bound."""
-    n = 1 << 10
-    src, dst, _ = su.generators.rmat(10, degree, seed=5)
-    graph = su.Graph(n, backend=backend, device=str(device), in_edges=True)
-    graph.insert_edges(src, dst)
-    value = np.random.default_rng(1).integers(0, 1000, n)
-    xp = graph.device.xp
-    label, new, spare = xp.array(value), xp.zeros(n, np.int64), xp.zeros(1, np.int64)
-    seen = su.Scalar("sum", "int64", graph)
-
-    def halved(v, value, label, new, seen):
-        new[v] = (value + label[v]) // 1000
-        seen.add(label[v])
-
-    src, dst, _ = (None if part is None else graph.device.to_numpy(part) for part in su.edges(graph))
-    totals = []
-    while len(totals) < limit and (not totals or totals[-1] > n):
-        total = np.zeros(n, np.int64)
-        np.add.at(total, dst, value[src])
-        totals.append(value.sum())
-        value = (total + value) // 1000
-    call = {"reduce": "sum", "then": halved, "wake": None, "max_steps": limit, "until": (seen, n)}
-    args = (label, new, seen)
-    done = su.converge(graph, None, lowest_seen, args=args, swap=[(label, new)], **call)
-    assert (done.steps, done.touched, done.converged) == (len(totals), len(totals) * n, False)
-    assert seen.read() == totals[-1]
-    assert graph.device.to_numpy(new).tolist() == value.tolist()
-    for wrong in ({"swap": [(label, spare)]}, {"swap": [(spare, spare)]}):
-        with pytest.raises((su.errors.ParameterError, su.errors.ShapeError)):
-            su.converge(graph, None, lowest_seen, args=args, **call | wrong)
-    with pytest.raises(su.errors.RequirementError, match="all vertices"):
-        su.converge(graph, [1], lowest_seen, args=args, swap=[(label, new)], **call)
-    with pytest.raises(su.errors.RequirementError, match="written by then"):
-        su.converge(graph, None, lowest_seen, args=(label, label, seen), swap=[(label, label)], **call)
 
 
 @pytest.mark.gpu

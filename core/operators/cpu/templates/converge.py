@@ -13,6 +13,7 @@ from suricate.operators.cpu.templates.bindings import (
     begin,
     buckets,
     commit,
+    degree,
     end,
     first,
     following,
@@ -93,21 +94,24 @@ def largest_degree(g, h, num_vertices, vertices, everything, count):
 
 @kernel
 def converge(
-    g, h, waking, also_waking, wakes, num_vertices, active, everything, count, stamp, step, max_steps, share, queue,
-    spare, values, counts, *args,
+    g, h, waking, also_waking, wakes, num_vertices, active, everything, count, stamp, step, max_steps, most, share,
+    queue, spare, values, counts, *args,
 ):  # fmt: skip
-    """Compute rounds until the active set is empty; return their number, of vertices computed, of those active.
+    """Compute rounds until the active set is empty, or a round has more than ``most`` vertices and edges to wake over.
+
+    Return the number of rounds, of vertices computed, of those active, and whether there was such a round.
 
     Vertices wake others over so many (``wakes``) of the views ``waking`` and ``also_waking``. Round ``i`` stamps with
     ``step + i``. ``queue`` and ``spare`` are ``uint32[num_vertices]``; the active set is perhaps in ``spare``. A round
     with more than ``share`` edges is left to several threads, unless that is ``MANY``.
     """
     rounds, touched, asks = 0, 0, asks_ahead(g, num_vertices, everything, *args)
-    while count > 0 and rounds < max_steps:
+    work, limited = np.int64(0), most < MANY
+    while count > 0 and rounds < max_steps and work <= most:
         if share < MANY and edges_of(g, h, num_vertices, active, everything, count, share) > share:
             break
         dense = wakes > 0 and count * DENSE > num_vertices
-        queued, now = np.uint64(0), np.uint32(step + rounds)
+        queued, now, work = np.uint64(0), np.uint32(step + rounds), np.int64(count)
         for i in range(count):
             v = np.uint32(i) if everything else active[i]
             if v >= num_vertices:
@@ -120,6 +124,10 @@ def converge(
                 queue[queued] = v
                 queued += ONE
             if says & 2 and wakes > 0:
+                if limited:
+                    work += np.int64(degree(waking, v)) + (np.int64(degree(also_waking, v)) if wakes > 1 else 0)
+                if work > most:  # nobody will take part in another round
+                    continue
                 if dense:
                     stamp_row(waking, v, stamp, now)
                     if wakes > 1:
@@ -139,4 +147,4 @@ def converge(
         touched += count
         active, queue, spare = queue, spare, queue
         everything, count = False, np.int64(queued)
-    return rounds, touched, count
+    return rounds, touched, count, work > most

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.jit import inner, kernel
-from suricate.operators.cpu.templates.bindings import begin, buckets, commit, end, first, following, key, then
+from suricate.operators.cpu.templates.bindings import begin, buckets, commit, degree, end, first, following, key, then
 from suricate.operators.cpu.templates.measuring import measure_blocks
 from suricate.operators.cpu.templates.pulling import asks_ahead, reduce_vertex
 from suricate.types import TOMBSTONE
@@ -39,7 +39,8 @@ def compute(
     g, h, waking, also_waking, wakes, num_vertices, active, everything, first_place, last_place, stamp, step, values,
     counts, *args,
 ):  # fmt: skip
-    """Compute ``active[first_place:last_place]``, and stamp what is active in the next round."""
+    """Compute ``active[first_place:last_place]``, stamp what is active next; return the edges to wake over."""
+    woken = np.int64(0)
     asks = asks_ahead(g, num_vertices, everything, *args)
     for i in range(first_place, last_place):
         v = np.uint32(i) if everything else active[i]
@@ -49,9 +50,12 @@ def compute(
         if says & 1:
             stamp[v] = step
         if says & 2 and wakes > 0:
+            woken += np.int64(degree(waking, v))
             stamp_neighbors(waking, v, stamp, step)
             if wakes > 1:
+                woken += np.int64(degree(also_waking, v))
                 stamp_neighbors(also_waking, v, stamp, step)
+    return woken
 
 
 @kernel
