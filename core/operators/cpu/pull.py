@@ -9,7 +9,7 @@ import numpy as np
 
 from suricate import threads
 from suricate.operators import schemes
-from suricate.operators.call import Call, Start, Swap, Until, stamps_of
+from suricate.operators.call import UNLIMITED, Call, Start, Swap, Until, stamps_of
 from suricate.operators.cpu.instances import Walk, instance
 from suricate.operators.cpu.parallel import cut, run_shared
 from suricate.operators.cpu.push_steps import SCAN, shared_from
@@ -141,7 +141,7 @@ def _queue(graph: Graph, name: str) -> np.ndarray:
 
 def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
-    most: int, swap: Swap, after: Propagated | None,
+    most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
 ) -> Propagated:  # fmt: skip
     """Pull in rounds over an active set; where a number says when to stop, each round is one call of the loop."""
     if after is not None:

@@ -30,7 +30,7 @@ ROUND_WORDS = 16  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.c
 
 def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
-    most: int, swap: Swap, after: Propagated | None,
+    most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
 ) -> Propagated:  # fmt: skip
     """Pull in rounds over an active set (see ``suricate.operators.converge``)."""
     if swap:

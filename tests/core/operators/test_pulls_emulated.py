@@ -14,7 +14,7 @@ from operator_launches import FakeGraph, call_of
 import suricate as su
 from suricate.cuda.program import Program
 from suricate.operators import binding, schemes
-from suricate.operators.call import Start, Until
+from suricate.operators.call import UNLIMITED, Start, Until
 from suricate.operators.cuda import converge, driver, launches, loops
 from suricate.structures.frontier import Frontier
 
@@ -147,7 +147,7 @@ def test_passes(monkeypatch: pytest.MonkeyPatch, backend: str, scans: bool, roun
         sums.append(value.sum())
     until = Until(totals[0], -1.0)
     everybody = Start((Frontier._of_all(fake.device, n),))
-    done = driver.converge(fake, call, everybody, "in", None, rounds, until, ((0, 1), (2, 3)))
+    done = driver.converge(fake, call, everybody, "in", None, rounds, until, UNLIMITED, ((0, 1), (2, 3)))
     assert (done.steps, done.touched, done.converged) == (rounds, rounds * n, False)
     assert arrays[1].tolist() == x.tolist()
     assert arrays[3].tolist() == pace.tolist()
