@@ -204,8 +204,8 @@ def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -
 
     ``announced[v]`` is the share that the out-neighbours of ``v`` were last told of. ``kappa`` is what all jumps have.
     ``sweep`` takes the place of ``relax`` in rounds over all vertices, in which everybody sees the last shares of all
-    others. From the second one on it sets ``kappa`` such that the ranks keep their sum (``kept`` adds up what all jumps
-    must have for that), as errors of the sum fade most slowly. With ``paced`` slow rounds are extrapolated.
+    others. From the second one on it starts from ranks whose sum fits ``kappa``, as errors of the sum fade most slowly:
+    ``kept`` adds up what all jumps have to be for the sum to stay. With ``paced`` slow rounds are extrapolated.
     """
     stays_anyway, wakes = method != "dfp", method != "dt"
 
@@ -234,23 +234,18 @@ def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -
     def publish(v, share, after, announced, inv, jumps, spread, alpha, kappa, frontier, prune, error):
         share[v] = after[v]
 
-    def pull_all(
-        u, v, w, share, other, inv, jumps, spread, alpha, kappa, next_kappa, kept, prune, error, factor, pace, next_pace
-    ):  # fmt: skip
+    def pull_all(u, v, w, share, other, inv, jumps, spread, alpha, kappa, kept, prune, error, factor, pace, next_pace):
         if loops and u == v:
             return 0.0
         return w * share[u] if weighted else share[u]
 
-    def sweep(
-        v, value, share, other, inv, jumps, spread, alpha, kappa, next_kappa, kept, prune, error, factor, pace,
-        next_pace,
-    ):  # fmt: skip
-        jump = kept.value if kept.value > 0 else kappa[0]
+    def sweep(v, value, share, other, inv, jumps, spread, alpha, kappa, kept, prune, error, factor, pace, next_pace):
+        ratio = kappa[0] / kept.value if kept.value > 0 else 1.0
         scale = abs(inv[v])
-        before = share[v] / scale
+        before = ratio * share[v] / scale
         own = share[v] if loops and not closed else 0.0
-        least = jump * jumps[v * spread]
-        rank = least + alpha * (value + own)
+        least = kappa[0] * jumps[v * spread]
+        rank = least + alpha * ratio * (value + own)
         if closed:
             rank = rank / (1 - alpha * scale)
         change = abs(rank - before)
@@ -266,8 +261,6 @@ def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -
                 known = FRESH / 2 if earlier == FRESH else last
                 known = GIVEN_UP if earlier == GIVEN_UP or (was_fast and not is_fast) else known
                 next_pace[v] = -known if is_fast else known
-        if v == 0:
-            next_kappa[v] = jump
         error.add(change if stays_anyway or change > prune * max(rank, before) else 0.0)
         kept.add(rank if inv[v] < 0 else (1 - alpha) * rank)
         other[v] = rank * scale

@@ -29,8 +29,8 @@ was, since another one changes all jumps; otherwise "nd" takes their place. They
 :attr:`PageRank.result` divides by the sum of the ranks, which is exact: for a given weight the solution is a multiple
 of the ranks. After a step of more than a 16th of the vertices and edges a dynamic method goes on over all of them,
 to half of the tolerances and extrapolated as by "auto": a pass looks at no flags, takes half the time or less of a step
-over most vertices, and keeps the sum of the ranks, so that errors fade faster. On a CUDA device the steps of a dynamic
-method are two loops without a wait, whole passes are one.
+over most vertices, and sets the sum of the ranks right, so that errors fade faster. On a CUDA device the steps of a
+dynamic method are two loops without a wait, whole passes are one.
 
 An approximation by design. With b = (tol + frontier_tol) * alpha / (1 - alpha), and the L1 norm, whole passes end at an
 L1 distance of at most b from the exact ranks, dynamic methods of 3 b, and b more for each further batch since the last
@@ -305,7 +305,6 @@ class PageRank(VerifiedRanks):
         if method in LOCAL and self._announced is None:
             self._announced = self._share.copy()
             self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
-            self._next_kappa = self._kappa.copy()
         if method not in LOCAL and not (self._by_edges(graph) or self._local_updates):
             self._warm(graph, ())
             return
@@ -398,10 +397,10 @@ class PageRank(VerifiedRanks):
         """Go on over all vertices if the loop ``after`` was crowded."""
         pace, last_pace, spare = self._sweep_paces
         args = (
-            self._share, self._announced, *known, self._next_kappa, self._kept, self.prune_tol / 2, self._error,
-            self._factor, pace, spare,
+            self._share, self._announced, *known, self._kept, self.prune_tol / 2, self._error, self._factor, pace,
+            spare,
         )  # fmt: skip
-        swap = (self._share, self._announced), (self._kappa, self._next_kappa), (pace, spare)
+        swap = (self._share, self._announced), (pace, spare)
         with gathered_rows(graph):
             swept = self._again.passes(
                 functions.pull_all, args, functions.sweep, dtype=self.dtype, max_steps=self.max_iter,

@@ -173,6 +173,22 @@ def test_geometric_series_of_changes_are_summed_up_at_once_on_the_cpu(graph: str
     assert np.abs(few.result - exact(stored, alpha=0.5)).sum() < 1e-11
 
 
+@pytest.mark.parametrize("method", ["dt", "df", "dfp"])
+def test_passes_that_take_over_keep_the_sum_of_the_ranks(method: str, device: su.devices.Device) -> None:
+    n, rng = 1 << 10, np.random.default_rng(2)
+    src, dst, _ = su.generators.rmat(10, 4, seed=1)
+    graph = su.Graph(n, device=str(device), in_edges=True)
+    graph.insert_edges(src, dst)
+    tracker = graph.track("pagerank", method=method, self_loops=True, tol=1e-8, frontier_tol=1e-9)
+    for gone in range(0, 600, 20):
+        new = rng.integers(0, n, (2, 20), np.uint32)
+        graph.apply(su.Batch(insert=(new[0], new[1]), delete=(src[gone : gone + 20], dst[gone : gone + 20])))
+        ranks = tracker.algorithm
+        assert ranks._loops[0].crowded
+        assert float((ranks._share / abs(ranks._inv)).sum()) == pytest.approx(1, abs=1e-7)
+    assert np.abs(device.to_numpy(tracker.result) - exact(graph, self_loops=True)).sum() < 1e-7
+
+
 def test_many_small_batches_do_not_add_up_to_a_large_error() -> None:
     rng = np.random.default_rng(3)
     graph = su.Graph(200, device="cpu", in_edges=True)
