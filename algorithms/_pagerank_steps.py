@@ -38,6 +38,24 @@ FAST = 0.9  #: extrapolated steps that leave more than so much are given up
 FRESH, GIVEN_UP = 1e300, 2e300  #: paces before the first step, and where extrapolated steps do not pay
 
 
+def quickens(pace, total, alpha):
+    """Return whether a step is extrapolated; ``total``: what the last one changed, ``pace``: see ``following``."""
+    return alpha * total <= FAST * abs(pace) if pace < 0 else pace > 0 and total > SLOW * pace
+
+
+def following(pace, total, alpha, is_fast):
+    """Return the next pace: the last change that is known, below 0 while steps are extrapolated; or GIVEN_UP."""
+    return (-1.0 if is_fast else 1.0) * (
+        GIVEN_UP
+        if abs(pace) == GIVEN_UP or (pace < 0 and not is_fast)
+        else FRESH / 2
+        if abs(pace) == FRESH
+        else alpha * total
+        if pace < 0
+        else total
+    )
+
+
 @cache
 def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
     """Return the functions of whole passes; ``least`` is the smallest usable weight of a vertex."""
@@ -111,10 +129,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
         if closed:
             rank = rank / (1 - alpha * scale)
         change = abs(rank - share[v] / scale)
-        earlier = abs(pace[0])
-        was_fast = pace[0] < 0
-        last = alpha * error.value if was_fast else error.value
-        is_fast = last <= FAST * earlier if was_fast else earlier > 0 and last > SLOW * earlier
+        is_fast = quickens(pace[0], error.value, alpha)
         if is_fast:
             rank = max(least, factor * rank + (1 - factor) * after[v] / scale)
             change = change / alpha
@@ -123,9 +138,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
         if inv[v] < 0:
             dangling.add(rank)
         if v == 0:
-            known = FRESH / 2 if earlier == FRESH else last
-            known = GIVEN_UP if earlier == GIVEN_UP or (was_fast and not is_fast) else known
-            next_pace[v] = -known if is_fast else known
+            next_pace[v] = following(pace[0], error.value, alpha, is_fast)
 
     return Passes(
         weight, weigh, pull, finish, finish_fast, push, finish_pushed, pull_paced, finish_paced,
@@ -250,17 +263,12 @@ def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -
             rank = rank / (1 - alpha * scale)
         change = abs(rank - before)
         if paced:
-            earlier = abs(pace[0])
-            was_fast = pace[0] < 0
-            last = alpha * error.value if was_fast else error.value
-            is_fast = last <= FAST * earlier if was_fast else earlier > 0 and last > SLOW * earlier
+            is_fast = quickens(pace[0], error.value, alpha)
             if is_fast:
                 rank = max(least, factor * rank + (1 - factor) * other[v] / scale)
                 change = change / alpha
             if v == 0:
-                known = FRESH / 2 if earlier == FRESH else last
-                known = GIVEN_UP if earlier == GIVEN_UP or (was_fast and not is_fast) else known
-                next_pace[v] = -known if is_fast else known
+                next_pace[v] = following(pace[0], error.value, alpha, is_fast)
         error.add(change if stays_anyway or change > prune * max(rank, before) else 0.0)
         kept.add(rank if inv[v] < 0 else (1 - alpha) * rank)
         other[v] = rank * scale
