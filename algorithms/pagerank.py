@@ -187,8 +187,8 @@ class PageRank(VerifiedRanks):
             self._error = su.Scalar("sum" if self.norm == "l1" else "max", "float64", graph)
             self._dangling, self._mass = su.Scalar("sum", "float64", graph), su.Scalar("sum", "float64", graph)
             self._kept = su.Scalar("sum", "float64", graph)
+            self._sweep_paces = tuple(graph.device.xp.full(1, FRESH) for _ in range(3))
         self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))  # on CUDA
-        self._sweep_paces = tuple(graph.device.xp.full(1, FRESH) for _ in range(3))
         self._host_pace = Pace(self.alpha)  # on the CPU
         self._epoch, self._mark, self._again = 0, None, Repeated(graph)
         self._factor = 2 / (1 + math.sqrt(1 - self.alpha**2))  # of extrapolated steps

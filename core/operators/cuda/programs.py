@@ -46,7 +46,6 @@ COMMON = "\n".join(
     ]
 )
 
-#: puts the vertices that an operator starts from into one list without repeats
 LIST = Struct(  # of vertices to merge
     "List",
     {
@@ -58,6 +57,7 @@ LIST = Struct(  # of vertices to merge
         "wanted": "uint32_t",
     },
 )
+#: puts the vertices that an operator starts from into one list without repeats
 MERGE = Program(HERE / "merge.cu", "\n".join((enum("", {"BLOCK": BLOCK}), LIST.declaration)))
 
 
