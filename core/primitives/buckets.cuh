@@ -10,6 +10,8 @@
 #pragma once
 #include "sort.cuh"
 
+constexpr int USUAL_ITEMS = 3;  // words per thread that few buckets exceed
+
 union BucketMemory {
     struct {
         uint64_t splitters[MOST_BUCKETS];
@@ -26,7 +28,7 @@ __device__ __forceinline__ void sort_sample(const Sorting& b, uint32_t words, ui
     for (uint32_t at = blockIdx.x * SORT_TILE; at < size; at += gridDim.x * SORT_TILE) {
         for (uint32_t i = threadIdx.x; i < SORT_TILE; i += SORT_BLOCK)
             tile[i] = b.words[(at + i) * stretch + ((at + i) * 0x9E3779B1u >> 8) % stretch];
-        sort_words(tile, SORT_TILE);
+        sort_shared<TILE_ITEMS>(tile, SORT_TILE);
         for (uint32_t i = threadIdx.x; i < SORT_TILE; i += SORT_BLOCK) b.sample[at + i] = tile[i];
         __syncthreads();
     }
@@ -100,6 +102,22 @@ __device__ __forceinline__ void scatter(const Sorting& b, const Stretch& mine, B
     }
 }
 
+// Block: sort words where they lie, by a bitonic network whose pairs all have the smaller word first.
+__device__ __forceinline__ void sort_in_place(uint64_t* words, uint32_t size) {
+    for (uint32_t run = 2; run < 2 * size; run *= 2)
+        for (uint32_t step = run / 2; step > 0; step /= 2) {
+            const uint32_t pairs = (size + run - 1) / run * (run / 2);
+            for (uint32_t p = threadIdx.x; p < pairs; p += SORT_BLOCK) {
+                const uint32_t i = 2 * p - (p & (step - 1)), j = 2 * step == run ? i ^ (run - 1) : i + step;
+                if (j >= size) continue;  // what is missing counts as larger than all, and stays where it is
+                const uint64_t a = words[i], b = words[j];
+                words[i] = min(a, b);
+                words[j] = max(a, b);
+            }
+            __syncthreads();
+        }
+}
+
 // Block per bucket: sort it, and call emit(place, word) for its words.
 template <class Emit>
 __device__ __forceinline__ void sort_buckets(const Sorting& b, uint64_t* tile, Emit&& emit) {
@@ -111,7 +129,9 @@ __device__ __forceinline__ void sort_buckets(const Sorting& b, uint64_t* tile, E
             for (uint32_t i = threadIdx.x; i < size; i += SORT_BLOCK) tile[i] = words[i];
             words = tile;
         }
-        sort_words(words, size);
+        if (size <= USUAL_ITEMS * SORT_BLOCK) sort_shared<USUAL_ITEMS>(words, size);
+        else if (size <= BUCKET_WORDS) sort_shared<BUCKET_WORDS / SORT_BLOCK>(words, size);
+        else sort_in_place(words, size);
         for (uint32_t i = threadIdx.x; i < size; i += SORT_BLOCK) emit(first + i, words[i]);
     }
 }
@@ -152,7 +172,7 @@ __device__ __forceinline__ void sort_by_tiles(const Sorting& b, uint32_t size, u
     for (uint32_t at = blockIdx.x * SORT_TILE; at < size; at += gridDim.x * SORT_TILE) {
         for (uint32_t i = threadIdx.x; i < SORT_TILE; i += SORT_BLOCK)
             memory.tile[i] = at + i < size ? b.words[at + i] : ~0ull;
-        sort_words(memory.tile, SORT_TILE);
+        sort_shared<TILE_ITEMS>(memory.tile, min(uint32_t(SORT_TILE), size - at));
         for (uint32_t i = threadIdx.x; i < SORT_TILE; i += SORT_BLOCK) b.words[at + i] = memory.tile[i];
         __syncthreads();
     }

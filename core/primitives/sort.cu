@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK) sort_tiles(const __grid
             const uint32_t k = at * SORT_TILE + i;
             tile[i] = k < size ? packed_word(s.src[k], s.dst[k], k, s.bits, s.low) : ~0ull;
         }
-        sort_words(tile, SORT_TILE);
+        sort_shared<TILE_ITEMS>(tile, min(uint32_t(SORT_TILE), size - at * SORT_TILE));
         for (uint32_t i = threadIdx.x; i < SORT_TILE; i += SORT_BLOCK) {
             if (tiles > 1) s.words[at * SORT_TILE + i] = tile[i];
             else if (i < size) unpack_word(tile[i], s.bits, s.low, s.keys[i], s.order[i]);

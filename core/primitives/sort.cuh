@@ -9,6 +9,7 @@
 #include "grid_barrier.cuh"
 
 static_assert(SORT_TILE == 2 * SORT_BLOCK, "a thread has a pair of words");
+constexpr int TILE_ITEMS = SORT_TILE / SORT_BLOCK;
 
 __device__ __forceinline__ uint64_t packed_word(uint32_t u, uint32_t v, uint32_t i, uint32_t bits, uint32_t low) {
     return (((uint64_t(u) << bits) | v) << low) | i;
@@ -20,36 +21,77 @@ __device__ __forceinline__ void unpack_word(uint64_t word, uint32_t bits, uint32
     i = uint32_t(word & ((1ull << low) - 1));
 }
 
-__device__ __forceinline__ void order_pair(uint64_t* words, uint32_t i, uint32_t j, uint32_t size) {
-    if (j >= size) return;  // what is missing counts as larger than all, and stays where it is
-    const uint64_t a = words[i], b = words[j];
-    if (a <= b) return;
-    words[i] = b;
-    words[j] = a;
+// The smaller or the larger one of a word and that of another lane of the warp.
+__device__ __forceinline__ void exchange(uint64_t& word, uint32_t lanes, bool keeps_smaller) {
+    const uint64_t other = __shfl_xor_sync(0xFFFFFFFFu, word, lanes);
+    if ((other < word) == keeps_smaller) word = other;
 }
 
-// Block of SORT_BLOCK threads: sort words in shared (or global) memory by a bitonic network whose pairs all have the smaller word
-// first. Begins and ends with barriers of the block. Runs of up to 64 words stay within a warp.
-__device__ __forceinline__ void sort_words(uint64_t* words, uint32_t size) {
-    __syncthreads();
-    for (uint32_t run = 2; run < 2 * size; run *= 2) {
-        const uint32_t pairs = (size + run - 1) / run * (run / 2);
-        for (uint32_t p = threadIdx.x; p < pairs; p += SORT_BLOCK) {
-            const uint32_t k = p & (run / 2 - 1), first = 2 * (p - k);
-            order_pair(words, first + k, first + run - 1 - k, size);
+// Warp: sort 64 words in registers, of which a lane has those at ``lane`` and at ``lane + 32``, by a bitonic network whose pairs all
+// have the smaller word first.
+__device__ __forceinline__ void sort_in_warp(uint64_t& low, uint64_t& high) {
+    const uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+    for (uint32_t run = 2; run <= 64; run *= 2) {
+        if (run < 64) {
+            exchange(low, run - 1, !(lane & run / 2));
+            exchange(high, run - 1, !(lane & run / 2));
+        } else {
+            const uint64_t last = __shfl_xor_sync(0xFFFFFFFFu, high, 31), first = __shfl_xor_sync(0xFFFFFFFFu, low, 31);
+            low = min(low, last);
+            high = max(high, first);
         }
+#pragma unroll
         for (uint32_t step = run / 4; step > 0; step /= 2) {
-            if (4 * step > 64) __syncthreads();
-            else __syncwarp();
-            for (uint32_t p = threadIdx.x; p < pairs; p += SORT_BLOCK) {
-                const uint32_t i = 2 * p - (p & (step - 1));
-                order_pair(words, i, i + step, size);
-            }
+            exchange(low, step, !(lane & step));
+            exchange(high, step, !(lane & step));
         }
-        if (2 * run > 64) __syncthreads();
-        else __syncwarp();
+    }
+}
+
+// Block: merge neighbouring runs of ``run`` words, ITEMS words per thread, each of which counts those below it in the other run.
+template <int ITEMS>
+__device__ __forceinline__ void merge_runs(uint64_t* words, uint32_t size, uint32_t run) {
+    uint64_t word[ITEMS];
+    uint32_t place[ITEMS], other[ITEMS], length[ITEMS];
+#pragma unroll
+    for (int k = 0; k < ITEMS; ++k) {
+        const uint32_t i = threadIdx.x + k * SORT_BLOCK;
+        word[k] = i < size ? words[i] : 0;
+        other[k] = (i & ~(run - 1)) ^ run;
+        length[k] = i < size && other[k] < size ? min(run, size - other[k]) : 0;
+        place[k] = 0;
+    }
+    for (uint32_t step = run / 2; step > 0; step /= 2)
+#pragma unroll
+        for (int k = 0; k < ITEMS; ++k)
+            if (place[k] + step <= length[k] && words[other[k] + place[k] + step - 1] < word[k]) place[k] += step;
+#pragma unroll
+    for (int k = 0; k < ITEMS; ++k) {
+        place[k] += place[k] < length[k] && words[other[k] + place[k]] < word[k];
+        place[k] += (threadIdx.x + k * SORT_BLOCK) & ~run;
     }
     __syncthreads();
+#pragma unroll
+    for (int k = 0; k < ITEMS; ++k)
+        if (threadIdx.x + k * SORT_BLOCK < size) words[place[k]] = word[k];
+    __syncthreads();
+}
+
+// Block of SORT_BLOCK threads: sort up to ITEMS words per thread, all of them different, in shared memory: runs of 64 by warps, which are
+// merged then. Begins and ends with barriers of the block.
+template <int ITEMS>
+__device__ __forceinline__ void sort_shared(uint64_t* words, uint32_t size) {
+    __syncthreads();
+    for (uint32_t base = threadIdx.x / 32 * 64; base < size; base += 2 * SORT_BLOCK) {
+        const uint32_t i = base + threadIdx.x % 32;
+        uint64_t low = i < size ? words[i] : ~0ull, high = i + 32 < size ? words[i + 32] : ~0ull;
+        sort_in_warp(low, high);
+        if (i < size) words[i] = low;
+        if (i + 32 < size) words[i + 32] = high;
+    }
+    __syncthreads();
+    for (uint32_t run = 64; run < size; run *= 2) merge_runs<ITEMS>(words, size, run);
 }
 
 // Number of words of a sorted tile below ``word``, for AT_ONCE tiles that lie ``stride`` tiles apart.

@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK) take_sorted(const __gri
             }
             tile[i] = word;
         }
-        sort_words(tile, SORT_TILE);
+        sort_shared<TILE_ITEMS>(tile, min(uint32_t(SORT_TILE), size - at * SORT_TILE));
         for (uint32_t i = threadIdx.x; i < SORT_TILE; i += SORT_BLOCK) {
             if (tiles > 1) a.t.words[at * SORT_TILE + i] = tile[i];
             else if (i < size) unpack_word(tile[i], bits, low, a.t.keys[i], a.t.order[i]);

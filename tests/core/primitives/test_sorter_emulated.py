@@ -54,6 +54,17 @@ def test_sorts() -> None:
         assert_sorted(*sorts.sort(device.put(src), device.put(dst), num_vertices), src, dst)
 
 
+@pytest.mark.parametrize("held", [1 << 12, 3 << 9])
+def test_large_buckets(monkeypatch: pytest.MonkeyPatch, held: int) -> None:
+    """Buckets of more words than usual, and of more than shared memory holds, which are sorted where they lie."""
+    monkeypatch.setattr(sorter, "BUCKET", 1700)
+    monkeypatch.setattr(sorter, "MOST_BUCKETED", 1 << 16)
+    monkeypatch.setitem(sorter.CONSTANTS, "BUCKET_WORDS", held)
+    rng, device = np.random.default_rng(2), EmulatedDevice()
+    src, dst = skewed(rng, 1 << 20, 52_000), skewed(rng, 1 << 20, 52_000)
+    assert_sorted(*sorter.Sorter(device).sort(device.put(src), device.put(dst), 1 << 20), src, dst)
+
+
 def test_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both arcs of edges are copied and sorted; the host hears whether all are valid."""
     rng, device = np.random.default_rng(1), EmulatedDevice()
