@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib.util
 import numbers
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ ARGUMENTS = tuple((f"{part}src", f"{part}dst", f"{part}weight") for part in PART
 
 STREAM = 1 / 16  #: work per entry, in units of ``suricate.threads``, of what NumPy does while it reads or copies
 SHORT = 1 << 12  #: so few ids are checked by one call of NumPy and copied by another
+#: dtypes of ids that a loop is compiled for
+COMPILED = {np.dtype(name) for name in ("int32", "int64", "uint32", "uint64")}
 _DLPACK_CUDA = (2, 13)  # device types of DLPack: CUDA memory, CUDA managed memory
 
 
@@ -227,7 +230,8 @@ def checked_edges(
     """
     src, dst, weight = edges
     faults: list[tuple[int, int, SuricateError]] = []  # index, order within an entry, error
-    for order, (name, ids) in enumerate((("src", src), ("dst", dst))):
+    valid = _few_valid(src, dst, num_vertices)
+    for order, (name, ids) in enumerate(() if valid else (("src", src), ("dst", dst))):
         at = first_bad_id(ids, num_vertices)
         if at is not None:
             message = range_message(f"{prefix}{name}", at, int(ids[at]), num_vertices)
@@ -246,7 +250,28 @@ def checked_edges(
             weight = np.full(len(src), weight)
     if faults:
         raise min(faults, key=lambda fault: fault[:2])[2]
-    return EdgeList(_ids_of(src), _ids_of(dst), weight)
+    return EdgeList(*(valid or (_ids_of(src), _ids_of(dst))), weight)
+
+
+def _few_valid(src: np.ndarray, dst: np.ndarray, num_vertices: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return copies of both ends of a small batch as ``uint32``, if one compiled loop finds all of them valid.
+
+    Calls of NumPy are most of what a batch of a few edges takes; but Numba is not loaded for that.
+    """
+    size = len(src)
+    if size > SHORT or src.dtype != dst.dtype or src.dtype not in COMPILED or "numba" not in sys.modules:
+        return None
+    if not (src.flags.carray and dst.flags.carray):  # the loop is not compiled for strides, nor for read-only memory
+        return None
+    copies = np.empty(2 * size, np.uint32)
+    return (copies[:size], copies[size:]) if _loops().copy_valid(src, dst, num_vertices, copies) else None
+
+
+@cache
+def _loops() -> Any:
+    from suricate.primitives import cpu
+
+    return cpu
 
 
 def fill(array: np.ndarray, value: Any) -> None:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
 
 WEIGHTS = tuple(dtype.name for dtype in WEIGHT_DTYPES)
+FEW = 64  #: statuses of which Python finds the largest sooner than NumPy
 
 
 class Store(ABC):
@@ -198,6 +199,10 @@ class Store(ABC):
         view, or anything else on the device, is next needed.
         """
         return False
+
+    def find_on_host(self, src: np.ndarray, dst: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """Answer as :meth:`find`, in NumPy arrays, by a mirror that a store on CUDA keeps; None: ask the device."""
+        return None
 
     # -- optional: generic implementations derived from the cursor -----------------------------------------------------
 
@@ -352,8 +357,10 @@ def checked_outcome(
         _require_array(store, weight, "weight", count, store.weight_dtype, ndarray)
     elif weight is not None:
         raise BackendError(f"backend {store.name!r} reported weights, and the store has none")
-    if count and ndarray is np.ndarray and np.maximum.reduce(status) > (REMOVED if deletion else max(NEW, REPLACED)):
-        raise BackendError(f"backend {store.name!r} reported status {status.max()}, which does not exist")
+    if count and ndarray is np.ndarray:
+        largest = max(status.tobytes()) if count <= FEW else int(np.maximum.reduce(status))
+        if largest > (REMOVED if deletion else max(NEW, REPLACED)):
+            raise BackendError(f"backend {store.name!r} reported status {largest}, which does not exist")
     return outcome
 
 

@@ -204,3 +204,14 @@ def in_order(src: Array, dst: Array, num_vertices: int) -> LocatedBatch:
     """Return edges as a sorted batch that is yet to be located."""
     keys, order = sort_batch(src, dst, max(1, (num_vertices - 1).bit_length()))
     return LocatedBatch(keys, order, np.empty(len(keys), np.uint8), np.empty(len(keys), np.int64), len(keys))
+
+
+@kernel
+def copy_valid(src, dst, num_vertices, copies):
+    """Copy all ids of a batch to ``copies``, first those of ``src``; return whether all are below ``num_vertices``."""
+    largest = np.uint64(0)
+    for i in range(len(src)):
+        u, v = np.uint64(src[i]), np.uint64(dst[i])  # a negative id becomes a large one
+        largest = max(largest, u, v)
+        copies[i], copies[len(src) + i] = u, v
+    return largest < np.uint64(num_vertices) or not len(src)
