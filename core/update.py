@@ -179,7 +179,7 @@ class Updater:
             self.version += 1
             self._added += 0 if added is None else len(added.src)
         if stays:
-            gone, new = (part and partial(uploaded, self.device, part) for part in (gone, new))
+            gone, new = gone and partial(uploaded, self.device, gone), new and partial(uploaded, self.device, new)
         return self._delta(removed=gone, added=new)
 
     def _uploaded(
@@ -231,7 +231,12 @@ class Updater:
             edges = arrays
             if ingest is not None and fuses:
                 if self._fits_one_transfer(edges):
-                    edges = ingest.upload(self._checked(edges, 0))
+                    batch = self._checked(edges, 0)
+                    if (mirrored := self.out.find_on_host(batch.src, batch.dst)) is not None:
+                        found, weight = mirrored
+                        xp = self.device.xp
+                        return xp.asarray(found), None if weight is None else xp.asarray(weight)
+                    edges = ingest.upload(batch)
                 answer = ingest.fused(self.out, "find", edges)
         if answer is None or answer is False:
             query = self._validated(edges, 0, query=True)

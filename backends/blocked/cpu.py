@@ -120,7 +120,7 @@ def _add_up(graph: Graph, owns: list[Graph]) -> None:
             graph.counters[EDGES] += own.counters[EDGES]
 
 
-insert_small, delete_small = small.insert, small.delete
+insert_small, delete_small, find_small = small.insert, small.delete, small.find
 
 
 def free_vertices(graph: Graph, vertices: Array) -> None:

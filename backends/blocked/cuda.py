@@ -143,7 +143,7 @@ class BlockedCuda:
         """See :meth:`BlockedKernels.insert_small`."""
         return False
 
-    delete_small = insert_small
+    delete_small = find_small = insert_small
 
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
         """See :meth:`BlockedKernels.free_vertices`."""

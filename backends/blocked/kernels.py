@@ -45,6 +45,9 @@ class BlockedKernels(Protocol):
     def delete_small(self, graph: Graph, *batch: Array) -> bool:
         """Delete a small batch likewise."""
 
+    def find_small(self, graph: Graph, *batch: Array) -> bool:
+        """Look a small batch up likewise."""
+
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
         """Free the chains of distinct ``vertices`` (uint32[k])."""
 

@@ -27,7 +27,7 @@ BLOCKS, VERTICES = 4, 5  #: lengths of the lists of marked blocks and vertices (
 COUNTERS = 6
 
 HOST, STORE = "host", "store"  #: the sides of a mirror
-SMALL = 128  #: edges that one loop on the CPU inserts or deletes at most
+SMALL = 128  #: edges that one loop on the CPU inserts, deletes or finds at most
 
 LAYOUT: Layout = {
     "vertices": {"head": np.uint32, "degree": np.uint32, "run": np.uint32},

@@ -58,6 +58,20 @@ def locate(g, keys, count, slot):
 
 
 @kernel
+def find(g, src, dst, found, weight, keys, order, slot):
+    """Look a batch up, ``weight`` as bits; return whether it was taken."""
+    if sort(src, dst, keys, order) >= TABLE_FROM:
+        return False
+    locate(g, keys, len(src), slot)
+    for i in range(len(src) - 1, -1, -1):
+        at = slot[i] if slot[i] != -2 else slot[i + 1]
+        slot[i], found[order[i]] = at, at >= 0
+        if at >= 0 and len(weight):
+            weight[order[i]] = g.weight[at]
+    return True
+
+
+@kernel
 def insert(g, src, dst, batch_weight, status, before, keys, order, slot):
     """Insert a batch and report, as ``report_insertion`` does; return whether it was taken."""
     count, rest = len(src), (np.int64(1) << g.shift) - 1

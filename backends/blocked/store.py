@@ -382,8 +382,18 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """See :meth:`suricate.store.Store.find`; sorted, so that a long chain is read once."""
+        if (scratch := self._scratch(len(src))) is not None:
+            found, weight = self.new_answer(len(src))
+            if self.kernels.find_small(self.pool.graph, src, dst, found, self.bits(weight), *scratch):
+                return found, weight
         self._on_device()
         return self.find_sorted(src, dst)
+
+    def find_on_host(self, src: np.ndarray, dst: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """See :meth:`suricate.store.Store.find_on_host`: few pairs, unless the device is ahead of the mirror."""
+        if self._copy is None or len(src) > SMALL or self._copy[0].ahead == STORE:
+            return None
+        return self._copy[1].find(src, dst)
 
     def degrees(self) -> Array:
         """See :meth:`suricate.store.Store.degrees`."""

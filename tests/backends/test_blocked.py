@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+import suricate as su
 from suricate.backends.blocked import ledger
-from suricate.backends.blocked.layout import BLOCK_EDGES, EDGES, FREE, USED
+from suricate.backends.blocked.layout import BLOCK_EDGES, EDGES, FREE, HOST, STORE, USED
 from suricate.backends.blocked.store import BlockedStore
 from suricate.devices import Device, resolve_device
-from suricate.errors import CheckFailed, ParameterError
+from suricate.errors import CheckFailed, ParameterError, VertexRangeError
 from suricate.testing import StoreConformance
 from suricate.types import EMPTY
 
@@ -220,6 +222,69 @@ def test_check_finds_damage(device: Device, damage, invariant: str) -> None:
     damage(store.pool)
     with pytest.raises(CheckFailed, match=invariant):
         store.check()
+
+
+@pytest.mark.parametrize("size", [1, 11, 12, 128, 129])
+@pytest.mark.parametrize("weights", [None, "float64"])
+def test_few_pairs_are_looked_up_at_once(size: int, weights: str | None) -> None:
+    rng = np.random.default_rng(size)
+    src, dst = rng.integers(0, 30, (2, 400), np.uint32)
+    held = dict.fromkeys(zip(src.tolist(), dst.tolist(), strict=True))
+    held = {edge: float(place) for place, edge in enumerate(held)}
+    edges = np.array(list(held), np.uint32).T
+    store = BlockedStore(30, weight_dtype=weights, block_edges=4)
+    store.insert(*edges, None if weights is None else np.array(list(held.values())))
+    for sources in (range(30), range(2)):  # in the second case more pairs of a vertex than a walk for each is for
+        asked = rng.choice(list(sources), size).astype(np.uint32), rng.integers(0, 30, size, np.uint32)
+        asked = tuple(np.concatenate((part[: size // 2], part[: size - size // 2])) for part in asked)  # twice
+        found, weight = store.find(*asked)
+        pairs = list(zip(*(part.tolist() for part in asked), strict=True))
+        assert found.tolist() == [pair in held for pair in pairs]
+        assert (weight is None) == (weights is None)
+        if weight is not None:
+            assert weight[found].tolist() == [held[pair] for pair in pairs if pair in held]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("weights", [None, "int32"])
+def test_few_pairs_are_looked_up_in_the_mirror(weights: str | None) -> None:
+    graph = su.Graph(50, backend="blocked", device="cuda", weight_dtype=weights)
+    rng, held, number = np.random.default_rng(1), {}, 0
+    xp, store = graph.device.xp, graph.store()
+
+    def insert(place: Callable) -> None:
+        nonlocal number
+        edges = rng.integers(0, 50, (2, 20))
+        values = np.arange(number, number + 20, dtype=np.int32)
+        graph.insert_edges(*map(place, edges), None if weights is None else place(values))
+        held.update(zip(zip(*edges.tolist(), strict=True), values.tolist(), strict=True))
+        number += 20
+
+    def ask(place: Callable) -> None:
+        pairs = [*held, *zip(*rng.integers(0, 50, (2, 60)).tolist(), strict=True)][-100:]
+        asked = tuple(map(place, np.array(pairs).T))
+        found = graph.has_edges(*asked)
+        assert isinstance(found, xp.ndarray)
+        assert found.get().tolist() == [pair in held for pair in pairs]
+        if weights is not None:
+            right = [held.get(pair, -1) for pair in pairs]
+            assert graph.edge_weights(*asked, default=-1).get().tolist() == right
+
+    insert(np.asarray)
+    while store._copy is None:  # until the mirror pays off
+        insert(np.asarray)
+    insert(np.asarray)
+    copy = store._copy[0]
+    ask(np.asarray)
+    assert copy.ahead == HOST, "the device was not needed"
+    ask(xp.asarray)
+    assert copy.ahead is None
+    ask(np.asarray)
+    insert(xp.asarray)
+    ask(np.asarray)
+    assert copy.ahead == STORE, "the mirror was not needed"
+    with pytest.raises(VertexRangeError, match=r"dst\[1\] is 50"):
+        graph.has_edges([0, 1], [1, 50])
 
 
 class TestHostConformance(StoreConformance):
