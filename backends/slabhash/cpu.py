@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from suricate.primitives.sorting import Grouped, can_sort, grouped
 from suricate.types import EMPTY, Outcome
 
 NO_WORDS = np.zeros(0, np.uint32)
-FEW = 1 << 10  #: edges of a batch that is one part, without a look at what sorting it would take
 AHEAD = 16  #: new slabs that a thread takes at a time; their owners share a cache line
 COUNTING = 8  #: threads that count the edges of sources, each but the first in an array of its own
 BLOCKS = 256  #: per thread: what the vertices are cut into to find ranges with equally many edges
@@ -91,8 +89,9 @@ class Part:
         self.write(size, outcome)
 
     def write(self, size: int, outcome: Outcome) -> None:
-        """Report in the order of the batch."""
-        maintain.put_back(self.place, size, self.status, self.before, outcome.status, as_words(outcome.weight))
+        """Report in the order of the batch, where a part does not do so itself."""
+        if len(self.place):
+            maintain.put_back(self.place, size, self.status, self.before, outcome.status, as_words(outcome.weight))
 
 
 def _shares(slabs: Slabs, num_vertices: int) -> list[tuple[int, int, int]]:
@@ -191,8 +190,6 @@ class CpuKernels:
         if load is not None and load.src is batch.src and load.vertex is slabs.vertex:
             load.place(slabs, as_words(batch.weight), outcome.status)
             return len(batch.src)
-        if start == 0 and len(batch.src) <= FEW:
-            return self._insert_few(slabs, batch, reservation, outcome, scratch)
         if start == 0:
             self._parts = self._cut(slabs, batch, outcome, scratch)
         left = [part for part in self._parts if part.done < len(part.src)]
@@ -208,43 +205,21 @@ class CpuKernels:
             threads.run(Part.finish, [(part, self._weight_words, outcome) for part in parts])
         return done
 
-    def _insert_few(
-        self, slabs: Slabs, batch: Batch, reservation: Reservation, outcome: Outcome, scratch: Scratch
-    ) -> int:
-        """As :meth:`insert`, where what Python does takes longer than the loop."""
-        part, size = self._whole(batch, outcome, scratch), len(batch.src)
-        part.done = self._insert_loop()(*self._arguments(slabs, part, reservation.quota, 1))
-        self._clamp(slabs)
-        if part.done == size:
-            if self._weight_words:
-                part.finish(self._weight_words, outcome)
-            return size
-        self._parts = [part]
-        if self._rehashes:
-            return part.done
-        self._rehashes = True
-        return self.insert(slabs, batch, reservation, outcome, scratch, 1)
-
     def _insert_parts(self, slabs: Slabs, parts: list[Part], quota: int, ahead: int) -> None:
         """Insert what is left of ``parts``, each with its share of the slabs that rehashing may use.
 
         A part takes ``ahead`` new slabs at a time.
         """
+        insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
         quota = quota // len(parts) if quota > 0 else quota
-        calls = [self._arguments(slabs, part, quota, ahead) for part in parts]
-        for part, done in zip(parts, threads.run(self._insert_loop(), calls), strict=True):
+        calls = [
+            (slabs, part.src, part.dst, part.words, part.existing, part.done, quota, ahead, self._hashing,
+             self._per_bucket, part.ring, part.status, part.before)
+            for part in parts
+        ]  # fmt: skip
+        for part, done in zip(parts, threads.run(insert, calls), strict=True):
             part.done = done
         self._clamp(slabs)
-
-    def _insert_loop(self) -> Callable[..., int]:
-        return loops.insert_and_rehash if self._rehashes else loops.insert_edges
-
-    def _arguments(self, slabs: Slabs, part: Part, quota: int, ahead: int) -> tuple[Any, ...]:
-        """Return the arguments of the loop that inserts what is left of a part."""
-        return (
-            slabs, part.src, part.dst, part.words, part.existing, part.done, quota, ahead, self._hashing,
-            self._per_bucket, part.ring, part.status, part.before,
-        )  # fmt: skip
 
     def _clamp(self, slabs: Slabs) -> None:
         """Several threads may have counted more listed slabs as taken than there are."""
@@ -255,18 +230,14 @@ class CpuKernels:
 
         So is one if memory does not suffice for more: the slabs are reserved by now, and nothing may fail any more.
         """
+        weight = as_words(batch.weight)
         with suppress(MemoryError):
             group = self._grouped(slabs, batch.src, batch.dst)
             self._group = None
             if group is not None:
-                weight = as_words(batch.weight)
                 return [Part.of(group, begin, end, weight, self._weight_words) for begin, end in group.parts]
-        return [self._whole(batch, outcome, scratch)]
-
-    def _whole(self, batch: Batch, outcome: Outcome, scratch: Scratch) -> Part:
-        """Return all of a batch as one part, which reports where the batch does."""
         report, memory = (outcome.status, as_words(outcome.weight)), (scratch.existing, scratch.tables)
-        return Part(batch.src, batch.dst, as_words(batch.weight), *report, *memory, NO_WORDS, self._ring)
+        return [Part(batch.src, batch.dst, weight, *report, *memory, NO_WORDS, self._ring)]
 
     def _grouped(self, slabs: Slabs, src: Array, dst: Array) -> Grouped | None:
         """Return a batch by ranges of its sources, if it is large; that of the last call if that was about it."""
@@ -286,10 +257,6 @@ class CpuKernels:
 
     def delete(self, slabs: Slabs, batch: Batch, outcome: Outcome) -> None:
         """Delete a batch."""
-        if len(batch.src) <= FEW:
-            part = self._whole(batch, outcome, NO_SCRATCH)
-            loops.delete_edges(slabs, part.src, part.dst, part.ring, part.status, part.before)
-            return
         parts = self._cut(slabs, batch, outcome, NO_SCRATCH)
         calls = [(slabs, part.src, part.dst, part.ring, part.status, part.before) for part in parts]
         threads.run(loops.delete_edges, calls)
