@@ -22,7 +22,7 @@ import numpy as np
 
 import suricate as su
 from suricate import fallbacks
-from suricate.cuda import clock, id_checks, ingest
+from suricate.cuda import clock, id_checks, ingest, revive
 from suricate.cuda.program import Program
 from suricate.operators.cuda import intersect
 from suricate.operators.cuda import samples as operators
@@ -50,6 +50,7 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
         *ingest.programs(),
         *id_checks.programs(),
         clock.STAMP,
+        revive.PROGRAM,
     ):
         yield "core", program, ARCHES
     for values in (None, *map(np.dtype, ("float32", "uint64"))):

@@ -70,10 +70,13 @@ def tour(backend: str, weight_dtype: str | None, directed: bool, large: int, **o
     model = {pair: weight for pair, weight in model.items() if pair not in gone}
     graph.updated()
     graph.insert_vertices(5)
-    graph.delete_vertices([3])
+    graph.delete_vertices([3, 4])
+    edge = xp.asarray([3]), xp.asarray([5])
+    assert graph.insert_edges(*edge, None if weight_dtype is None else 1).revived_vertices.tolist() == [3]
+    graph.delete_edges(*edge)
     graph.compact()
     graph.check()
-    assert graph.to("cpu").num_edges == sum(3 not in pair for pair in model)
+    assert graph.to("cpu").num_edges == sum(not {3, 4} & set(pair) for pair in model)
 
 
 def answers(backend: str, weight_dtype: str | None, directed: bool) -> None:

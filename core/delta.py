@@ -116,7 +116,8 @@ class Delta:
     """
 
     __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists", "_lock",
-                 "_wait", "_weight_dtype", "keeps_errors", "num_vertices_after", "num_vertices_before")  # fmt: skip
+                 "_revived_vertices", "_wait", "_weight_dtype", "keeps_errors", "num_vertices_after",
+                 "num_vertices_before")  # fmt: skip
 
     def __init__(
         self,
@@ -130,6 +131,7 @@ class Delta:
         deleted_vertices: Array | None = None,
         wait: Callable[[bool], None] | None = None,
         lock: Lock | None = None,
+        revived_vertices: Array | Callable[[], Array] | None = None,
     ) -> None:
         self._device, self._directed, self._weight_dtype = device, directed, weight_dtype
         self._wait, self._lock = wait, lock
@@ -139,15 +141,42 @@ class Delta:
         self._is_net = False  # whether the statuses of both halves are those of the net change
         self._lists: Lists | None = None
         self._edge_sets: dict[str, EdgeSet] = {}
-        self._deleted_vertices = deleted_vertices
+        self._deleted_vertices, self._revived_vertices = deleted_vertices, revived_vertices
 
     @property
     def deleted_vertices(self) -> Array:
-        """``uint32[k]``: the ids given to ``Graph.delete_vertices``, ascending."""
+        """``uint32[k]``: the vertices that were live before the call and are not any more, ascending."""
         if self._deleted_vertices is None:
             with self._exclusive():
                 self._deleted_vertices = self._device.xp.empty(0, np.uint32)
         return self._deleted_vertices
+
+    @property
+    def revived_vertices(self) -> Array:
+        """``uint32[k]``: the deleted vertices that became live, recycled or given an edge, ascending."""
+        if self._revived_vertices is None or callable(self._revived_vertices):
+            with self._exclusive():
+                self._revived_vertices = self._read_revived()
+        return self._revived_vertices
+
+    def _read_revived(self) -> Array:
+        if self._revived_vertices is None:
+            return self._device.xp.empty(0, np.uint32)
+        if not callable(self._revived_vertices):  # another thread has read them meanwhile
+            return self._revived_vertices
+        if self._wait is not None:
+            self._wait(self.keeps_errors)
+        return self._revived_vertices()
+
+    @property
+    def live_may_differ(self) -> bool:
+        """Whether vertices may have been added, deleted or revived, as far as the host knows without waiting.
+
+        On CUDA an insertion while there may be deleted vertices (``Graph.most_deleted``) may have revived some.
+        """
+        if self.num_vertices_after != self.num_vertices_before or callable(self._revived_vertices):
+            return True
+        return any(part is not None and len(part) > 0 for part in (self._deleted_vertices, self._revived_vertices))
 
     @property
     def inserted(self) -> EdgeList:
@@ -185,8 +214,9 @@ class Delta:
         return len(self._all().replaced.src)
 
     def __len__(self) -> int:
-        """Number of changes: edges inserted, deleted and replaced, vertices added and deleted."""
-        vertices = self.num_vertices_after - self.num_vertices_before + len(self.deleted_vertices)
+        """Number of changes: edges inserted, deleted and replaced, vertices added, deleted and revived."""
+        vertices = self.num_vertices_after - self.num_vertices_before
+        vertices += len(self.deleted_vertices) + len(self.revived_vertices)
         return vertices + self.num_inserted + self.num_deleted + self.num_replaced
 
     @property
@@ -199,8 +229,7 @@ class Delta:
         """Whether the host knows, without waiting for a device, that nothing changed."""
         if self._device.is_cuda and any(half is not None for half in self._changes):
             return False
-        deleted = self._deleted_vertices
-        if self.num_vertices_after != self.num_vertices_before or (deleted is not None and len(deleted)):
+        if self.live_may_differ:
             return False
         if self._lists is not None:
             return self.is_empty
@@ -298,15 +327,17 @@ class Delta:
         parts = [f"inserted={self.num_inserted}", f"deleted={self.num_deleted}", f"replaced={self.num_replaced}"]
         if len(self.deleted_vertices):
             parts.append(f"deleted_vertices={len(self.deleted_vertices)}")
+        if len(self.revived_vertices):
+            parts.append(f"revived_vertices={len(self.revived_vertices)}")
         if self.num_vertices_after != self.num_vertices_before:
             parts.append(f"num_vertices={self.num_vertices_before}->{self.num_vertices_after}")
         return f"Delta({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         lists = _moved(self._all(), self._device.to_numpy)
-        deleted = self._device.to_numpy(self.deleted_vertices)
+        changed = tuple(map(self._device.to_numpy, (self.deleted_vertices, self.revived_vertices)))
         vertices = (self.num_vertices_before, self.num_vertices_after)
-        return _restored, (str(self._device), self._directed, self._weight_dtype, vertices, lists, deleted)
+        return _restored, (str(self._device), self._directed, self._weight_dtype, vertices, lists, changed)
 
     def _exclusive(self) -> Lock:
         """Return the lock of the graph; a delta without a graph has its own lock."""
@@ -356,13 +387,13 @@ def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
 
 
 def _restored(
-    device: str, directed: bool, dtype: np.dtype | None, num_vertices: tuple[int, int], lists: Lists, deleted: Any
+    device: str, directed: bool, dtype: np.dtype | None, num_vertices: tuple[int, int], lists: Lists, changed: Any
 ) -> Delta:
-    """Return a pickled delta, on the same device."""
+    """Return a pickled delta, on the same device; ``changed``: the vertices that were deleted, and revived."""
     place = resolve_device(device)
     delta = Delta(place, directed, dtype, num_vertices)
     delta._lists = _moved(lists, place.xp.array)
-    delta._deleted_vertices = place.xp.array(deleted)
+    delta._deleted_vertices, delta._revived_vertices = map(place.xp.array, changed)
     return delta
 
 

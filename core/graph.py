@@ -21,6 +21,7 @@ from suricate.devices import Array, Device, resolve_device
 from suricate.errors import ParameterError, RequirementError, ShapeError, UnknownNameError, WeightError
 from suricate.gathered import as_stored
 from suricate.inspection import MemoryUsage, check_stores, memory_usage, most_arcs
+from suricate.live import deleted_vertices, live, live_arrays, live_vertices, most_deleted, num_live
 from suricate.locks import Lock, capacity_error, graph_lock, on_graph_device
 from suricate.options import GraphOptions, checked_count, choose_backend
 from suricate.parameters import flag, integer
@@ -122,8 +123,6 @@ class Graph:
         """Grows by one with every call that may have changed the graph."""
         return self._updater.version
 
-    most_arcs = property(most_arcs)
-
     @property
     def directed(self) -> bool:
         """Whether ``(u, v)`` and ``(v, u)`` are different edges."""
@@ -149,10 +148,13 @@ class Graph:
         """Whether in-edges can be walked."""
         return len(self._stores) > 1 or not self.directed
 
-    @property
-    def deleted_vertices(self) -> np.ndarray:
-        """Ids that were deleted and not recycled, ascending, ``uint32``, on the host; a copy."""
-        return self._updater.deleted.ids.copy()
+    most_arcs = property(most_arcs)
+    live = property(live)
+    live_arrays = property(live_arrays)
+    num_live = property(num_live)
+    live_vertices = property(live_vertices)
+    deleted_vertices = property(deleted_vertices)
+    most_deleted = property(most_deleted)
 
     @property
     def backend(self) -> str:
@@ -271,8 +273,7 @@ class Graph:
 
         Args:
             count: number of vertices to add.
-            recycle: first reuse deleted ids that have no edges now, in ascending order (on a directed graph without
-                in-edges, finding them takes one pass over all edges).
+            recycle: first reuse deleted ids, in ascending order.
 
         Raises:
             VertexRangeError: there would be more vertices than ids.
@@ -287,8 +288,9 @@ class Graph:
     def delete_vertices(self, ids: Any) -> Delta:
         """Delete vertices with all their edges, in both directions; the delta lists those edges.
 
-        The ids stay valid, as vertices without edges, until ``insert_vertices(recycle=True)`` reuses them. A directed
-        graph without in-edges finds the edges that lead to them by one pass over all edges. Waits for the device.
+        Deleted vertices are in no answer, but their ids stay valid: a vertex is live again once an edge is inserted at
+        it, or ``insert_vertices(recycle=True)`` reuses its id. Deleted ids are passed over. A directed graph without
+        in-edges finds the edges that lead to the vertices by one pass over all edges. Waits for the device.
 
         Raises:
             VertexRangeError, DTypeError, ShapeError: the ids are invalid.
@@ -389,7 +391,7 @@ class Graph:
     def check(self) -> None:
         """Verify every invariant on the CPU, of each store and between them; raises ``CheckFailed``."""
         self._updater.raise_found()
-        check_stores(self._stores, self._options, self.num_vertices)
+        check_stores(self._stores, self._options, self._updater.live)
 
     # -- upkeep --------------------------------------------------------------------------------------------------------
 
@@ -431,7 +433,7 @@ class Graph:
             stores = tuple(store.copy_to(place) for store in self._stores)
         other = object.__new__(type(self))
         other._assemble(self._options, stores)
-        other._updater.inherit(self._updater.version, self._updater.deleted.ids, self._updater.had_loops)
+        other._updater.inherit(self._updater.version, self._updater.live.deleted_ids(), self._updater.had_loops)
         return other
 
     def __copy__(self, memo: Any = None) -> Graph:
@@ -442,9 +444,7 @@ class Graph:
     def __reduce__(self) -> tuple[Any, ...]:
         return snapshot.from_bytes, (type(self), self._options, self.device.kind, snapshot.to_bytes(self))
 
-    def save(self, path: str | Path) -> None:
-        """Write a snapshot to ``path``; an existing file is replaced atomically (see ``suricate.snapshot``)."""
-        snapshot.save(self, path)
+    save = snapshot.save
 
     @classmethod
     def load(

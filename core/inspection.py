@@ -14,6 +14,7 @@ from suricate.types import EdgeList, edge_keys
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+    from suricate.live import LiveVertices
 
 
 class MemoryUsage(NamedTuple):
@@ -45,16 +46,19 @@ def most_arcs(graph: Graph) -> int:
     return min(graph._updater.most_arcs(), graph.view().most_edges)
 
 
-def check_stores(stores: tuple[Store, ...], options: GraphOptions, num_vertices: int) -> None:
+def check_stores(stores: tuple[Store, ...], options: GraphOptions, live: LiveVertices) -> None:
     """Verify every invariant of each store, and between them, on the CPU.
 
     Raises:
         CheckFailed: naming the invariant that does not hold.
     """
+    live.check()
     for store in stores:
-        require(store.num_vertices == num_vertices, "stores and graph have the same number of vertices")
+        require(store.num_vertices == live.num_vertices, "stores and graph have the same number of vertices")
         store.check()
     arcs = _sorted(_host_edges(stores[0]))
+    ends = np.concatenate((arcs.src, arcs.dst))
+    require(not np.isin(live.deleted_ids(), ends).any(), "deleted vertices have no edges")
     if not options.directed:
         _require_same(arcs, _sorted(_turned(arcs)), "both arcs of an edge are stored")
     if len(stores) > 1:

@@ -1,7 +1,7 @@
 """Snapshots: one file format for the graphs of every backend and device.
 
 A snapshot is a NumPy ``.npz`` archive (every member has a checksum) of ``header`` (JSON, as bytes), ``src`` and ``dst``
-(uint32, an undirected edge once), ``weight`` (if there are weights) and ``deleted`` (ids that may be given out again).
+(uint32, an undirected edge once), ``weight`` (if there are weights) and ``deleted`` (the ids of deleted vertices).
 A pickled graph is the same, as bytes.
 """
 
@@ -253,7 +253,8 @@ def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.nd
     except SuricateError as error:  # weights that are not finite, self-loops where there are none
         raise FileFormatError(path, None, f"the snapshot is damaged: {_one_line(error)}") from error
     updater = graph._updater
-    updater.inherit(header.graph_version, np.unique(arrays["deleted"]), updater.had_loops)
+    deleted = np.setdiff1d(arrays["deleted"], np.concatenate((src, dst)))  # an end of an edge is live
+    updater.inherit(header.graph_version, deleted, updater.had_loops)
     return graph
 
 

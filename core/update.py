@@ -34,13 +34,14 @@ from suricate.delta import DeletedEdges, Delta, uploaded
 from suricate.devices import Array
 from suricate.errors import SuricateError, VertexRangeError
 from suricate.interrupts import Uninterrupted
+from suricate.live import LiveVertices
 from suricate.locks import Lock
 from suricate.options import GraphOptions
 from suricate.store import Store
 from suricate.stores import Stores
 from suricate.takeback import insert_into
 from suricate.types import MAX_VERTICES, Change, EdgeList
-from suricate.vertices import DeletedIds, Incident, incident_arcs, incident_edges, member
+from suricate.vertices import Incident, incident_arcs, incident_edges, member
 
 Given = tuple[Any, Any, Any]  # src, dst, weight of a batch, as the caller gave them
 
@@ -57,7 +58,7 @@ class Updater:
     Attributes:
         num_vertices: number of vertices of the graph.
         version: grows by one with every call that may have changed the graph.
-        deleted: the ids that were deleted and not given out again.
+        live: which vertices are live.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Updater:
         self.stores, self.options, self.ingest = stores, options, ingest
         self.out, self.into = stores[0], stores[1] if len(stores) > 1 else None
         self.device, self.num_vertices, self.version = self.out.device, self.out.num_vertices, 0
-        self.deleted = DeletedIds()
+        self.live = LiveVertices(self.device, self.num_vertices)
         self._lock = lock
         self._eager = options.checks == "eager"
         self._symmetric = not options.directed
@@ -84,7 +85,8 @@ class Updater:
 
     def inherit(self, version: int, deleted: np.ndarray, had_loops: bool) -> None:
         """Go on from the version and the deleted ids (ascending) of the graph that this one is a copy of."""
-        self.version, self.deleted, self._had_loops = version, DeletedIds(deleted.copy()), had_loops
+        self.version, self._had_loops = version, had_loops
+        self.live.inherit(deleted)
         self._counted, self._added = self.out.num_edges, 0
 
     # -- batches of edges ----------------------------------------------------------------------------------------------
@@ -104,8 +106,10 @@ class Updater:
         ingest, eager = self.ingest, self._eager
         if ingest is not None:
             ingest.begin(self.num_vertices, self.version, eager)
-        stays = False
+        stays, revival = False, None
         try:
+            if self._fuses and insert is not None and self.live.most_deleted:
+                revival = self.live.revival(*insert[:2])
             changes = self._fused_changes(delete, insert, parts) if self._fuses else None
             if changes is None:
                 delete = None if delete is None else self._arrays(delete, parts[0])
@@ -117,8 +121,10 @@ class Updater:
             if changes:
                 if insert is not None:
                     self._added += insert[0].size << self._symmetric
-                delta = self._delta(None, *changes)
-                if eager and ingest is not None:
+                assert ingest is not None
+                revived = None if revival is None else self.live.revive(revival, changes[1], ingest.guard)
+                delta = self._delta(None, changes[0], changes[1], revived_vertices=revived)
+                if eager:
                     ingest.raise_pending(fused=True)
                 self.version += 1
                 return delta
@@ -164,12 +170,16 @@ class Updater:
                 ingest.raise_pending()
         gone: Change | Callable[[], Change] | None
         new: Change | Callable[[], Change] | None
+        revival = None
+        if added is not None and self.live.most_deleted:
+            revival = self.live.revival(added.src, added.dst)
         with self.whole():
             try:
                 gone, new = self._all.change(removed, added, guard, stays=stays)
             except MemoryError:
                 self.raise_pending()  # if the batch is invalid as well, say that
                 raise
+            revived = None if revival is None else self.live.revive(revival, added, guard)
             try:
                 if guard is not None and self._eager:
                     self.raise_pending()
@@ -180,7 +190,7 @@ class Updater:
             self._added += 0 if added is None else len(added.src)
         if stays:
             gone, new = gone and partial(uploaded, self.device, gone), new and partial(uploaded, self.device, new)
-        return self._delta(removed=gone, added=new)
+        return self._delta(removed=gone, added=new, revived_vertices=revived)
 
     def _uploaded(
         self, delete: Given | None, insert: Given | None, parts: tuple[int, int]
@@ -256,6 +266,7 @@ class Updater:
         if self.ingest is not None:
             self.ingest.raise_pending()
             self.ingest.ids.raise_pending()
+            self.live.refresh()
 
     def count_edges(self) -> int:
         """Return the number of edges, an undirected one once; waits for the device."""
@@ -296,33 +307,36 @@ class Updater:
     def insert_vertices(self, count: int, *, recycle: bool) -> tuple[Array, Delta]:
         """Add vertices without edges; return their ids, ``uint32[count]``, and the delta.
 
-        With ``recycle`` deleted ids that have no edges now are given out first, the lowest first.
+        With ``recycle`` deleted ids are given out first, the lowest first.
 
         Raises:
             VertexRangeError: there would be more vertices than ids.
             CapacityError: memory does not suffice; nothing has changed.
         """
-        old = self.deleted.ids[:0]
-        if recycle and len(self.deleted.ids):
+        live, recycled, edit = self.live, np.empty(0, np.uint32), None
+        if recycle and live.most_deleted:
             self.raise_pending()
-            old = self.deleted.unused(self.out, self.into, directed=self.options.directed)[:count]
-        before, after = self.num_vertices, self.num_vertices + count - len(old)
+            recycled = live.deleted_ids()[:count]
+            edit = live.edit(recycled, live=True)
+        before, after = self.num_vertices, self.num_vertices + count - len(recycled)
         if after > MAX_VERTICES:
             raise VertexRangeError(f"{after} vertices are too many: there are {MAX_VERTICES} ids")
-        ids = self.device.xp.asarray(np.concatenate((old, np.arange(before, after, dtype=np.uint32))))
-        deleted = self.deleted.minus(old)
+        ids = self.device.xp.asarray(np.concatenate((recycled, np.arange(before, after, dtype=np.uint32))))
+        revived = ids[: len(recycled)].copy()
         with self.whole():
             self._resize(after)
-            self.deleted = deleted
+            if edit is not None:
+                live.apply(edit)
             if count:
                 self.version += 1
-        return ids, self._delta((before, after))
+        return ids, self._delta((before, after), revived_vertices=revived)
 
     def _resize(self, num_vertices: int) -> None:
         """Give all stores so many vertices, or none."""
         before = self.num_vertices
         if num_vertices == before:
             return
+        self.live.reserve(num_vertices)
         try:
             for store in self.stores:
                 store.resize(num_vertices)
@@ -335,22 +349,25 @@ class Updater:
                     error.add_note(f"undoing the change failed in a store as well: {second!r}")
             raise
         self.num_vertices = num_vertices
+        self.live.resize(num_vertices)
 
     def delete_vertices(self, ids: Any) -> Delta:
-        """Delete the edges of vertices, in both directions, and note that the ids may be given out again.
+        """Delete vertices with their edges, in both directions; those that are deleted already are passed over.
 
         Raises:
             VertexRangeError, DTypeError, ShapeError: ids that cannot be used.
         """
         self.raise_pending()
         distinct = np.unique(checked_ids(on_host(as_ids(ids, "ids")), self.num_vertices, "ids"))
+        if self.live.most_deleted:
+            distinct = np.setdiff1d(distinct, self.live.deleted_ids(), assume_unique=True)
         if not len(distinct):
             return self._delta()
         directed, vertices = self.options.directed, self.device.xp.asarray(distinct)
         arcs = incident_arcs(self.out, self.into, vertices, directed=directed)
         inside = member(self.device, self.num_vertices, vertices)
         edges = incident_edges(arcs, inside, self.device, directed=directed)
-        deleted = self.deleted.plus(distinct)
+        edit = self.live.edit(distinct, live=False)
         with self.whole():
             try:
                 self._cut(vertices, arcs, inside)
@@ -359,7 +376,7 @@ class Updater:
                 for part in arcs:
                     self._all.in_each(error, insert_into, part)
                 raise
-            self.deleted = deleted
+            self.live.apply(edit)
             self.version += 1
         deleted_edges = DeletedEdges(edges, joined(self.device.xp, *arcs))
         return self._delta(deleted=deleted_edges, deleted_vertices=vertices)
@@ -459,6 +476,7 @@ class Updater:
         added: Change | Callable[[], Change] | None = None,
         deleted: DeletedEdges | None = None,
         deleted_vertices: Array | None = None,
+        revived_vertices: Array | Callable[[], Array] | None = None,
     ) -> Delta:
         return Delta(
             self.device,
@@ -471,6 +489,7 @@ class Updater:
             deleted_vertices,
             None if self._eager or self.ingest is None else self._wait_for_lists,
             self._lock,
+            revived_vertices,
         )
 
 

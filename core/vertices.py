@@ -1,51 +1,13 @@
-"""Deleted vertices: which ids may be given out again, and which arcs go with a vertex."""
+"""The arcs that go with deleted vertices."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from suricate.arrays import joined, picked
 from suricate.devices import Array, Device
 from suricate.store import Store
 from suricate.types import EdgeList
-
-
-class DeletedIds:
-    """The ids that were deleted and not given out again: host memory, ``uint32``, ascending. Never changed in place."""
-
-    __slots__ = ("ids",)
-
-    def __init__(self, ids: np.ndarray | None = None) -> None:
-        self.ids = np.empty(0, np.uint32) if ids is None else ids
-
-    def plus(self, ids: np.ndarray) -> DeletedIds:
-        """Return what is deleted after ``ids`` were."""
-        return DeletedIds(np.union1d(self.ids, ids))
-
-    def minus(self, ids: np.ndarray) -> DeletedIds:
-        """Return what is deleted after ``ids``, all of them deleted ones, were given out again."""
-        return DeletedIds(np.setdiff1d(self.ids, ids, assume_unique=True))
-
-    def unused(self, out: Store, into: Store | None, *, directed: bool) -> np.ndarray:
-        """Return the ids that have no edges now. On a directed graph without in-edges this takes a pass over all edges.
-
-        Args:
-            out: the store of out-edges.
-            into: that of in-edges, if the graph keeps one.
-            directed: whether the graph is directed.
-        """
-        if not len(self.ids):
-            return self.ids
-        device = out.device
-        vertices = device.xp.asarray(self.ids)
-        busy = out.degrees()[vertices] > 0
-        if into is not None:
-            busy |= into.degrees()[vertices] > 0
-        elif directed:
-            busy |= member(device, out.num_vertices, out.edges().dst)[vertices]
-        return self.ids[~device.to_numpy(busy)]
 
 
 class Incident(NamedTuple):

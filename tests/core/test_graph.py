@@ -265,18 +265,6 @@ def test_graphs_without_vertices_or_edges(make, kind):
     assert (graph.num_edges, graph.version) == (1, 2)
 
 
-def test_ids_of_deleted_vertices_stay_valid(make):
-    graph = make(4)
-    graph.insert_edges([0, 1], [1, 2])
-    graph.delete_vertices([1, 3])
-    graph.insert_edges([3], [0])  # back in use, without being given out again
-    host = graph.device.to_numpy
-    assert host(graph.insert_vertices(2)).tolist() == [4, 5]
-    assert host(graph.insert_vertices(2, recycle=True)).tolist() == [1, 6]
-    graph.delete_edges([3], [0])
-    assert host(graph.insert_vertices(recycle=True)).tolist() == [3]
-
-
 # -- running out of memory ---------------------------------------------------------------------------------------------
 
 

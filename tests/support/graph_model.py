@@ -25,7 +25,7 @@ class Model:
 
     def __init__(self, num_vertices, directed=True, weight_dtype=None, in_edges=False):
         self.num_vertices, self.directed, self.weighted = num_vertices, directed, weight_dtype is not None
-        self.edges, self.deleted = {}, set()
+        self.edges, self.deleted, self.revived = {}, set(), set()  # revived: by the last insertion
 
     def key(self, u, v):
         return (u, v) if self.directed else (min(u, v), max(u, v))
@@ -37,6 +37,8 @@ class Model:
             self.edges.pop(self.key(u, v), None)
         for u, v, w in insert:
             self.edges[self.key(u, v)] = w if self.weighted else None
+        self.revived = self.deleted & {end for u, v, _ in insert for end in (u, v)}
+        self.deleted -= self.revived
         return self.change_since(before)
 
     def delete_vertices(self, ids):
@@ -111,7 +113,13 @@ def assert_equal(graph, model):
     if model.weighted:
         weights = host(graph.edge_weights(pairs[:, 0], pairs[:, 1], default=-1)).tolist()
         assert weights == [arcs.get((u, v), -1) for u, v in pairs.tolist()]
+    live = [v not in model.deleted for v in range(n)]
     assert graph.deleted_vertices.tolist() == sorted(model.deleted)
+    assert (graph.num_live, graph.most_deleted) == (sum(live), len(model.deleted))
+    assert host(graph.live).tolist() == live
+    assert host(graph.live_vertices).tolist() == [v for v in range(n) if live[v]]
+    mask, count = map(host, graph.live_arrays)
+    assert (mask.tolist(), count.tolist()) == (live, [sum(live)])
 
 
 def columns(edges, graph):
@@ -124,7 +132,7 @@ def columns(edges, graph):
 def step(graph, model, operation):
     """Do one operation on both and compare what changed."""
     name, *arguments = operation
-    version = graph.version
+    version, deleted, delta = graph.version, set(model.deleted), None
     if name == "insert":
         src, dst, weight = columns(arguments[0], graph)
         delta = graph.insert_edges(src, dst, weight if model.weighted else None)
@@ -139,17 +147,19 @@ def step(graph, model, operation):
     elif name == "delete_vertices":
         delta = graph.delete_vertices(arguments[0])
         assert_delta(graph, delta, model.delete_vertices(arguments[0]))
-        assert graph.device.to_numpy(delta.deleted_vertices).tolist() == sorted(set(arguments[0]))
+        arguments[0] = sorted(set(arguments[0]) - deleted)
+        assert graph.device.to_numpy(delta.deleted_vertices).tolist() == arguments[0]
     elif name == "insert_vertices":
         count, recycle = arguments
         ids = graph.device.to_numpy(graph.insert_vertices(count, recycle=recycle)).tolist()
-        busy = {vertex for key in model.edges for vertex in key}
-        free = sorted(model.deleted - busy)[:count] if recycle else []
+        free = sorted(model.deleted)[:count] if recycle else []
         model.deleted -= set(free)
         assert ids == free + list(range(model.num_vertices, model.num_vertices + count - len(free)))
         model.num_vertices += count - len(free)
     else:
         graph.compact()
+    if name in ("insert", "apply"):
+        assert graph.device.to_numpy(delta.revived_vertices).tolist() == sorted(model.revived)
     nothing = name == "compact" or not any(arguments[:2] if name == "apply" else arguments[:1])
     assert graph.version == version + (not nothing)
     assert_equal(graph, model)
