@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from suricate.errors import DeviceError, RequirementError
+from suricate.forks import in_child
+from suricate.notice import tell
 from suricate.parameters import shown
 
 Array = Any  #: a ``numpy.ndarray`` on the CPU, a ``cupy.ndarray`` on CUDA
@@ -97,10 +99,44 @@ def cuda_device_count() -> int:
     return count.value
 
 
+_forked = False  # whether this is a child of a process that had initialised CUDA
+FORKED = "CUDA was initialised before this process was forked, and does not work in a child of fork"
+NO_CUPY = (
+    "suricate: there is a CUDA device, but device='auto' takes the CPU, since CuPy is not installed "
+    "(pip install 'suricate[cuda13]' or 'suricate[cuda12]'; without this line: device='cpu' or SURICATE_QUIET=1)"
+)
+
+
+@in_child
+def _note_fork() -> None:
+    global _forked
+    _forked = _forked or (cuda_device_count.cache_info().currsize > 0 and cuda_device_count() > 0)
+
+
+def refuse_after_fork() -> None:
+    """Raise ``DeviceError`` in a child of ``fork`` that cannot use CUDA."""
+    if _forked:
+        raise DeviceError(f"{FORKED}: start processes by the method 'spawn' of multiprocessing")
+
+
+def _automatic() -> Device:
+    """Return the first CUDA device if it can be used, else the CPU, and say on stderr if that may be a mistake."""
+    if cuda_device_count() == 0:
+        return CPU
+    if _forked:
+        tell(f"suricate: {FORKED}, so device='auto' takes the CPU (without this line: device='cpu')")
+        return CPU
+    if importlib.util.find_spec("cupy") is None:
+        tell(NO_CUPY)
+        return CPU
+    return Device("cuda")
+
+
 def resolve_device(spec: str | Device = "auto") -> Device:
     """Return the device named by ``spec``: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
 
-    ``"auto"`` is the first CUDA device where there is a driver, a device and CuPy, else the CPU.
+    ``"auto"`` is the first CUDA device where there is a driver, a device and CuPy, else the CPU; a line on stderr says
+    so if there is a device that cannot be used.
 
     Raises:
         DeviceError: the name is unknown, or a CUDA device was asked for that is not there.
@@ -108,13 +144,13 @@ def resolve_device(spec: str | Device = "auto") -> Device:
     if isinstance(spec, Device):
         spec = str(spec)
     if spec == "auto":
-        has_cuda = cuda_device_count() > 0 and importlib.util.find_spec("cupy") is not None
-        return Device("cuda") if has_cuda else CPU
+        return _automatic()
     if spec == "cpu":
         return CPU
     kind, _, index = spec.partition(":") if isinstance(spec, str) else ("", "", "")
     if kind != "cuda" or not ((index.isascii() and index.isdigit() and len(index) < 10) or spec == "cuda"):
         raise DeviceError(f"unknown device {shown(spec)}: use 'auto', 'cpu', 'cuda' or 'cuda:N'")
+    refuse_after_fork()
     wanted = int(index or 0)
     if wanted >= cuda_device_count():
         raise DeviceError(f"device {spec!r} is not available: the CUDA driver reports {cuda_device_count()} device(s)")

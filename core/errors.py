@@ -72,6 +72,10 @@ class PluginError(SuricateError, RuntimeError):
     """A plugin failed to load or to answer a hook; the message names it."""
 
 
+class ForkError(SuricateError, RuntimeError):
+    """Another thread was changing a graph when this process was forked: it is half changed in this child."""
+
+
 class BackendError(SuricateError, RuntimeError):
     """A backend does not keep to the store protocol; the message names it."""
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from suricate.cursors import OWNER
 from suricate.files import replacing
+from suricate.forks import renewed
 from suricate.types import StoreView
 
 IF_ABSENT = {
@@ -32,7 +33,7 @@ IF_ABSENT = {
     "later": "@inner\ndef later(g, i):\n    return np.uint32(0)",
 }  #: what takes the place of optional functions of a cursor; only ``ahead`` is called then
 
-_lock = threading.Lock()  # of loading modules
+_lock = renewed(threading.Lock())  # of loading modules
 
 
 def load_module(template: str, text: str, cursor: str | None) -> ModuleType:
@@ -88,8 +89,8 @@ def _imported(name: str, path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where Numba looks for it when it loads machine code from disk
     spec.loader.exec_module(module)
+    sys.modules[name] = module  # where Numba looks for it when it loads machine code from disk; not half executed
     return module
 
 

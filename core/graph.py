@@ -96,7 +96,7 @@ class Graph:
         """Initialise this graph over ``stores``, which have the same device and number of vertices."""
         self._options, self._stores, self.device = options, stores, stores[0].device
         self.workspace = Workspace(self.device)  #: scratch arrays that operators keep between calls
-        self._lock: Lock = graph_lock(self.device, options.threads)
+        self._lock: Lock = graph_lock(self.device, options.threads, self)
         with self._lock:
             self.ingest = Ingest(self.device, options) if self.device.is_cuda else None  #: checks arrays on the device
         self._updater = Updater(stores, options, self.ingest, self._lock)

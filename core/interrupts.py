@@ -47,3 +47,24 @@ class Uninterrupted:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._frame = frame
+
+
+class Changing(Uninterrupted):
+    """A context manager in which the stores of a graph are changed: Ctrl-C waits for its end, and a fork can tell.
+
+    Args:
+        owner: counts in its attribute ``changing`` how many are open.
+    """
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._owner.changing += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._owner.changing -= 1
+        super().__exit__()

@@ -14,8 +14,10 @@ from typing import Any, TypeVar
 import llvmlite.binding
 from numba import njit
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import register_jitable
 
+from suricate.forks import awaited
 from suricate.notice import NOTICE
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -61,5 +63,12 @@ def _free_pass_managers() -> None:
             one._dispose = managers.NewPassManager._dispose
 
 
+def _acquire_compiler(_: float) -> bool:
+    """Wait until no other thread compiles: a child could not go on with what is half compiled."""
+    global_compiler_lock.acquire()
+    return True
+
+
+awaited(_acquire_compiler, global_compiler_lock.release)
 event.register("numba:compile", _Listener())
 _free_pass_managers()

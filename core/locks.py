@@ -11,23 +11,43 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import wraps
+from types import MethodType
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from suricate.cuda.launch import wait_for
-from suricate.devices import Device, cuda_device_count
+from suricate.devices import Device, cuda_device_count, refuse_after_fork
 from suricate.edgefn import bounds
-from suricate.errors import CapacityError, ParameterError, SuricateError
+from suricate.errors import CapacityError, ForkError, ParameterError, SuricateError
+from suricate.forks import in_child, renewed
 from suricate.threads import Limited
 
 Lock = AbstractContextManager[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def graph_lock(device: Device, threads: int | None = None) -> Lock:
-    """Return a new reentrant lock for a graph on ``device``, whose loops on the CPU use ``threads`` threads at most."""
+def graph_lock(device: Device, threads: int | None = None, graph: Any = None) -> Lock:
+    """Return a new reentrant lock for a graph on ``device``, whose loops on the CPU use ``threads`` threads at most.
+
+    It is free in a child of ``fork``; if another thread held it at that moment, ``graph`` learns that.
+    """
+    lock = renewed(threading.RLock(), None if graph is None else MethodType(_go_on_after_fork, graph))
     if device.is_cuda:
-        return CudaLock(device)
-    return threading.RLock() if threads is None else Limited(threads)
+        return CudaLock(device, lock)
+    return lock if threads is None else Limited(threads, lock)
+
+
+class HalfChanged:
+    """Takes the place of the lock of a graph that another thread was changing when this process was forked."""
+
+    def __enter__(self) -> None:
+        raise ForkError(
+            "another thread was changing this graph when this process was forked, so it is half changed here: "
+            "build it again, or load it in the child; to fork safely, hold graph.exclusive() meanwhile"
+        )
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was entered."""
 
 
 def on_graph_device(function: Function) -> Function:
@@ -64,6 +84,15 @@ def capacity_error(device: Device, error: MemoryError) -> MemoryError:
     return ours
 
 
+def _go_on_after_fork(graph: Any) -> None:
+    """In a child of ``fork``: go on with a graph that another thread was using; refuse to if it was changing it."""
+    graph.workspace.clear()
+    for kept in list(graph._kept.values()):
+        kept.distrust()
+    if graph._updater.changing:
+        graph._lock = graph._updater.lock = HalfChanged()
+
+
 class _Local(threading.local):
     """A thread's own: the token that it got when it last entered a lock."""
 
@@ -76,16 +105,21 @@ class CudaLock:
     Threads that all use the default stream do not wait for each other's work. With streams of their own they do: once a
     second thread has come, each waits for its stream when it leaves, so that memory which was freed meanwhile may be
     used in any stream. Two streams of one thread are not told apart.
+
+    Args:
+        device: a CUDA device.
+        lock: a reentrant lock of ``threading``; None: a new one.
     """
 
     __slots__ = (
-        "_acquire", "_contexts", "_current_stream", "_depth", "_device", "_entered", "_local", "_one_device",
-        "_release", "_shared", "_stream", "_token",
+        "__weakref__", "_acquire", "_contexts", "_current_stream", "_depth", "_device", "_entered", "_local",
+        "_one_device", "_release", "_shared", "_stream", "_token",
     )  # fmt: skip
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, lock: Any = None) -> None:
         self._device = device
-        lock = threading.RLock()
+        lock = lock or threading.RLock()
+        _cuda_locks.add(self)
         self._acquire, self._release, self._depth = lock.acquire, lock.release, 0
         self._local = _Local()
         self._token = object()  # held by the thread that entered last (thread identifiers are reused)
@@ -117,7 +151,12 @@ class CudaLock:
                 self._contexts.pop().__exit__(kind, error, traceback)
             self._release()
 
+    def forget_thread(self) -> None:
+        """Have the next entry take the slow way, which refuses a child of ``fork``."""
+        self._token = object()
+
     def _enter_slowly(self) -> None:
+        refuse_after_fork()
         if not self._one_device:
             context = self._device.current()
             context.__enter__()
@@ -143,3 +182,12 @@ class CudaLock:
         self._stream = stream.ptr
         if self._stream != 0:
             stream.synchronize()
+
+
+_cuda_locks: WeakSet[CudaLock] = WeakSet()
+
+
+@in_child
+def _forget_threads() -> None:
+    for lock in list(_cuda_locks):
+        lock.forget_thread()

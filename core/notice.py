@@ -1,7 +1,7 @@
-"""The line on stderr that says why the first run on a machine is slow: it compiles kernels.
+"""Lines on stderr, each once per process; ``SURICATE_QUIET=1`` keeps them away.
 
-Compiled kernels are kept on disk, so later runs load them. The line comes once per process, when compilation has taken
-a second in all; ``SURICATE_QUIET=1`` keeps it away, ``suricate warmup`` compiles ahead of time.
+One says why the first run on a machine is slow: it compiles kernels. Compiled kernels are kept on disk, so later runs
+load them. The line comes when compilation has taken a second in all; ``suricate warmup`` compiles ahead of time.
 """
 
 from __future__ import annotations
@@ -13,11 +13,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from suricate.forks import in_child, renewed
+
+_told: set[str] = set()
 PATIENCE = 1.0  #: seconds of compilation in a process before the line is written
 LINE = (
     "suricate: compiling kernels, once on this machine "
     "(ahead of time: `suricate warmup`; without this line: SURICATE_QUIET=1)"
 )
+
+
+def tell(line: str) -> None:
+    """Write ``line`` to stderr, once per process, unless ``SURICATE_QUIET`` is set."""
+    if line not in _told and os.environ.get("SURICATE_QUIET", "") in ("", "0"):
+        _told.add(line)
+        print(line, file=sys.stderr, flush=True)
 
 
 class CompilationNotice:
@@ -28,7 +38,7 @@ class CompilationNotice:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = renewed(threading.Lock())
         self._depth = 0
         self._began = 0.0
         self._seconds = 0.0  # of outermost compilations that have ended
@@ -47,7 +57,7 @@ class CompilationNotice:
     def end(self) -> None:
         """Note that a compilation has ended."""
         with self._lock:
-            self._depth -= 1
+            self._depth = max(0, self._depth - 1)
             if self._depth == 0:
                 self._seconds += time.monotonic() - self._began
 
@@ -58,11 +68,15 @@ class CompilationNotice:
 
     def _write(self) -> None:
         self._written = True
-        if os.environ.get("SURICATE_QUIET", "") in ("", "0"):
-            print(LINE, file=sys.stderr, flush=True)
+        tell(LINE)
+
+    def forget_others(self) -> None:
+        """Forget, in a child of ``fork``, what other threads were compiling."""
+        self._depth = 0
 
 
 NOTICE = CompilationNotice()
+in_child(NOTICE.forget_others)
 
 
 @contextmanager

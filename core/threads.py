@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from suricate.errors import ParameterError
+from suricate.forks import in_child
 from suricate.parameters import integer, shown
 
 VARIABLE = "SURICATE_THREADS"
@@ -88,9 +89,9 @@ class Limited:
 
     __slots__ = ("_limit", "_lock", "_outer")
 
-    def __init__(self, threads: int) -> None:
-        self._lock, self._limit = threading.RLock(), threads
-        self._outer: list[int | None] = []  # the limits to go back to; of the holder of the lock
+    def __init__(self, threads: int, lock: Any = None) -> None:
+        self._lock, self._limit = lock or threading.RLock(), threads
+        self._outer: list[int | None] = []  # the limits to go back to, the last of which is the holder's
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -135,9 +136,10 @@ def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[
         return [function(*call) for call in calls]
     global shared
     shared += 1
-    helpers = _pool.take(wanted)
+    helpers: list[_Helper] = []
     job, tickets = _Job(function, calls), []
     try:
+        _pool.take(wanted, helpers)
         while helpers:
             tickets.append(helpers.pop().start(job))
         job.work()
@@ -258,16 +260,14 @@ class _Pool:
         self._count = 0
         self._lock = threading.Lock()  # of making threads
 
-    def take(self, number: int) -> list[_Helper]:
-        """Return up to ``number`` threads that are free; new ones are made up to the largest number ever asked for."""
-        taken: list[_Helper] = []
+    def take(self, number: int, taken: list[_Helper]) -> None:
+        """Move free threads to ``taken``, up to ``number``; new ones are made up to the largest number asked for."""
         while len(taken) < number:
             try:
                 taken.append(self._free.pop())
             except IndexError:
                 if self._count >= number or not self._add():
                     break
-        return taken
 
     def give_back(self, helper: _Helper) -> None:
         """Note that a thread is free."""
@@ -286,10 +286,7 @@ class _Pool:
 _pool = _Pool()
 
 
-def _after_fork() -> None:
+@in_child
+def _new_pool() -> None:
     global _pool
     _pool = _Pool()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -76,6 +76,10 @@ class Kept:
         self.updates.computed += 1
         self._failed, self.version, self.last = False, self.graph.version, ()
 
+    def distrust(self) -> None:
+        """Have the next access compute from scratch."""
+        self._failed = True
+
     def result(self) -> Any:
         """Return the result, computed first if it is stale, protected against changes."""
         if self.stale:

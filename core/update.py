@@ -33,7 +33,7 @@ from suricate.cuda.upload import fits_one_transfer
 from suricate.delta import DeletedEdges, Delta, uploaded
 from suricate.devices import Array
 from suricate.errors import SuricateError, VertexRangeError
-from suricate.interrupts import Uninterrupted
+from suricate.interrupts import Changing
 from suricate.live import LiveVertices
 from suricate.locks import Lock
 from suricate.options import GraphOptions
@@ -72,11 +72,11 @@ class Updater:
         self.out, self.into = stores[0], stores[1] if len(stores) > 1 else None
         self.device, self.num_vertices, self.version = self.out.device, self.out.num_vertices, 0
         self.live = LiveVertices(self.device, self.num_vertices)
-        self._lock = lock
+        self.lock, self.changing = lock, 0
         self._eager = options.checks == "eager"
         self._symmetric = not options.directed
         self._all = Stores(stores, symmetric=self._symmetric)
-        self.whole = nullcontext if self.device.is_cuda else Uninterrupted  #: where stores are changed
+        self.whole = nullcontext if self.device.is_cuda else partial(Changing, self)  #: around changes of stores
         self._fuses_queries = ingest is not None and self.out.takes_unvalidated
         self._fuses = self._fuses_queries and (self.into is None or self.into.takes_unvalidated_pairs)
         self._had_loops = False  # whether a batch held a self-loop
@@ -488,7 +488,7 @@ class Updater:
             deleted,
             deleted_vertices,
             None if self._eager or self.ingest is None else self._wait_for_lists,
-            self._lock,
+            self.lock,
             revived_vertices,
         )
 

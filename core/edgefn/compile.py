@@ -19,6 +19,7 @@ from suricate.edgefn.translate import translate
 from suricate.edgefn.tree import constant
 from suricate.edgefn.typed import TypedFunction
 from suricate.edgefn.types import storage
+from suricate.forks import renewed
 
 
 def compile_function(
@@ -106,7 +107,7 @@ _SEEN: dict[
     Any, tuple[tuple[Argument, ...], Translations]
 ] = {}  # by the ids of arguments, which takes no hash of types
 MOST_SEEN = 4096  #: of them: some arguments are new objects each time
-_LOCK = threading.RLock()  # of translations: calls of several graphs may come from several threads
+_LOCK = renewed(threading.RLock())  # of translations: calls of several graphs may come from several threads
 
 
 def _values(function: FunctionType, names: tuple[Name, ...]) -> tuple[Any, ...]:

@@ -4,6 +4,8 @@ Plugins are loaded when something of a hook is first asked for. One that fails (
 returns, by a name that is taken) is warned about and listed with its error; nothing that the failing hook returned is
 used, and the other plugins work. Every plugin has a pluggy manager of its own, so that no plugin object is compared,
 hashed or called on behalf of another. Built-ins come first, then the others by name; the first to take a name keeps it.
+An interrupt (``KeyboardInterrupt``) stops loading between two plugins or two hooks, and the next call goes on there.
+Warnings are given when all is loaded, so that a filter that turns them into errors cannot stop it.
 
 ``SURICATE_PLUGINS`` (entry-point or distribution names, separated by commas) loads exactly these, and none if it is
 empty. ``SURICATE_TRACE_PLUGINS=1`` writes every hook call to stderr. ``SURICATE_BACKEND`` names the default backend.
@@ -15,16 +17,18 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import Any
+from typing import Any, NoReturn
 
 import pluggy
 
 from suricate.algorithm import Algorithm
 from suricate.devices import Device
 from suricate.errors import DeviceError, PluginError, UnknownNameError
+from suricate.forks import awaited, renewed
 from suricate.plugins import hookspecs
 from suricate.plugins.checks import HOOKS, items_of
 from suricate.plugins.hookspecs import PROJECT, hookimpl
@@ -44,11 +48,15 @@ class Plugin:
     manager: pluggy.PluginManager = field(default_factory=lambda: _new_manager(), repr=False, compare=False)
 
 
-_lock = threading.RLock()
+Entry = tuple[str, str, str, Callable[[], Any]]  # name, version, source, what loads the module
+
+_lock = renewed(threading.RLock(), lambda: _forget_other_threads())
 _plugins: dict[str, Plugin] = {}
 _found: dict[str, dict[str, tuple[str, Any]]] = {hook: {} for hook in HOOKS}  # hook -> name -> (plugin, thing)
 _asked: set[tuple[str, str]] = set()  # (hook, plugin)
-_loaded: list[bool] = []  # not empty once the entry points were loaded
+_pending: deque[Entry] | None = None  # entry points that are still to be loaded; None: they have not been read
+_busy: list[str] = []  # plugins being loaded or asked: a plugin may ask for others meanwhile
+_warnings: deque[str] = deque()  # that are still to be given
 
 
 def backends() -> dict[str, type[Store]]:
@@ -109,22 +117,31 @@ def register(plugin: Any, name: str | None = None) -> str:
         installed()
         if name in _plugins:
             raise PluginError(f"plugin {name!r} is there already; unregister({name!r}) removes it")
-        entry = _add(Plugin(name, source=source), lambda: plugin)
-        installed()
-        if entry.error:
-            unregister(name)
-            raise PluginError(f"plugin {name!r} failed: {entry.error}") from entry.cause
+        try:
+            entry = _add((name, "", source, lambda: plugin))
+            for hook in entry.hooks:
+                _ask(entry, hook)
+            if entry.error:
+                raise PluginError(f"plugin {name!r} failed: {entry.error}") from entry.cause
+        except BaseException:
+            _forget(name)
+            raise
     return name
 
 
 def unregister(name: str) -> None:
     """Forget the plugin ``name`` and all that it brought."""
     with _lock:
-        if _plugins.pop(name, None) is None:
+        if name not in _plugins:
             raise UnknownNameError(f"there is no plugin {name!r}")
-        for hook in HOOKS:
-            _asked.discard((hook, name))
-            _found[hook] = {key: entry for key, entry in _found[hook].items() if entry[0] != name}
+        _forget(name)
+
+
+def _forget(name: str) -> None:
+    for hook in HOOKS:
+        _asked.discard((hook, name))
+        _found[hook] = {key: entry for key, entry in _found[hook].items() if entry[0] != name}
+    _plugins.pop(name, None)
 
 
 def _lookup(hook: str, what: str, name: str) -> Any:
@@ -142,15 +159,33 @@ def _lookup(hook: str, what: str, name: str) -> Any:
 
 def _answers(hook: str) -> dict[str, Any]:
     with _lock:
-        _load()
+        outermost = not _busy
+        if outermost:
+            _load()
         for plugin in list(_plugins.values()):
-            if hook in plugin.hooks and (hook, plugin.name) not in _asked:
-                _asked.add((hook, plugin.name))
-                _ask(plugin, hook)
-        return {name: thing for name, (_, thing) in _found[hook].items()}
+            if hook in plugin.hooks and (hook, plugin.name) not in _asked and not _ask(plugin, hook):
+                _warn_of(plugin)
+        answers = {name: thing for name, (_, thing) in _found[hook].items()}
+    while outermost and _warnings:
+        warnings.warn(_warnings.popleft(), stacklevel=3)
+    return answers
 
 
-def _ask(plugin: Plugin, hook: str) -> None:
+def _ask(plugin: Plugin, hook: str) -> bool:
+    """Call a hook of a plugin, once (not at all where there is an interrupt); return whether it worked."""
+    key = hook, plugin.name
+    _asked.add(key)
+    _busy.append(plugin.name)
+    try:
+        return _call(plugin, hook)
+    except BaseException:
+        _asked.discard(key)
+        raise
+    finally:
+        _busy.pop()
+
+
+def _call(plugin: Plugin, hook: str) -> bool:
     try:
         items = items_of(hook, getattr(plugin.manager.hook, hook)())
         for name, item in items.items():
@@ -160,14 +195,25 @@ def _ask(plugin: Plugin, hook: str) -> None:
     except (Exception, SystemExit) as error:
         _fail(plugin, error)
     else:
-        for name, item in items.items():
-            _found[hook].setdefault(name, (plugin.name, item))
+        new = {name: (plugin.name, item) for name, item in items.items() if name not in _found[hook]}
+        _found[hook] = {**_found[hook], **new}  # at once
+        return True
+    return False
 
 
 def _load() -> None:
-    if _loaded:
-        return
-    _loaded.append(True)  # first: a plugin that asks while it is imported sees those before it
+    global _pending
+    if _pending is None:
+        _pending = deque(_entries())
+    while _pending:
+        plugin = _add(_pending[0])
+        _pending.popleft()
+        if plugin.error:
+            _warn_of(plugin)
+
+
+def _entries() -> Iterator[Entry]:
+    """Yield the plugins to load, under names of their own."""
     found = sorted(
         ((_home(p), p) for p in metadata.entry_points(group=PROJECT)), key=lambda q: (q[0][0] != PROJECT, q[1].name)
     )
@@ -176,10 +222,16 @@ def _load() -> None:
         chosen = {part.strip() for part in wanted.split(",") if part.strip()}
         found = [(home, p) for home, p in found if chosen & {p.name, home[0]}]
         for name in sorted(chosen - {known for home, p in found for known in (p.name, home[0])}):
-            _plugins[name] = Plugin(name, source="SURICATE_PLUGINS")
-            _fail(_plugins[name], PluginError("no plugin or distribution of this name is installed"))
+            yield name, "", "SURICATE_PLUGINS", _not_installed
+    names: set[str] = set()
     for (source, version), p in found:
-        _add(Plugin(p.name if p.name not in _plugins else f"{source}:{p.name}", version, source), p.load)
+        name = p.name if p.name not in names else f"{source}:{p.name}"
+        names.add(name)
+        yield name, version, source, p.load
+
+
+def _not_installed() -> NoReturn:
+    raise PluginError("no plugin or distribution of this name is installed")
 
 
 def _new_manager() -> pluggy.PluginManager:
@@ -198,8 +250,11 @@ def _home(point: metadata.EntryPoint) -> tuple[str, str]:
         return point.value, ""
 
 
-def _add(plugin: Plugin, load: Callable[[], Any]) -> Plugin:
-    _plugins[plugin.name] = plugin
+def _add(entry: Entry) -> Plugin:
+    """Load a plugin and list it, whether it fails or not; not at all where there is an interrupt."""
+    name, version, source, load = entry
+    plugin = Plugin(name, version, source)
+    _busy.append(plugin.name)
     try:
         module = load()
         plugin.manager.register(module, plugin.name)
@@ -209,6 +264,9 @@ def _add(plugin: Plugin, load: Callable[[], Any]) -> Plugin:
         plugin.hooks = tuple(hooks)
     except (Exception, SystemExit) as error:
         _fail(plugin, error)
+    finally:
+        _busy.pop()
+    _plugins[plugin.name] = plugin
     return plugin
 
 
@@ -218,7 +276,18 @@ def _fail(plugin: Plugin, error: BaseException) -> None:
     except Exception:
         text = "its message cannot be shown"
     plugin.cause, plugin.error = error, " ".join(f"{type(error).__name__}: {text}".split())
-    warnings.warn(f"suricate plugin {plugin.name!r} ({plugin.source}) failed: {plugin.error}", stacklevel=2)
+
+
+def _warn_of(plugin: Plugin) -> None:
+    _warnings.append(f"suricate plugin {plugin.name!r} ({plugin.source}) failed: {plugin.error}")
+
+
+def _forget_other_threads() -> None:
+    """Go on in a child of ``fork`` as after an interrupt of the thread that was loading plugins."""
+    _busy.clear()
+
+
+awaited(lambda seconds: _lock.acquire(timeout=seconds), _lock.release)
 
 
 def _trace(outcome: pluggy.Result[Any], hook: str, impls: Sequence[pluggy.HookImpl], _: Any) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from suricate.forks import renewed
 from suricate.types import StoreView
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _modules: dict[tuple, ModuleType] = {}
 _programs: dict[tuple, Program] = {}
 _structs: dict[tuple, ViewStruct] = {}
 _walks: dict[int, tuple[weakref.ref[StoreView], _Walk]] = {}
-_lock = threading.Lock()  # of adding to _modules and _programs: each is made once, whichever threads ask
+_lock = renewed(threading.Lock())  # of adding to _modules and _programs: each is made once, whichever threads ask
 
 
 def loops_over(view: StoreView, template: Path) -> ModuleType:

@@ -44,6 +44,12 @@ class Workspace:
             held = self._grow(name, size, dtype)
         return held if len(held) == size else held[:size]
 
+    def clear(self) -> None:
+        """Forget all arrays and states."""
+        self._arrays.clear()
+        self._states.clear()
+        self.moves += 1
+
     def memory(self) -> dict[str, int]:
         """Return the bytes of each scratch array."""
         held = {name: array for (name, dtype), array in self._arrays.items() if isinstance(dtype, np.dtype)}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate import plugins
+from suricate import generated, plugins
 from suricate.devices import CPU
 from suricate.interrupts import Uninterrupted
 from suricate.options import GraphOptions
@@ -153,3 +153,13 @@ def test_a_batch_on_the_device_that_is_interrupted_counts_as_a_change(step):
     with pytest.raises(KeyboardInterrupt):
         updater.apply(None, (size, size, None))
     assert updater.version == 1
+
+
+def test_a_generated_module_is_there_as_a_whole_or_not_at_all(monkeypatch, tmp_path):
+    monkeypatch.setattr(generated, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(signal, "stop", True, raising=False)
+    text = "import signal\n\nif signal.stop:\n    raise KeyboardInterrupt\nvalue = 5\n"
+    with pytest.raises(KeyboardInterrupt):
+        generated.load_module("halves", text, None)
+    monkeypatch.setattr(signal, "stop", False, raising=False)
+    assert generated.load_module("halves", text, None).value == 5

@@ -175,7 +175,7 @@ def test_stores_may_take_host_batches_as_they_are(monkeypatch, directed, takes):
     """If all do; then the arrays of the delta are moved to the device when they are asked for, not before."""
     batches, device, asked, given = updater(directed=directed, in_edges=directed), FakeDevice(), [], []
     batches.ingest = SimpleNamespace(begin=lambda *args: None, used=False)
-    batches.device, batches._lock = device, threading.RLock()
+    batches.device, batches.lock = device, threading.RLock()
     for store, answer in zip(batches.stores, takes, strict=False):
         monkeypatch.setattr(store, "takes_host_batch", lambda size, answer=answer: asked.append(size) or answer)
         monkeypatch.setattr(store, "device", device)

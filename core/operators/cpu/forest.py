@@ -11,6 +11,7 @@ import numpy as np
 
 from suricate import threads
 from suricate.edgefn.layout import HALF, Layout, numba_decoded
+from suricate.forks import renewed
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, stamps_of
 from suricate.operators.cpu.forest_near import Near
@@ -34,7 +35,7 @@ NO_LIMIT = 2**62  #: of steps
 _NO_WEIGHTS, _NO_STATUS = np.empty(0, np.int64), np.empty(0, np.uint8)
 
 _modules: dict[tuple, ModuleType] = {}
-_lock = threading.Lock()
+_lock = renewed(threading.Lock())
 
 
 class Repairs:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from suricate.edgefn import TypedFunction
 from suricate.edgefn.layout import HALF
 from suricate.edgefn.typed import import_line
+from suricate.forks import renewed
 from suricate.generated import cursor_functions, load_module, offers
 from suricate.operators.call import Call, identity_of
 from suricate.types import StoreView
@@ -117,7 +118,7 @@ _OWN = frozenset(
 )  # fmt: skip
 
 _instances: dict[tuple, ModuleType] = {}
-_lock = threading.Lock()  # of adding to _instances: one instance is made once, whichever threads ask
+_lock = renewed(threading.Lock())  # of adding to _instances: one instance is made once, whichever threads ask
 
 
 class Walk(NamedTuple):

@@ -11,6 +11,7 @@ import numpy as np
 
 from suricate import fallbacks, threads
 from suricate.edgefn import bounds
+from suricate.forks import renewed
 from suricate.generated import cursor_functions, load_module
 from suricate.operators.call import Call, Stamps
 from suricate.operators.cpu.instances import IMPORTS, TEMPLATES
@@ -108,7 +109,7 @@ def _parts(call: Call, edges: int, most: int) -> int:
 # -- instances ---------------------------------------------------------------------------------------------------------
 
 _instances: dict[tuple, ModuleType] = {}
-_lock = threading.Lock()  # of adding to _instances
+_lock = renewed(threading.Lock())  # of adding to _instances
 
 
 def _values(call: Call) -> tuple[Any, ...]:

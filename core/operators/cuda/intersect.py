@@ -13,6 +13,7 @@ from suricate.cuda.structs import Struct, enum
 from suricate.devices import Array
 from suricate.edgefn import argument_of, compile_function
 from suricate.effects import atomic
+from suricate.forks import renewed
 from suricate.operators.binding import one
 from suricate.operators.call import Call
 from suricate.operators.cuda.launches import NULL, Counters, blocks, full_grid
@@ -213,7 +214,7 @@ def _counted() -> Any:
 # -- programs ----------------------------------------------------------------------------------------------------------
 
 _programs: dict[tuple, Program] = {}
-_lock = threading.Lock()  # of adding to _programs
+_lock = renewed(threading.Lock())  # of adding to _programs
 
 
 def program_of(

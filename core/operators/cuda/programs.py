@@ -17,6 +17,7 @@ from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct, ViewStruct, enum, view_prelude, view_struct
 from suricate.devices import Array
 from suricate.edgefn import bounds
+from suricate.forks import renewed
 from suricate.operators.call import REDUCTIONS, Call
 from suricate.operators.cuda import push_structs
 from suricate.structures.words import Words
@@ -155,7 +156,7 @@ def skip_scalars(call: Call) -> None:
 
 _programs: dict[tuple, Program] = {}  # by the text of functions
 _known: dict[tuple, Program] = {}  # by the functions themselves, which is quicker
-_lock = threading.Lock()  # of adding to _programs: one program is compiled once, whichever threads ask
+_lock = renewed(threading.Lock())  # of adding to _programs: one program is compiled once, whichever threads ask
 
 
 def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype | None = None, **macros: Any) -> Program:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -14,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 
 import click
 import pytest
-import tutorial_backend
+from plugin_sites import python, with_plugins
 from tutorial_backend import TutorialStore
 
 import suricate as su
@@ -51,41 +50,8 @@ def registered() -> Iterator[list[str]]:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A folder with installed plugins: one good, one that raises on import, others broken in other ways."""
-    modules = {
-        "good": "import suricate as su\nfrom tutorial_backend import suricate_backends\n",
-        "raises": "raise ImportError('no such library')\n",
-        "exits": "import sys\nsys.exit(3)\n",
-        "silent": "x = 1\n",
-        "typo": "import suricate as su\n@su.hookimpl\ndef suricate_backend():\n    return []\n",
-        "bad_hook": "import suricate as su\n@su.hookimpl\ndef suricate_algorithms():\n    raise ValueError('no')\n",
-        "bad_thing": "import suricate as su\n@su.hookimpl\ndef suricate_backends():\n    return [int]\n",
-        "abstract": "import suricate as su\n@su.hookimpl\ndef suricate_backends():\n    return [su.Store]\n",
-        "greedy": "import suricate as su\nfrom suricate.store import Store\n"
-        "from tutorial_backend import TutorialStore\n"
-        "class Mine(TutorialStore):\n    name = 'slabhash'\n"
-        "@su.hookimpl\ndef suricate_backends():\n    return [Mine]\n",
-        "arguments": "import suricate as su\n@su.hookimpl\ndef suricate_backends(graph):\n    return []\n",
-        "urgent": "import suricate as su\nfrom tutorial_backend import TutorialStore\n"
-        "class Mine(TutorialStore):\n    name = 'urgent'\n    priority = 'high'\n"
-        "@su.hookimpl\ndef suricate_backends():\n    return [TutorialStore, Mine]\n",
-    }
-    for name, text in modules.items():
-        (tmp_path / f"plug_{name}.py").write_text(text)
-    info = tmp_path / "outsider-2.5.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outsider\nVersion: 2.5\n")
-    points = "".join(f"{name} = plug_{name}\n" for name in modules)
-    (info / "entry_points.txt").write_text(f"[suricate]\n{points}")
-    return tmp_path
-
-
-def python(code: str, *path: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run ``code`` in a new interpreter that finds the plugins under ``path`` and the tutorial backend."""
-    folders = os.pathsep.join(map(str, (*path, Path(tutorial_backend.__file__).parent)))
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("SURICATE_")}
-    environ = {**clean, "PYTHONPATH": folders, "CUDA_VISIBLE_DEVICES": "", **environ}
-    return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=120)
+    """A folder with installed plugins, most of which fail."""
+    return with_plugins(tmp_path)
 
 
 STATE = """
