@@ -339,8 +339,9 @@ def weight_message(where: str, value: Any, dtype: np.dtype) -> str:
         return f"{where} is {value}, too large for {dtype}: build the graph with weight_dtype='float64'"
     if value != np.trunc(value):
         return f"{where} is {value}, but the graph has {dtype} weights: round it, or use weight_dtype='float64'"
-    limits = np.iinfo(dtype)
-    return f"{where} is {value}, out of the range of {dtype} ({limits.min} to {limits.max})"
+    limits, other = np.iinfo(dtype), "uint32" if dtype == np.int32 and 0 <= value < 2**32 else "float64"
+    advice = f"build the graph with weight_dtype={other!r}"
+    return f"{where} is {value}, out of the range of {dtype} ({limits.min} to {limits.max}): {advice}"
 
 
 def checked_weights(values: np.ndarray, dtype: np.dtype, argument: str = "weight") -> np.ndarray:

@@ -12,15 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.arrays import as_array, as_ids, range_message
+from suricate.arrays import as_array, as_ids
 from suricate.delta import both_directions
 from suricate.devices import Array
-from suricate.errors import DTypeError, MissingLibraryError, ParameterError, ShapeError, VertexRangeError, WeightError
+from suricate.errors import (
+    CapacityError,
+    DTypeError,
+    MissingLibraryError,
+    ParameterError,
+    ShapeError,
+    VertexRangeError,
+    WeightError,
+)
 from suricate.locks import on_graph_device
+from suricate.parameters import shown
 from suricate.types import MAX_VERTICES, Adjacency
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+
+_NUMBERING = "np.unique(ids, return_inverse=True) numbers ids from 0, su.read(..., relabel=True) those of a file"
 
 
 def from_coo(
@@ -45,9 +56,21 @@ def from_coo(
         options.setdefault("weight_dtype", weight_dtype_of(weight.dtype))
     if num_vertices is None:
         num_vertices = 1 + max(_largest(src, "src"), _largest(dst, "dst"))
-    graph = cls(num_vertices, **options)
+        graph = _with_vertices(cls, num_vertices, len(src), options)
+    else:
+        graph = cls(num_vertices, **options)
     graph.insert_edges(src, dst, weight)
     return graph
+
+
+def _with_vertices(cls: type[Graph], num_vertices: int, edges: int, options: dict[str, Any]) -> Graph:
+    """Return a graph of so many vertices, as the largest id makes them."""
+    try:
+        return cls(num_vertices, **options)
+    except CapacityError as error:
+        if num_vertices <= 4 * edges:
+            raise
+        raise CapacityError(f"{error}; id {num_vertices - 1} makes it {num_vertices} vertices: {_NUMBERING}") from error
 
 
 def from_csr(cls: type[Graph], offsets: Any, dst: Any, weight: Any = None, **options: Any) -> Graph:
@@ -249,7 +272,8 @@ def _largest(ids: Array, argument: str) -> int:
         return -1
     largest = int(ids.max())
     if largest >= MAX_VERTICES:
-        raise VertexRangeError(range_message(argument, int(ids.argmax()), largest, MAX_VERTICES))
+        where = f"{argument}[{int(ids.argmax())}] is {shown(largest)}"
+        raise VertexRangeError(f"{where}, but ids are 0 to {MAX_VERTICES - 1}: {_NUMBERING}")
     return largest
 
 

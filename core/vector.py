@@ -55,6 +55,19 @@ def copy8(typing_context, into, at, array, index):
 
 
 @intrinsic
+def load_word(typing_context, array, index):
+    """``load_word(array, index)``: the eight bytes of a uint8 array from ``index`` on (int64), as a uint64."""
+
+    def codegen(context, builder, signature, arguments):
+        address = address_of(context, builder, signature.args[0], *arguments)
+        word = builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()))
+        word.align = 1
+        return word
+
+    return types.uint64(array, types.int64), codegen
+
+
+@intrinsic
 def trailing_zeros(typing_context, value):
     """``trailing_zeros(value)``: number of zero bits below the lowest one bit of an int64 that is not zero."""
 

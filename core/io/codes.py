@@ -5,6 +5,9 @@ from __future__ import annotations
 BLANK, NEWLINE, DELIMITER, COMMENT = 1, 2, 4, 8  # classes of bytes
 BREAK = BLANK | NEWLINE | DELIMITER
 
+NUMBERS, TEXTS, SIGNED = range(3)  # ids: numbers from 0 on, texts, or numbers of any sign
+DECIMAL, NEGATIVE, LARGE = 1, 2, 4  # marks: a weight with a point, a negative id, an id from 2**63 on
+
 SKIP, SRC, DST, WEIGHT, TIME = range(5)  # fields of a line
 FIELDS = {"-": SKIP, "src": SRC, "dst": DST, "weight": WEIGHT, "time": TIME}
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.arrays import both_arcs
+from suricate.errors import CapacityError
 from suricate.io import files
+from suricate.io.parts import parts_of
 from suricate.types import EdgeList
 
 if TYPE_CHECKING:
@@ -61,8 +63,8 @@ class EdgeFile:
 
     @cached_property
     def sha256(self) -> str:
-        """Hex SHA-256 of the uncompressed file; reads the file again, once."""
-        return files.sha256(self.path)
+        """Hex SHA-256 of the uncompressed file, or of its parts in order; reads the file again, once."""
+        return files.sha256(parts_of(self.path) or [self.path])
 
     def to_graph(self, **options: Any) -> Graph:
         """Return a new ``Graph`` with these edges; ``options`` are those of ``Graph``.
@@ -73,12 +75,20 @@ class EdgeFile:
 
         Raises:
             WeightError: ``weight_dtype`` cannot hold the weights, or the file has none.
+            CapacityError: there is no memory for so many vertices; the message names the largest id that makes them.
         """
         from suricate.graph import Graph
 
         dtype = None if self.weight is None else self.weight.dtype
         defaults = {"num_vertices": self.num_vertices, "directed": self.directed is not False, "weight_dtype": dtype}
-        graph = Graph(**(defaults | options))
+        try:
+            graph = Graph(**(defaults | options))
+        except CapacityError as error:
+            highest = max((int(ids.max()) for ids in (self.src, self.dst) if len(ids)), default=-1)
+            if "num_vertices" in options or highest < 4 * len(self):
+                raise
+            advice = f"id {highest} makes it the number of vertices: read the file with relabel=True"
+            raise CapacityError(f"{error}; {advice}, which maps ids to 0..n-1") from error
         edges = EdgeList(self.src, self.dst, None if graph.weight_dtype is None else self.weight)
         if graph.directed and self.directed is False:
             edges = both_arcs(np, edges)

@@ -129,7 +129,7 @@ class EventStream(Sequence[EventStep]):
     @cached_property
     def sha256(self) -> str:
         """Hex SHA-256 of the uncompressed file; reads the file again, once."""
-        return files.sha256(self.path)
+        return files.sha256([self.path])
 
     def batches(self, *, weighted: bool = True) -> Iterator[Batch]:
         """Yield the steps as batches (see :meth:`EventStep.batch`)."""

@@ -7,16 +7,16 @@ import hashlib
 import itertools
 import os
 import re
-import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from suricate.errors import FileFormatError
 from suricate.files import replacing
+from suricate.io.compression import compressed, decompressor, kind_of, other_kind, split_suffix
 
 CHUNK = 1 << 20  #: bytes that are read, decompressed and parsed at a time
 SMALL = CHUNK  #: a file of so many bytes (uncompressed) is read without compiled code
@@ -25,55 +25,14 @@ MAX_LINE = 1 << 20  #: a longer line means that the file is not an edge list
 Progress = Callable[[int, int], object]  #: called with (bytes of the file consumed, bytes of the file)
 
 _START = 8  # bytes that tell compression and binary formats
-_MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh"}
-
-
-class _Gunzip:
-    """A gzip decompressor with the interface of those of ``lzma`` and ``bz2``."""
-
-    def __init__(self) -> None:
-        self._stream = zlib.decompressobj(wbits=31)
-
-    @property
-    def eof(self) -> bool:
-        return self._stream.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._stream.unused_data
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._stream.unconsumed_tail
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        return self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
 
 
 class _DamagedError(Exception):
     """The compressed data cannot be read on."""
 
 
-def _decompressor(kind: str) -> Any:
-    if kind == ".gz":
-        return _Gunzip()
-    if kind == ".xz":
-        import lzma
-
-        return lzma.LZMADecompressor()
-    import bz2
-
-    return bz2.BZ2Decompressor()
-
-
-def split_suffix(path: Path) -> tuple[str, str]:
-    """Return the file's extension without compression and that of the compression, as in ``(".txt", ".gz")``."""
-    compression = path.suffix.lower() if path.suffix.lower() in _MAGIC else ""
-    return (Path(path.stem) if compression else path).suffix.lower(), compression
-
-
 class ByteSource:
-    """The uncompressed bytes of a file, in order; compression (gzip, xz, bzip2) is recognised by the first bytes.
+    """The uncompressed bytes of a file, in order; compression is recognised by the first bytes.
 
     :meth:`fetch` reads ahead, in any thread, while another works on what was handed out; everything else, ``progress``
     too, happens in the thread that asks for the bytes.
@@ -115,7 +74,7 @@ class ByteSource:
         return start
 
     def _find_compression(self) -> str:
-        kind = next((kind for kind, magic in _MAGIC.items() if self.start.startswith(magic)), "")
+        kind = kind_of(self.start)
         by_name = split_suffix(self.path)[1]
         if by_name and by_name != kind:
             raise FileFormatError(self.path, 1, f"the name ends in {by_name}, but the file is not of that format")
@@ -159,13 +118,13 @@ class ByteSource:
             self._progress(self._consumed, self._size)
 
     def _inflated(self) -> Iterator[bytes]:
-        stream, data = _decompressor(self.compression), b""
+        stream, data = decompressor(self.compression), b""
         while True:
             if stream.eof:  # another member may follow, or zeros that pad a tape block
                 data = (stream.unused_data or self._read()).lstrip(b"\0")
                 if not data:
                     return
-                stream = _decompressor(self.compression)
+                stream = decompressor(self.compression)
             elif stream.needs_input and not data:
                 data = self._read()
                 if not data:
@@ -183,6 +142,7 @@ class ByteSource:
         carry = b""
         for number, piece in enumerate(self.pieces()):
             if number == 0:
+                self._refuse_binary(piece)
                 piece = piece.removeprefix(b"\xef\xbb\xbf")
             cut = piece.rfind(b"\n") + 1
             if cut:
@@ -197,6 +157,14 @@ class ByteSource:
                 raise FileFormatError(self.path, self.lines + 1, reason)
         if carry:
             yield self._with_line_feeds(carry)
+
+    def _refuse_binary(self, start: bytes) -> None:
+        known = other_kind(start)
+        if known is not None:
+            raise FileFormatError(self.path, 1, f"not a text file: {known}")
+        zero = start.find(b"\0")
+        if zero >= 0:
+            raise FileFormatError(self.path, start.count(b"\n", 0, zero) + 1, "not a text file: it has zero bytes")
 
     def _with_line_feeds(self, chunk: bytes) -> bytes:
         """Return ``chunk``; a carriage return that ends a line alone would otherwise join that line with the next."""
@@ -220,37 +188,23 @@ def rest_of(chunks: Iterator[bytes], head: bytes) -> tuple[Iterator[bytes], bool
     return itertools.chain([ahead], chunks) if ahead else chunks, not ahead and len(head) <= SMALL
 
 
-def sha256(path: Path) -> str:
-    """Return the hex SHA-256 of the uncompressed bytes of a file."""
+def sha256(paths: Iterable[Path]) -> str:
+    """Return the hex SHA-256 of the uncompressed bytes of files, one after the other."""
     digest = hashlib.sha256()
-    with ByteSource(path) as source:
-        for piece in source.pieces():
-            digest.update(piece)
+    for path in paths:
+        with ByteSource(path) as source:
+            for piece in source.pieces():
+                digest.update(piece)
     return digest.hexdigest()
-
-
-def _compressed(raw: IO[bytes], kind: str) -> Any:
-    # fast presets: a graph file is written once and is large; no name and no time, so equal graphs give equal files
-    if kind == ".gz":
-        import gzip
-
-        return gzip.GzipFile(filename="", mode="wb", compresslevel=3, fileobj=raw, mtime=0)
-    if kind == ".xz":
-        import lzma
-
-        return lzma.LZMAFile(raw, "wb", preset=1)
-    import bz2
-
-    return bz2.BZ2File(raw, "wb")
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
-    """Open ``path`` as ``suricate.files.replacing`` does; compress if the name ends in ``.gz``, ``.xz`` or ``.bz2``."""
+    """Open ``path`` as ``suricate.files.replacing`` does; compress if the name ends in ``.gz`` or the like."""
     kind = split_suffix(path)[1]
     with replacing(path) as raw:
         if not kind:
             yield raw
             return
-        with _compressed(raw, kind) as stream:
+        with compressed(raw, kind) as stream:
             yield stream

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from suricate.errors import FileFormatError, ParameterError, UnknownNameError
+from suricate.io.comments import Konect, direction, konect_header
 from suricate.io.files import split_suffix
 from suricate.io.options import Columns, ReadOptions
 from suricate.io.times import LOOKS_LIKE_TIME
@@ -24,8 +25,9 @@ FORMATS = ("snap", "temporal", "mtx", "gr", "csv", *TABLE_FORMATS)
 
 BY_SUFFIX = {
     ".mtx": "mtx", ".gr": "gr", ".csv": "csv", ".tsv": "csv",
-    ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".parquet": "parquet", ".arrow": "arrow", ".arrows": "arrow", ".feather": "arrow", ".ipc": "arrow",
 }  # fmt: skip
+STREAM_SUFFIX = ".arrows"  #: of the stream format of Arrow
 READ_ONLY = {".metis": "metis", ".graph": "metis"}  #: formats that :func:`suricate.read` alone knows
 TEXT_SUFFIXES = ("", ".txt", ".el", ".edges", ".edgelist", ".snap", ".dat")  #: written as plain text
 _ROLES = ("src", "dst", "weight", "time")
@@ -39,7 +41,7 @@ _TIME_DIGITS = 9  # a third column of integers with so many digits is a time, no
 MOST_EDGES = 2**63 - 1
 _ANY_COMMENT, _TEXT_COMMENT, _CSV_COMMENT, _MTX_COMMENT, _GR_COMMENT = r"[#%]|c(\s|$)", "[#%]", "#", "%", r"c(\s|$)"
 _NO_COMMENT = r"\Z"
-_TABLE_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+_TABLE_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}  # the last: an Arrow stream
 _NUMBER = re.compile(rb"[+-]?(\d++(\.\d*+)?+|\.\d++)([eE][+-]?\d++)?")
 
 
@@ -54,7 +56,8 @@ class Layout:
         comments: first bytes of lines to skip.
         delimiter: what separates columns; None: blanks and tabs.
         first_id: the least id of the file; ids are counted from 0 after reading.
-        text_ids: ids are text, not numbers. iso_times: times are text in ISO 8601, not numbers.
+        text_ids: ids are text, not numbers. signed_ids: they are numbers that may be negative.
+        iso_times: times are text in ISO 8601, not numbers.
         header_bytes, header_lines: length of the header, which is not for the tokenizer.
         counts_line: line of the header that declares the counts.
         num_vertices: (sources, destinations) declared by the header, or None if it binds nothing.
@@ -62,6 +65,7 @@ class Layout:
         num_edges: number of edges declared by the header, or None.
         whole_weights: weights are integers. directed: hint of the header, or None.
         skipped: how many numbers are ahead of the neighbours in a row of a METIS file.
+        dst_offset: what is added to the ids of destinations, which count apart from the sources in a bipartite file.
     """
 
     format: str
@@ -70,6 +74,7 @@ class Layout:
     delimiter: str | None = None
     first_id: int = 0
     text_ids: bool = False
+    signed_ids: bool = False
     iso_times: bool = False
     header_bytes: int = 0
     header_lines: int = 0
@@ -79,6 +84,7 @@ class Layout:
     num_edges: int | None = None
     whole_weights: bool = False
     skipped: int = 0
+    dst_offset: int = 0
     directed: bool | None = None
     fields: Sequence[str] = field(init=False)
 
@@ -133,6 +139,8 @@ def detect(path: Path, head: bytes) -> str:
     first = re.split(rb"[,;\t |]\s*", body[0])
     if re.search(rb"[,;|]", body[0]) or any(token.lower().decode("latin1") in _COLUMN_NAMES["src"] for token in first):
         return "csv"
+    if _konect(path, head) is not None:
+        return "snap"
     return "temporal" if _looks_temporal(path, head, body) else "snap"
 
 
@@ -198,8 +206,12 @@ def make_layout(path: Path, head: bytes, format: str | None, options: ReadOption
     text_ids = options.relabel == "text"
     if options.relabel is True:
         text_ids = not all(re.fullmatch(rb"-?\d+", tokens[role]) for role in ("src", "dst") if role in tokens)
+    if text_ids and layout.dst_offset:
+        raise ParameterError("the ids of a bipartite file are numbers that count apart: relabel=True keeps them apart")
     iso_times = LOOKS_LIKE_TIME.fullmatch(tokens.get("time", b"")) is not None
-    return replace(layout, first_id=options.first_id or 0, text_ids=text_ids, iso_times=iso_times)
+    first_id = layout.first_id if options.first_id is None else options.first_id
+    signed_ids = options.relabel is True and not text_ids and first_id == 0
+    return replace(layout, first_id=first_id, text_ids=text_ids, signed_ids=signed_ids, iso_times=iso_times)
 
 
 def _first_tokens(layout: Layout, head: bytes) -> dict[str, bytes]:
@@ -268,21 +280,49 @@ def _text_layout(path: Path, head: bytes, format: str, columns: Columns | None) 
     first = next(_body(head, _TEXT_COMMENT), None)
     count = len(first.text.split()) if first else 2
     number = first.number if first else 1
+    konect = _konect(path, head)
     if columns is not None:
         fields = place_columns(path, None, count, columns, number)
     elif format == "temporal":
         fields = ["src", "dst", "weight", "time"] if count == 4 else ["src", "dst", "time"]
     else:
-        fields = ["src", "dst", "weight", "time"][: max(count, 2)]
+        third = "-" if konect and not konect.weighted else "weight"
+        fields = ["src", "dst", third, "time"][: max(count, 2)]
     if first and count > len(fields):
         raise FileFormatError(path, number, f"{count} columns; say which is which with columns={{'src': 0, ...}}")
-    comments = b" ".join(
-        line.text.lower() for line, _ in zip(lines_of(head), range(16), strict=False) if line.text[:1] in b"#%"
+    if konect is not None:
+        return _konect_layout(format, fields, konect)
+    comments = _comments(head)
+    nodes = re.search(r"nodes:?\s*(\d+)", " ".join(comments).lower())
+    least = declared_count(path, number, nodes[1].encode(), "vertices", MAX_VERTICES) if nodes else 0
+    return Layout(format, {"": fields}, comments=b"#%", directed=direction(comments), least_vertices=least)
+
+
+def _comments(head: bytes) -> list[str]:
+    """Return the comments among the first 16 lines."""
+    lines = (line.text for line, _ in zip(lines_of(head), range(16), strict=False))
+    return [line.decode("latin1") for line in lines if line[:1] in (b"#", b"%")]
+
+
+def _konect(path: Path, head: bytes) -> Konect | None:
+    try:
+        return konect_header(_comments(head)[:2])
+    except ValueError as error:
+        raise FileFormatError(path, 1, str(error)) from error
+
+
+def _konect_layout(format: str, fields: list[str], header: Konect) -> Layout:
+    """Return the layout of a file of KONECT; of a bipartite one the ids on the right follow those on the left."""
+    return Layout(
+        format,
+        {"": fields},
+        comments=b"#%",
+        first_id=1,
+        num_vertices=header.parts,
+        least_vertices=header.least_vertices,
+        dst_offset=header.parts[0] if header.parts else 0,
+        directed=header.directed,
     )
-    nodes = re.search(rb"nodes:?\s*(\d+)", comments)
-    least = declared_count(path, number, nodes[1], "vertices", MAX_VERTICES) if nodes else 0
-    directed = False if b"undirected" in comments else True if b"directed" in comments else None
-    return Layout(format, {"": fields}, comments=b"#%", directed=directed, least_vertices=least)
 
 
 def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str | None) -> Layout:
@@ -347,7 +387,7 @@ def _mtx_layout(path: Path, head: bytes) -> Layout:
     shape, values, symmetry = (word.decode("latin1") for word in banner[2:])
     for word, allowed in (
         (shape, ("coordinate",)),
-        (values, ("pattern", "real", "integer")),
+        (values, ("pattern", "real", "double", "integer", "unsigned-integer")),
         (symmetry, ("general", "symmetric")),
     ):
         if word not in allowed:
@@ -360,7 +400,7 @@ def _mtx_layout(path: Path, head: bytes) -> Layout:
         {"": ["src", "dst"] if values == "pattern" else ["src", "dst", "weight"]},
         comments=b"%",
         **_counts(sizes, (rows, cols), entries),
-        whole_weights=values == "integer",
+        whole_weights=values in ("integer", "unsigned-integer"),
         directed=symmetry == "general",
     )
 

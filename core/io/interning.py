@@ -8,12 +8,16 @@ import numpy as np
 
 from suricate.io.labels import Interned, decoded, shifted
 from suricate.jit import inner, kernel
+from suricate.prefetch import prefetch
 from suricate.types import EMPTY, MAX_VERTICES
+from suricate.vector import load_word
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FNV_START, _FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_SPREAD = np.uint32(0x9E3779B1)
 _FREE = np.uint32(EMPTY)
 _SHIFT, _LENGTH = np.uint64(32), np.uint64(0xFFFFFFFF)
+_WIDTH, _LONGEST, _ONE = np.uint64(24), np.uint64(0xFFFFFF), np.uint64(1)  # bits of the length of a name
+_AHEAD = 16  # texts ahead at which their slots are prefetched
 
 
 @inner
@@ -53,41 +57,94 @@ def intern_numbers(keys, begin, ids, table, labels, count):
     return len(keys), count
 
 
-@kernel
-def intern_texts(data, spans, begin, ids, table, hashes, ends, names, count):
-    """Map the texts ``spans[begin:]`` of ``data`` (``start << 32 | length``) to ``ids``; return (position, count).
+@inner
+def word_at(data, at, length):
+    """Return the next ``min(length, 8)`` bytes from ``at`` as a uint64 (the first byte is the lowest)."""
+    if at + 8 <= len(data):
+        word = load_word(data, at)
+        return word if length >= 8 else word & ((_ONE << np.uint64(8 * length)) - _ONE)
+    word = np.uint64(0)
+    for byte in range(min(length, 8)):
+        word |= np.uint64(data[at + byte]) << np.uint64(8 * byte)
+    return word
 
-    The text of id k is ``names[ends[k]:ends[k + 1]]``. Stops when ``hashes`` or ``names`` is full.
+
+@inner
+def same_text(data, at, names, place, length):
+    """Return whether ``length`` bytes of ``data`` from ``at`` are those of ``names`` from ``place``."""
+    while length > 0:
+        if word_at(data, at, length) != word_at(names, place, length):
+            return False
+        at, place, length = at + 8, place + 8, length - 8
+    return True
+
+
+@kernel
+def hash_texts(data, spans, codes):
+    """Write a hash (uint32, not 0) of every text ``spans[i]`` of ``data`` (``start << 32 | length``) to ``codes``."""
+    for index in range(len(spans)):
+        at, length = np.int64(spans[index] >> _SHIFT), np.int64(spans[index] & _LENGTH)
+        code = np.uint64(length) * _GOLDEN
+        while length > 0:
+            code = (code ^ word_at(data, at, length)) * _GOLDEN
+            code ^= code >> _SHIFT
+            at, length = at + 8, length - 8
+        codes[index] = np.uint32(mix(code) >> _SHIFT) | np.uint32(1)
+
+
+@inner
+def slot_of(code, shift):
+    """Return the first slot of a text with this hash in a table of ``2 ** (32 - shift)`` slots."""
+    return np.int64(np.uint32(code * _SPREAD)) >> shift  # Numba would multiply in 64 bits
+
+
+@kernel
+def rehash_texts(old, table, shift):
+    """Move the entries of ``old`` to the empty ``table`` (both uint64[slots, 2], see :class:`TextLabels`)."""
+    last = len(table) - 1
+    for entry in range(len(old)):
+        if old[entry, 0] != 0:
+            slot = slot_of(np.uint32(old[entry, 0] >> _SHIFT), shift)
+            while table[slot, 0] != 0:
+                slot = (slot + 1) & last
+            table[slot, 0], table[slot, 1] = old[entry, 0], old[entry, 1]
+
+
+@kernel
+def intern_texts(data, spans, codes, begin, ids, table, shift, ends, names, count):
+    """Map the texts ``spans[begin:]`` of ``data``, with hashes ``codes``, to ``ids``; return (position, count).
+
+    The text of id k is ``names[ends[k]:ends[k + 1]]``. Stops when ``ends`` or ``names`` is full. Slots are asked for
+    :data:`_AHEAD` texts ahead, and the names that they point to half as many.
     """
-    mask = np.uint64(len(table) - 1)
-    for index in range(begin, len(spans)):
+    last, total = len(table) - 1, len(spans)
+    flat = table.reshape(-1)
+    for index in range(begin, total):
+        if index + _AHEAD < total:
+            prefetch(flat, 2 * slot_of(codes[index + _AHEAD], shift))
+            near = slot_of(codes[index + _AHEAD // 2], shift)
+            if table[near, 0] != 0:
+                prefetch(names, np.int64(table[near, 1] >> _WIDTH))
         start, length = np.int64(spans[index] >> _SHIFT), np.int64(spans[index] & _LENGTH)
-        code = _FNV_START
-        for at in range(start, start + length):
-            code = (code ^ np.uint64(data[at])) * _FNV_PRIME
-        slot = mix(code) & mask
-        while table[slot] != _FREE:
-            other = table[slot]
-            if hashes[other] == code and ends[other + 1] - ends[other] == length:
-                same = True
-                for at in range(length):
-                    if names[ends[other] + at] != data[start + at]:
-                        same = False
-                        break
-                if same:
-                    break
-            slot = (slot + np.uint64(1)) & mask
-        if table[slot] == _FREE:
-            if count == len(hashes) or ends[count] + length > len(names):
+        code = codes[index]
+        slot = slot_of(code, shift)
+        while table[slot, 0] != 0:
+            fits = np.uint32(table[slot, 0] >> _SHIFT) == code and np.int64(table[slot, 1] & _LONGEST) == length
+            if fits and same_text(data, start, names, np.int64(table[slot, 1] >> _WIDTH), length):
+                break
+            slot = (slot + 1) & last
+        if table[slot, 0] == 0:
+            place = ends[count]
+            if count + 1 == len(ends) or place + length > len(names):
                 return index, count
-            table[slot] = count
-            hashes[count] = code
+            table[slot, 0] = (np.uint64(code) << _SHIFT) | np.uint64(count)
+            table[slot, 1] = (np.uint64(place) << _WIDTH) | np.uint64(length)
             for at in range(length):  # a slice assignment takes a second to compile
-                names[ends[count] + at] = data[start + at]
-            ends[count + 1] = ends[count] + length
+                names[place + at] = data[start + at]
+            ends[count + 1] = place + length
             count += 1
-        ids[index] = table[slot]
-    return len(spans), count
+        ids[index] = np.uint32(table[slot, 0] & _LENGTH)
+    return total, count
 
 
 class NumberLabels:
@@ -123,15 +180,17 @@ class NumberLabels:
 
 
 class TextLabels:
-    """Maps texts to 0..n-1; ``quotes`` says that a doubled quote stands for one, as in CSV."""
+    """Maps texts to 0..n-1; ``quotes`` says that a doubled quote stands for one, as in CSV.
+
+    An entry of the table is two words: hash (not 0) and id (32 bits each); place of the name (40 bits) and its length.
+    """
 
     def __init__(self, quotes: bool) -> None:
         self._quotes = quotes
         self._count = 0
-        self._hashes = np.empty(1 << 14, np.uint64)
         self._ends = np.zeros((1 << 14) + 1, np.int64)
         self._names = np.empty(1 << 18, np.uint8)
-        self._table = np.full(1 << 15, EMPTY, np.uint32)
+        self._table, self._shift = np.zeros((1 << 15, 2), np.uint64), 32 - 15
 
     def __len__(self) -> int:
         return self._count
@@ -139,10 +198,11 @@ class TextLabels:
     def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> Interned:
         """Return the dense ids of two columns of spans (``start << 32 | length``) of ``chunk``."""
         spans, data = np.stack((src, dst), axis=1).ravel(), np.frombuffer(chunk, np.uint8)
-        ids, done = np.empty(len(spans), np.uint32), 0
+        ids, codes, done = np.empty(len(spans), np.uint32), np.empty(len(spans), np.uint32), 0
+        hash_texts(data, spans, codes)
         while True:
             done, self._count = intern_texts(
-                data, spans, done, ids, self._table, self._hashes, self._ends, self._names, self._count
+                data, spans, codes, done, ids, self._table, self._shift, self._ends, self._names, self._count
             )
             if done == len(spans):
                 return Interned(ids[0::2], ids[1::2])
@@ -152,11 +212,11 @@ class TextLabels:
         _check_count(self._count)
         if self._ends[self._count] + length > len(self._names):
             self._names.resize(2 * len(self._names) + length, refcheck=False)
-        if self._count == len(self._hashes):
-            self._hashes.resize(2 * len(self._hashes), refcheck=False)
-            self._ends.resize(len(self._hashes) + 1, refcheck=False)
-            self._table = np.full(2 * len(self._table), EMPTY, np.uint32)
-            insert_hashes(self._hashes, self._count, self._table)
+        if self._count + 1 == len(self._ends):
+            self._ends.resize(2 * self._count + 1, refcheck=False)
+            old, self._shift = self._table, max(self._shift - 1, 0)
+            self._table = np.zeros((2 * len(old), 2), np.uint64)
+            rehash_texts(old, self._table, self._shift)
 
     def labels(self, first_id: int) -> np.ndarray:
         """Return the texts by dense id, ``str`` in an object array; bytes that are not UTF-8 are surrogates."""

@@ -12,24 +12,27 @@ from typing import NamedTuple
 
 import numpy as np
 
+from suricate.io.codes import DECIMAL, LARGE, NEGATIVE
 from suricate.io.formats import Layout
+from suricate.io.times import microseconds
 
 MOST_ODD_LINES = 256  #: with more lines left to the interpreted loop in a chunk, compiling it takes less time
 
-_ID, _TIME = rb"\d{1,19}", rb"-?\d{1,18}"  # fit into 64 bits
+_ID, _SIGNED_ID, _TIME = rb"\d{1,19}", rb"-?\d{1,19}", rb"-?\d{1,18}"  # fit into 64 bits
+_TOP, _MASK = 1 << 63, (1 << 64) - 1
 _WEIGHT = rb"[+-]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d{1,4})?"
 _ROLES = ("src", "dst", "weight", "time")
 _QUOTE = ord('"')
 
 
 class Values(NamedTuple):
-    """One parsed line; texts are ``start << 32 | length``. ``whole``: the weight has only digits and a sign."""
+    """One parsed line; texts are ``start << 32 | length``. ``marks``: see ``codes``."""
 
     src: int
     dst: int
     weight: float
     time: int
-    whole: bool
+    marks: int
 
 
 class Rows(NamedTuple):
@@ -47,7 +50,7 @@ class End(NamedTuple):
 
     rows: int
     hards: int
-    plain: bool
+    marks: int
     error: int = 0
     line: int = 0
     column: int = 0
@@ -67,7 +70,7 @@ class OrdinaryLines:
     def __init__(self, layout: Layout, limits: tuple[int, int], bounds: tuple[float, float]) -> None:
         self._blanks = b" \t\r".replace((layout.delimiter or "\n").encode(), b"")
         self._comments = tuple(layout.comments)
-        self._text, self._iso = layout.text_ids, layout.iso_times
+        self._text, self._signed, self._iso = layout.text_ids, layout.signed_ids, layout.iso_times
         self._first_id, self._limits, self._bounds = layout.first_id, limits, bounds
         self._records = {
             letter.encode(): _pattern(letter, fields, layout, self._blanks) for letter, fields in layout.records.items()
@@ -79,26 +82,26 @@ class OrdinaryLines:
 
         ``parse_odd(line, at, row)`` parses such a line, which starts at byte ``at`` of the chunk.
         """
-        row, at, odd, plain = 0, 0, 0, True
+        row, at, odd, marks = 0, 0, 0, 0
         for number, line in enumerate(chunk.split(b"\n")):
             text = line.strip(self._blanks)
             if text and text[0] not in self._comments:
                 values = self._read(text, at + line.index(text))
                 if values is not None:
-                    rows.src[row], rows.dst[row], rows.weight[row], rows.time[row], whole = values
+                    rows.src[row], rows.dst[row], rows.weight[row], rows.time[row], found = values
                     rows.op[row] = text[0]
-                    plain &= whole
+                    marks |= found
                 else:
                     odd += 1
                     if odd > MOST_ODD_LINES:
                         return None
                     end = parse_odd(chunk[at : at + len(line) + 1], at, row)
-                    plain &= bool(end.plain)
+                    marks |= end.marks
                     if end.error:
-                        return end._replace(rows=row, line=number, plain=plain)
+                        return end._replace(rows=row, line=number, marks=marks)
                 row += 1
             at += len(line) + 1
-        return End(row, 0, plain)
+        return End(row, 0, marks)
 
     def _read(self, line: bytes, at: int) -> Values | None:
         """Return the values of a line, if it is an ordinary one.
@@ -110,29 +113,34 @@ class OrdinaryLines:
         if found is None:
             return None
         src_group, dst_group, weight_group, time_group = groups
+        marks = 0
         if self._text:
             src, dst = self._span(line, found.span(src_group), at), self._span(line, found.span(dst_group), at)
             if not (src and dst):
                 return None
         else:
             src, dst, first = int(found[src_group]), int(found[dst_group]), self._first_id
+            if self._signed and min(src, dst) >= -_TOP:
+                marks = (NEGATIVE if min(src, dst) < 0 else 0) | (LARGE if max(src, dst) >= _TOP else 0)
+                src, dst = src & _MASK, dst & _MASK
             if not (first <= src <= self._limits[0] and first <= dst <= self._limits[1]):
                 return None
             src, dst = src - first, dst - first
-        weight, whole = 0.0, True
+        weight = 0.0
         if weight_group:
             token = found[weight_group]
-            weight, whole = float(token), token.lstrip(b"+-").isdigit()
+            weight, marks = float(token), marks | (0 if token.lstrip(b"+-").isdigit() else DECIMAL)
             if not self._bounds[0] <= weight <= self._bounds[1]:
                 return None
         time = 0
         if time_group and self._iso:
-            time = self._span(line, found.span(time_group), at)
-            if not time:
+            try:
+                time = microseconds(found[time_group].strip(self._blanks).strip(b'"').decode("latin1"))
+            except ValueError:
                 return None
         elif time_group:
             time = int(found[time_group])
-        return Values(src, dst, weight, time, whole)
+        return Values(src, dst, weight, time, marks)
 
     def _span(self, line: bytes, span: tuple[int, int], at: int) -> int:
         """Return the place of a text in the chunk, without quotes or blanks around it; 0 if it is empty."""
@@ -157,7 +165,7 @@ def _pattern(
         sign = re.escape(layout.delimiter.encode())
         texts, separator, around = b'("[^"\\n]*+"|[^"\\n' + sign + b"]*+)", sign, spaces + b"*+"
     kinds = {"-": texts, "weight": b"(" + _WEIGHT + b")"}
-    kinds["src"] = kinds["dst"] = texts if layout.text_ids else b"(" + _ID + b")"
+    kinds["src"] = kinds["dst"] = texts if layout.text_ids else b"(" + (_SIGNED_ID if layout.signed_ids else _ID) + b")"
     kinds["time"] = texts if layout.iso_times else b"(" + _TIME + b")"
     columns = [around + kinds[field] + around for field in fields]
     line = separator.join([re.escape(letter.encode()), *columns] if letter else columns)

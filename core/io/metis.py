@@ -54,14 +54,18 @@ class Rows:
         return rows, (src, dst, weight)
 
 
-def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, little: bool) -> Columns:
+def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, little: bool, arcs: bool) -> Columns:
     """Return source, destination and weight of the edges of a METIS file, each at its smaller end.
 
+    With ``arcs`` every entry is one arc, and a row may list a neighbour that does not list it.
+
     Raises:
-        FileFormatError: a row is malformed, there are more rows than vertices, or an edge is listed at one end only.
+        FileFormatError: a row is malformed, there are more rows than vertices, the header declares another number of
+            edges, or an edge is listed at one end only or with two weights.
     """
     source.longest_line = LONGEST
-    path, found, last, above = source.path, [], 0, 0
+    path, found, last, balance = source.path, [], 0, np.uint64(0)
+    declared, entries, loops = layout.num_edges, 0, 0
 
     def make() -> Rows:
         return Rows(path, layout, interpreted=little)
@@ -69,13 +73,41 @@ def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, litt
     for _, (rows, (src, dst, weight)) in parsed(source, body, Rows.parse, [make()], make, layout.header_lines):
         src += last
         last += rows
-        kept = src <= dst
-        above += int(np.count_nonzero(src > dst))
+        entries += len(src)
+        loops += int(np.count_nonzero(src == dst))
+        kept = slice(None) if arcs else src <= dst
+        if not arcs:
+            balance = _balance(balance, src, dst, weight)
         found.append((src[kept].astype(np.uint32), dst[kept], weight[kept] if len(weight) else weight))
         if len(src) and src[-1] >= layout.least_vertices:
             reason = f"the header declares {layout.least_vertices} vertices, there are more rows"
             raise FileFormatError(path, layout.counts_line, reason)
     src, dst, weight = map(np.concatenate, zip(*found, strict=True))
-    if above != np.count_nonzero(src != dst):
-        raise FileFormatError(path, None, "there are edges that are listed at one of their ends only")
+    if balance:
+        reason = "there are edges that are listed at one of their ends only, or with another weight at the other end"
+        raise FileFormatError(path, None, f"{reason} (directed=True reads the entries as arcs)")
+    if declared not in ((entries + loops) / 2, entries if arcs else None):
+        counted = f"{entries} arcs" if arcs else f"{(entries + loops) // 2}"
+        raise FileFormatError(path, layout.counts_line, f"the header declares {declared} edges, the file has {counted}")
     return src, dst, weight
+
+
+def _balance(balance: np.uint64, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> np.uint64:
+    """Return ``balance`` after some entries: the hash of an edge is added at its smaller, subtracted at its other end.
+
+    It is 0 at the end if both ends list every edge equally often and with equal weights, else by a chance of 2**-64.
+    """
+    low, high = np.minimum(src, dst).astype(np.uint64), np.maximum(src, dst).astype(np.uint64)
+    code = _mixed((low << np.uint64(32)) | high)
+    if len(weight):
+        code = _mixed(code ^ weight.view(np.uint64))
+    with np.errstate(over="ignore"):
+        return balance + code[src < dst].sum(dtype=np.uint64) - code[src > dst].sum(dtype=np.uint64)
+
+
+def _mixed(keys: np.ndarray) -> np.ndarray:
+    """Return a hash of uint64 keys (the finaliser of splitmix64)."""
+    keys = keys + np.uint64(0x9E3779B97F4A7C15)
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))

@@ -16,17 +16,22 @@ from suricate.io.codes import (
     BLANK,
     BREAK,
     COMMENT,
+    DECIMAL,
     DELIMITER,
     DST,
     EMPTY_FIELD,
     EXTRA,
     ID_RANGE,
+    LARGE,
     MISSING,
+    NEGATIVE,
     NEWLINE,
     NO_DELIMITER,
     OK,
+    SIGNED,
     SKIP,
     SRC,
+    TEXTS,
     WEIGHT,
     WEIGHT_RANGE,
 )  # fmt: skip
@@ -34,6 +39,8 @@ from suricate.jit import inner, kernel
 
 MINUS, PLUS, POINT, QUOTE, LF = (np.uint8(ord(char)) for char in '-+."\n')
 PERCENT, SPACE, TAB, RETURN = (np.uint8(ord(char)) for char in "% \t\r")
+COLON, COMMA, LETTER_T, LETTER_Z = (np.uint8(ord(char)) for char in ":,TZ")
+DAYS_BEFORE = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365])  # a month starts
 ZERO = np.uint8(ord("0"))
 POWERS = np.array([10.0**k for k in range(23)])  # exact in double precision
 EXACT = np.uint64(1 << 53)
@@ -105,6 +112,91 @@ def parse_decimal(data, p):
 
 
 @inner
+def parse_two(data, p):
+    """Return the number of the two digits from ``p``, or -1; the data must reach beyond them."""
+    tens, ones = np.uint8(data[p] - ZERO), np.uint8(data[p + 1] - ZERO)
+    return np.int64(tens) * 10 + np.int64(ones) if tens <= 9 and ones <= 9 else np.int64(-1)
+
+
+@inner
+def parse_date(data, p):
+    """Return (days since 1970, whether it is one) of the date ``YYYY-MM-DD`` from ``p``; the data reach so far."""
+    century, year = parse_two(data, p), parse_two(data, p + 2)
+    month, day = parse_two(data, p + 5), parse_two(data, p + 8)
+    if century < 0 or year < 0 or data[p + 4] != MINUS or data[p + 7] != MINUS or month < 1 or month > 12 or day < 1:
+        return np.int64(0), False
+    year += century * 100
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if year == 0 or day > DAYS_BEFORE[month] - DAYS_BEFORE[month - 1] + (leap and month == 2):
+        return np.int64(0), False
+    past = year - 1
+    days = past * 365 + past // 4 - past // 100 + past // 400 + DAYS_BEFORE[month - 1] + (leap and month > 2)
+    return days + day - 719_163, True  # 1 January 1970 is day 719,163
+
+
+@inner
+def parse_iso(data, p, stop):
+    """Return (microseconds since 1970, whether it is one) of the ISO 8601 time ``data[p:stop]``.
+
+    The forms are those of ``times.microseconds``.
+    """
+    if stop - p < 10:
+        return np.int64(0), False
+    days, fine = parse_date(data, p)
+    p += 10
+    if not fine or p == stop:
+        return days * 86_400_000_000, fine
+    if stop - p < 6 or (data[p] != LETTER_T and data[p] != SPACE) or data[p + 3] != COLON:
+        return np.int64(0), False
+    hour, minute, second, fraction = parse_two(data, p + 1), parse_two(data, p + 4), np.int64(0), np.int64(0)
+    p += 6
+    if stop - p >= 3 and data[p] == COLON:
+        second = parse_two(data, p + 1)
+        p += 3
+        if p < stop and (data[p] == POINT or data[p] == COMMA):
+            p += 1
+            start, unit = p, np.int64(100_000)
+            while p < stop:
+                digit = np.uint8(data[p] - ZERO)
+                if digit > 9:
+                    break
+                if unit == 0 and digit != 0:
+                    return np.int64(0), False
+                fraction += unit * np.int64(digit)
+                unit //= 10
+                p += 1
+            if p == start:
+                return np.int64(0), False
+    if hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
+        return np.int64(0), False
+    ahead = np.int64(0)  # minutes of the zone ahead of UTC
+    if p < stop and data[p] == LETTER_Z:
+        p += 1
+    elif stop - p >= 3 and (data[p] == PLUS or data[p] == MINUS):
+        hours, minutes, sign = parse_two(data, p + 1), np.int64(0), 1 if data[p] == PLUS else -1
+        p += 3
+        p += p < stop and data[p] == COLON and stop - p >= 3
+        if stop - p >= 2:
+            minutes = parse_two(data, p)
+            p += 2
+        if hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
+            return np.int64(0), False
+        ahead = sign * (hours * 60 + minutes)
+    seconds = days * 86_400 + hour * 3_600 + (minute - ahead) * 60 + second
+    return seconds * 1_000_000 + fraction, p == stop
+
+
+@kernel
+def parse_times(data, starts, times):
+    """Parse the ISO 8601 times ``data[starts[i]:starts[i + 1]]``; return the index of the first that is none, or -1."""
+    for row in range(len(times)):
+        times[row], fine = parse_iso(data, starts[row], starts[row + 1])
+        if not fine:
+            return row
+    return -1
+
+
+@inner
 def text_end(data, p, classes, delimited):
     """Return where the text token from ``p`` ends; with a delimiter, blanks inside belong to it."""
     start, stops = p, NEWLINE | DELIMITER if delimited else BREAK
@@ -129,7 +221,7 @@ def closing_quote(data, p):
 
 @kernel
 def parse_lines(
-    data, classes, delimited, record_of, layout, widths, text, iso, first_id, limits, bounds,
+    data, classes, delimited, record_of, layout, widths, ids, iso, first_id, limits, bounds,
     src, dst, weight, time, op, hard,
 ):  # fmt: skip
     """Parse the lines of ``data`` (uint8[n]) into columns; stop at the first line that is wrong.
@@ -141,19 +233,19 @@ def parse_lines(
         record_of: int8[256], which row of ``layout`` a line has by its first letter, -1 if none; ``record_of[0]`` is 0
             where lines have no letter in front.
         layout: int8[records, columns], the field of every column. ``widths``: int64[records], columns of a record.
-        text: whether ids are text; then ``src`` and ``dst`` get ``start << 32 | length`` of the token.
-        iso: whether times are text (ISO 8601); then ``time`` gets ``start << 32 | length``.
+        ids: ``NUMBERS``, ``SIGNED`` (negative ids get their two's complement) or ``TEXTS`` (ids get
+            ``start << 32 | length`` of the token).
+        iso: whether times are text (ISO 8601), which become microseconds since 1970.
         first_id: uint64, subtracted from every id. ``limits``: uint64[2], largest src and dst before that.
         bounds: float64[2], least and largest weight. ``op``: uint8[rows], the letter.
         src, dst: uint64[rows]. weight: float64[rows]. time: int64[rows].
         hard: int64[rows, 4], row, start, stop and line of the weights that need ``float``.
 
     Returns:
-        (rows, hard weights, whether all weights are plain integers, error, line from 0, column from 0, start and stop
-        of the token at fault).
+        (rows, hard weights, marks (``DECIMAL``, ``NEGATIVE``, ``LARGE``) of what was met, error, line from 0, column
+        from 0, start and stop of the token at fault).
     """
-    n, p, line, row, hards = len(data), 0, 0, 0, 0
-    plain = True
+    n, p, line, row, hards, marks = len(data), 0, 0, 0, 0, 0
     prefixed = record_of[0] != 0
     while p < n:
         while p < n and classes[data[p]] & BLANK:
@@ -173,16 +265,16 @@ def parse_lines(
             record = record_of[data[p]]
             op[row] = data[p]
             if record < 0 or (p + 1 < n and not classes[data[p + 1]] & BREAK):
-                return row, hards, plain, BAD_RECORD, line, 0, p, text_end(data, p, classes, delimited)
+                return row, hards, marks, BAD_RECORD, line, 0, p, text_end(data, p, classes, delimited)
             p += 1
         for column in range(widths[record]):
             while p < n and classes[data[p]] & BLANK:
                 p += 1
             if delimited and column > 0:
                 if p == n or data[p] == LF:
-                    return row, hards, plain, MISSING, line, column, p, p
+                    return row, hards, marks, MISSING, line, column, p, p
                 if not classes[data[p]] & DELIMITER:
-                    return row, hards, plain, NO_DELIMITER, line, column, p, text_end(data, p, classes, delimited)
+                    return row, hards, marks, NO_DELIMITER, line, column, p, text_end(data, p, classes, delimited)
                 p += 1
                 while p < n and classes[data[p]] & BLANK:
                     p += 1
@@ -192,38 +284,46 @@ def parse_lines(
                 if delimited and field == SKIP:
                     continue
                 if not delimited or p == n:
-                    return row, hards, plain, MISSING, line, column, p, p
-                return row, hards, plain, EMPTY_FIELD, line, column, p, p
+                    return row, hards, marks, MISSING, line, column, p, p
+                return row, hards, marks, EMPTY_FIELD, line, column, p, p
             close = -1
             if delimited and data[p] == QUOTE:
                 start = p + 1
                 close = closing_quote(data, start)
                 if close < 0:
-                    return row, hards, plain, BAD_QUOTE, line, column, p, text_end(data, p, classes, delimited)
+                    return row, hards, marks, BAD_QUOTE, line, column, p, text_end(data, p, classes, delimited)
                 p = start
             error = OK
             if field == SKIP:
                 p = close if close >= 0 else text_end(data, p, classes, delimited)
             elif field <= DST:
-                if text:
+                if ids == TEXTS:
                     p = close if close >= 0 else text_end(data, p, classes, delimited)
                     value = (np.uint64(start) << np.uint64(32)) | np.uint64(p - start)
                     if p == start:
                         error = EMPTY_FIELD
                 else:
-                    value, p, fits = parse_whole(data, p)
-                    if p == start:
+                    negative = ids == SIGNED and data[p] == MINUS
+                    value, p, fits = parse_whole(data, p + negative)
+                    if p == start + negative:
                         error = BAD_ID
-                    elif not fits or value > limits[field - SRC] or value < first_id:
-                        error = ID_RANGE
-                    value -= first_id
+                    elif negative:
+                        if not fits or value > SIGN:
+                            error = ID_RANGE
+                        marks |= NEGATIVE if value else 0
+                        value = ~value + ONE
+                    else:
+                        if not fits or value > limits[field - SRC] or value < first_id:
+                            error = ID_RANGE
+                        marks |= LARGE if value >= SIGN else 0
+                        value -= first_id
                 if field == SRC:
                     src[row] = value
                 else:
                     dst[row] = value
             elif field == WEIGHT:
                 number, p, exact, digits_only = parse_decimal(data, p)
-                plain = plain and digits_only
+                marks |= 0 if digits_only else DECIMAL
                 weight[row] = number
                 if p == start:
                     error = BAD_WEIGHT
@@ -234,7 +334,9 @@ def parse_lines(
                     error = WEIGHT_RANGE
             elif iso:
                 p = close if close >= 0 else text_end(data, p, classes, delimited)
-                time[row] = (start << 32) | (p - start)
+                time[row], fine = parse_iso(data, start, p)
+                if not fine:
+                    error = BAD_TIME
             else:
                 negative = data[p] == MINUS
                 value, p, fits = parse_whole(data, p + negative)
@@ -249,13 +351,13 @@ def parse_lines(
             if error == OK and not clean:
                 error = BAD_ID if field <= DST else BAD_WEIGHT if field == WEIGHT else BAD_TIME
             if error != OK:
-                return row, hards, plain, error, line, column, start, text_end(data, start, classes, delimited)
+                return row, hards, marks, error, line, column, start, text_end(data, start, classes, delimited)
         while p < n and classes[data[p]] & BLANK:
             p += 1
         if p < n and data[p] != LF:
-            return row, hards, plain, EXTRA, line, widths[record], p, text_end(data, p, classes, delimited)
+            return row, hards, marks, EXTRA, line, widths[record], p, text_end(data, p, classes, delimited)
         row += 1
-    return row, hards, plain, OK, line, 0, p, p
+    return row, hards, marks, OK, line, 0, p, p
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from suricate.io import files
 from suricate.io.edge_file import EdgeFile
 from suricate.io.formats import table_format
 from suricate.io.options import Columns, ReadOptions
+from suricate.io.parts import parts_of
 from suricate.io.text import read_text
 from suricate.parameters import flag
 
@@ -34,16 +36,19 @@ def read(
 ) -> EdgeFile:
     """Read a graph file: SNAP text, Matrix Market, METIS, DIMACS ``.gr``, temporal text, CSV, Parquet or Arrow.
 
-    Text may be compressed with gzip, xz or bzip2. Parquet and Arrow need ``pyarrow`` (``suricate[arrow]``).
+    Text may be compressed with gzip, xz, bzip2, Zstandard (``suricate[zstd]``) or LZ4 (``suricate[lz4]``). Parquet and
+    Arrow need ``pyarrow`` (``suricate[arrow]``).
 
     Ids are used as they are, counted from 0 (``.mtx``, ``.gr`` and METIS files count from 1 and are shifted). An empty
     file is an edge list without edges and vertices. Memory beyond the result is bounded, whatever the size of the file.
 
     Args:
-        path: the file.
+        path: the file; or a folder of Parquet or Arrow files, or a pattern such as ``"parts/*.parquet"``, whose edges
+            are taken one file after the other.
         format: one of :data:`FORMATS` or ``"metis"``; None: by the extension, else by the first bytes.
         relabel: map ids to 0..n-1 in the order of their first appearance (source before destination) and keep them in
-            ``labels``: any numbers of 64 bits, or, if the first line has other ids, texts. ``"text"``: always texts.
+            ``labels``: any numbers of 64 bits, negative ones too, or, if the first line has other ids, texts.
+            ``"text"``: always texts.
         columns: which column holds ``"src"``, ``"dst"``, ``"weight"``, ``"time"``: its name in the header or schema, or
             its position from 0. Other columns are skipped.
         delimiter: what separates the columns of CSV; None: by the first line.
@@ -51,7 +56,8 @@ def read(
         num_vertices: number of vertices, where the file does not declare it; every id must be below.
         weight_dtype: int32, uint32, float32 or float64. None: int32 (or uint32) if all weights are integers that fit,
             else float64; a ``real`` .mtx file is float64.
-        directed: what the result's ``directed`` says; None: the hint of the file.
+        directed: what the result's ``directed`` says; None: the hint of the file. With True the entries of a METIS file
+            are arcs.
         sort_by_time: order the edges by time; those of equal time keep their order.
         progress: called with (bytes of the file consumed, bytes of the file) after every chunk.
 
@@ -60,10 +66,16 @@ def read(
         FileFormatError: the file is malformed; has the number of the line.
         UnknownNameError: there is no such format or column.
         ParameterError: an argument of the wrong type or value.
-        MissingLibraryError: the file needs pyarrow, which is not installed.
+        MissingLibraryError: the file needs a package that is not installed.
     """
     options = ReadOptions(relabel, columns, delimiter, first_id, num_vertices, weight_dtype, directed)
     flag("sort_by_time", sort_by_time)
+    parts = parts_of(Path(path))
+    if parts is not None:
+        from suricate.io.tables import read_parts
+
+        file = read_parts(Path(path), parts, options, progress)
+        return _sorted_by_time(file) if sort_by_time else file
     with files.ByteSource(path, progress) as source:
         table = table_format(source.path, source.start, format)
         if table is None:

@@ -7,6 +7,7 @@ the schema, so that they survive a round trip. Messages name an entry as ``colum
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -16,8 +17,8 @@ import numpy as np
 from suricate.arrays import checked_weights
 from suricate.errors import FileFormatError, MissingLibraryError, ParameterError, WeightError
 from suricate.io.edge_file import EdgeFile
-from suricate.io.files import ByteSource
-from suricate.io.formats import place_columns, usual_columns
+from suricate.io.files import ByteSource, Progress
+from suricate.io.formats import BY_SUFFIX, place_columns, usual_columns
 from suricate.io.options import ReadOptions
 from suricate.io.times import microseconds
 from suricate.types import MAX_VERTICES
@@ -25,6 +26,7 @@ from suricate.types import MAX_VERTICES
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SMALL_COLUMN = 1 << 14  #: times in ISO 8601 that are parsed without compiled code
 _VERTICES, _DIRECTED = b"suricate.num_vertices", b"suricate.directed"
 
 
@@ -45,36 +47,75 @@ def load_pyarrow() -> Any:
 
 
 def read_table(source: ByteSource, format: str, options: ReadOptions) -> EdgeFile:
-    """Return the edges of a Parquet or Arrow file; see ``suricate.read``."""
-    path = source.path
-    if source.compression:
-        raise FileFormatError(path, None, f"{format} files are compressed inside, not as a whole: decompress it first")
-    if not path.is_file():
-        raise FileFormatError(path, None, f"{format} files are read from their end: a pipe or device has none")
-    if options.delimiter is not None:
-        raise ParameterError(f"format {format!r} has no delimiter")
-    with open(path, "rb") as file, _errors_of(path):
-        columns, metadata = _read_columns(path, file, format, options)
+    """Return the edges of a Parquet or Arrow file; see ``suricate.read``.
+
+    A pipe, and a file that is compressed as a whole, are held in memory.
+    """
+    plain = source.path.is_file() and not source.compression
+    with open(source.path, "rb") if plain else io.BytesIO(b"".join(source.pieces())) as file:
+        part = _read_columns(source.path, file, format, options)
+    source.report_end()
+    return _edge_file(source.path, format, [part], options)
+
+
+def read_parts(path: Path, parts: list[Path], options: ReadOptions, progress: Progress | None) -> EdgeFile:
+    """Return the edges of several files, one after the other; ``path`` is the folder or the pattern."""
+    total = sum(part.stat().st_size for part in parts)
+    found, done = [], 0
+    for part in parts:
+        with open(part, "rb") as file:
+            found.append(_read_columns(part, file, BY_SUFFIX[part.suffix.lower()], options))
+        done += part.stat().st_size
+        if progress is not None:
+            progress(done, total)
+    return _edge_file(path, BY_SUFFIX[parts[0].suffix.lower()], found, options)
+
+
+def _edge_file(path: Path, format: str, parts: list[_Part], options: ReadOptions) -> EdgeFile:
+    columns = _joined(parts)
     src, dst, labels = _ids(columns["src"], columns["dst"], options)
     weight, time, unit = None, None, None
     if "weight" in columns:
         weight = _weights(columns["weight"], options.dtype)
     if "time" in columns:
         time, unit = _times(columns["time"])
-    source.report_end()
-    directed = {b"true": True, b"false": False}.get(metadata.get(_DIRECTED, b""))
+    directions = {{b"true": True, b"false": False}.get(part.metadata.get(_DIRECTED, b"")) for part in parts}
+    directed = directions.pop() if len(directions) == 1 else None
     return EdgeFile(
         src=src,
         dst=dst,
         weight=weight,
         time=time,
-        num_vertices=_count_vertices(src, dst, labels, metadata, path, options),
+        num_vertices=_count_vertices(src, dst, labels, [part.metadata for part in parts], path, options),
         directed=directed if options.directed is None else options.directed,
         labels=labels,
         path=path,
         format=format,
         time_unit=unit,
     )
+
+
+def _joined(parts: list[_Part]) -> dict[str, _Column]:
+    """Return the columns of all parts, one part after the other.
+
+    Raises:
+        FileFormatError: a part lacks a column that the first part has, or its type does not go with that of the others.
+    """
+    pa, first = load_pyarrow(), parts[0]
+    if len(parts) == 1:
+        return first.columns
+    columns = {}
+    for role, column in first.columns.items():
+        for part in parts:
+            if part.columns.keys() != first.columns.keys():
+                reason = f"it has columns for {', '.join(part.columns)}, the first part for {', '.join(first.columns)}"
+                raise FileFormatError(part.path, None, reason)
+        tables = [pa.table({"": part.columns[role].values}) for part in parts]
+        with _errors_of(first.path.parent):
+            values = pa.concat_tables(tables, promote_options="permissive").column(0)
+        lengths = tuple((part.path, len(part.columns[role].values)) for part in parts)
+        columns[role] = column._replace(values=values, parts=lengths)
+    return columns
 
 
 @contextlib.contextmanager
@@ -87,33 +128,38 @@ def _errors_of(path: Path) -> Iterator[None]:
         raise FileFormatError(path, None, " ".join(str(error).split())[:200]) from error
 
 
-def _read_columns(
-    path: Path, file: IO[bytes], format: str, options: ReadOptions
-) -> tuple[dict[str, _Column], dict[bytes, bytes]]:
+def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions) -> _Part:
     """Return the columns that have a role, and the metadata of the schema."""
+    if options.delimiter is not None:
+        raise ParameterError(f"format {format!r} has no delimiter")
+    with _errors_of(path):
+        reader, schema = _opened(file, format)
+        names = list(schema.names)
+        columns = usual_columns(names) if options.columns is None else options.columns
+        roles = place_columns(path, names, len(names), columns, None)
+        fields = [(at, name, role) for at, (name, role) in enumerate(zip(names, roles, strict=True)) if role != "-"]
+        if format == "arrow" or len(set(names)) < len(names):  # a name may stand for several columns: take by place
+            table = (reader.read_all() if format == "arrow" else reader.read()).select([at for at, _, _ in fields])
+        else:
+            wanted = [name for _, name, _ in fields]
+            table = reader.read(columns=wanted).select(wanted)
+    found = {role: _Column(path, name, table.column(at)) for at, (_, name, role) in enumerate(fields)}
+    return _Part(path, found, schema.metadata or {})
+
+
+def _opened(file: IO[bytes], format: str) -> tuple[Any, Any]:
+    """Return the reader of an open file, and its schema; an Arrow file may be of the file or the stream format."""
     pa = load_pyarrow()
     if format == "parquet":
-        reader = pa.parquet.ParquetFile(file)
-        schema = reader.schema_arrow
-    else:
-        stream = pa.PythonFile(file, mode="r")
-        try:
-            reader = pa.ipc.open_file(stream)
-        except pa.ArrowInvalid:  # not the file format: the stream format
-            stream.seek(0)
-            reader = pa.ipc.open_stream(stream)
-        schema = reader.schema
-    names = list(schema.names)
-    columns = usual_columns(names) if options.columns is None else options.columns
-    roles = place_columns(path, names, len(names), columns, None)
-    fields = [(place, name, role) for place, (name, role) in enumerate(zip(names, roles, strict=True)) if role != "-"]
-    if format == "arrow" or len(set(names)) < len(names):  # a name may stand for several columns: take them by place
-        table = (reader.read_all() if format == "arrow" else reader.read()).select([place for place, _, _ in fields])
-    else:
-        wanted = [name for _, name, _ in fields]
-        table = reader.read(columns=wanted).select(wanted)
-    columns_of = {role: _Column(path, name, table.column(at)) for at, (_, name, role) in enumerate(fields)}
-    return columns_of, schema.metadata or {}
+        parquet = pa.parquet.ParquetFile(file)
+        return parquet, parquet.schema_arrow
+    stream = pa.PythonFile(file, mode="r")
+    try:
+        reader = pa.ipc.open_file(stream)
+    except pa.ArrowInvalid:
+        stream.seek(0)
+        reader = pa.ipc.open_stream(stream)
+    return reader, reader.schema
 
 
 class _Column(NamedTuple):
@@ -122,10 +168,17 @@ class _Column(NamedTuple):
     path: Path
     name: str
     values: pa.ChunkedArray
+    parts: tuple[tuple[Path, int], ...] = ()  #: the files that it was joined from, with the number of entries of each
 
     def error(self, reason: str, row: int | None = None) -> FileFormatError:
         """Return the error about this column, or about one entry of it."""
-        return FileFormatError(self.path, None, f"{self.name}{'' if row is None else f'[{row}]'} {reason}")
+        path = self.path
+        for part, length in self.parts:
+            path = part
+            if row is None or row < length:
+                break
+            row -= length
+        return FileFormatError(path, None, f"{self.name}{'' if row is None else f'[{row}]'} {reason}")
 
     def plain(self) -> _Column:
         """Return the column without a dictionary; raises ``FileFormatError`` if an entry is missing."""
@@ -143,6 +196,14 @@ class _Column(NamedTuple):
             return self.values.cast(type)
         except load_pyarrow().ArrowException as error:
             raise self.error(f"cannot be read as {type}: {' '.join(str(error).split())[:120]}") from error
+
+
+class _Part(NamedTuple):
+    """One file: its columns by role, and the metadata of its schema."""
+
+    path: Path
+    columns: dict[str, _Column]
+    metadata: dict[bytes, bytes]
 
 
 def _is_text(type: Any) -> bool:
@@ -165,15 +226,25 @@ def _ids(src: _Column, dst: _Column, options: ReadOptions) -> tuple[np.ndarray, 
     if options.relabel == "text" or not all(pa.types.is_integer(column.values.type) for column in (src, dst)):
         return _mapped([column.cast(pa.large_string()) for column in (src, dst)], text=True)
     for column in (src, dst):
-        _check_lowest(column, options.first_id or 0)
-    return _mapped([column.values for column in (src, dst)], text=False)
+        _check_lowest(column, options.first_id)
+    lowest = min((_least(column.values.to_numpy()) for column in (src, dst)), default=0)
+    unsigned = lowest >= 0 and any(column.values.type == pa.uint64() for column in (src, dst))
+    kind = pa.uint64() if unsigned else pa.int64()
+    return _mapped([column.cast(kind) for column in (src, dst)], text=False)
 
 
-def _check_lowest(column: _Column, first_id: int) -> None:
+def _least(values: np.ndarray) -> int:
+    return int(values.min()) if len(values) else 0
+
+
+def _check_lowest(column: _Column, first_id: int | None) -> None:
+    """Raise ``FileFormatError`` for an id below ``first_id``; without one, ids that are mapped may be negative."""
     values = column.values.to_numpy()
-    if len(values) and int(values.min()) < first_id:
+    if first_id is not None and len(values) and _least(values) < first_id:
         row = int(values.argmin())
-        reason = "ids are not negative" if values[row] < 0 else f"ids of this file are counted from {first_id}"
+        reason = f"ids of this file are counted from {first_id}"
+        if values[row] < 0:
+            reason = "ids are not negative (relabel maps any 64-bit ids to 0..n-1)"
         raise column.error(f"is {values[row]}: {reason}", row)
 
 
@@ -192,10 +263,6 @@ def _numbered(column: _Column, options: ReadOptions, most: int) -> np.ndarray:
 def _mapped(columns: list[pa.ChunkedArray], *, text: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Map ids to 0..n-1 in the order of their first appearance, source before destination."""
     pa = load_pyarrow()
-    if not text and any(column.type == pa.uint64() for column in columns):
-        columns = [column.cast(pa.uint64()) for column in columns]
-    elif not text:
-        columns = [column.cast(pa.int64()) for column in columns]
     both = pa.chunked_array([*columns[0].chunks, *columns[1].chunks], columns[0].type)
     encoded = both.dictionary_encode().combine_chunks()
     encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
@@ -251,20 +318,42 @@ def _times(column: _Column) -> tuple[np.ndarray, str | None]:
 
 
 def _iso_times(column: _Column) -> np.ndarray:
+    """Return microseconds since 1970; a long column goes through compiled code."""
+    pa = load_pyarrow()
     times = np.empty(len(column.values), np.int64)
+    if len(times) > SMALL_COLUMN:
+        from suricate.io.parse_loops import parse_times
+
+        begin = 0
+        for chunk in column.cast(pa.large_string()).chunks:
+            _, offsets, data = chunk.buffers()
+            starts = np.frombuffer(offsets, np.int64, len(chunk) + 1, 8 * chunk.offset)
+            bad = parse_times(np.frombuffer(data or b"", np.uint8), starts, times[begin : begin + len(chunk)])
+            if bad >= 0:
+                raise _time_error(column, begin + bad, chunk[bad].as_py())
+            begin += len(chunk)
+        return times
     for row, text in enumerate(column.values.to_pylist()):
         try:
             times[row] = microseconds(text)
         except ValueError as error:
-            raise column.error(f"is wrong: {error}", row) from error
+            raise _time_error(column, row, text) from error
     return times
+
+
+def _time_error(column: _Column, row: int, text: str) -> FileFormatError:
+    try:
+        microseconds(text)
+    except ValueError as error:
+        return column.error(f"is wrong: {error}", row)
+    raise AssertionError(f"{text!r} is a time of ISO 8601")
 
 
 def _count_vertices(
     src: np.ndarray,
     dst: np.ndarray,
     labels: np.ndarray | None,
-    metadata: dict[bytes, bytes],
+    metadata: list[dict[bytes, bytes]],
     path: Path,
     options: ReadOptions,
 ) -> int:
@@ -276,8 +365,8 @@ def _count_vertices(
         return len(labels) if count is None else count
     if count is not None:
         return count
-    declared = metadata.get(_VERTICES, b"0")
-    least = int(declared) if declared.isdigit() and len(declared) < 11 else 0
+    declared = [facts.get(_VERTICES, b"0") for facts in metadata]
+    least = max(int(count) if count.isdigit() and len(count) < 11 else 0 for count in declared)
     return max(min(least, MAX_VERTICES), 1 + int(max(src.max(), dst.max())) if len(src) else 0)
 
 
@@ -290,7 +379,7 @@ def write_table(
     """Write columns (``src``, ``dst``, and perhaps ``weight`` and ``time``) to an open file.
 
     ``labels``: original ids, written instead of the dense ones. ``facts``: ``num_vertices``, ``directed``, and
-    ``time_unit`` (``time`` becomes a timestamp in UTC).
+    ``time_unit`` (``time`` becomes a timestamp in UTC), and ``stream`` (Arrow's stream format, not its file format).
     """
     pa = load_pyarrow()
     arrays = {name: pa.array(values) for name, values in columns.items()}
@@ -307,7 +396,7 @@ def write_table(
     if format == "parquet":
         pa.parquet.write_table(table, file)
     else:
-        with pa.ipc.new_file(file, table.schema) as writer:
+        with (pa.ipc.new_stream if facts["stream"] else pa.ipc.new_file)(file, table.schema) as writer:
             writer.write_table(table)
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from suricate.errors import FileFormatError
+from suricate.io.codes import DECIMAL, LARGE, NEGATIVE
 from suricate.io.edge_file import EdgeFile
 from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import Layout, has_body, make_layout
@@ -67,19 +71,19 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
     labels = _labels(layout, small=small) if options.relabel else None
     body = itertools.chain([head[layout.header_bytes :]], chunks)
     if layout.format == "metis":
-        edges, plain_weights = _metis(source, layout, body, options, little=small and len(head) <= LITTLE), True
+        edges, marks = _metis(source, layout, body, options, little=small and len(head) <= LITTLE), 0
     else:
-        edges, plain_weights = _parse(source, layout, body, labels, options, small=small)
+        edges, marks = _parse(source, layout, body, labels, options, small=small)
     num_vertices = options.num_vertices
     if labels is not None and num_vertices is not None and len(labels) > num_vertices:
         raise FileFormatError(source.path, None, f"{len(labels)} different ids, but num_vertices is {num_vertices}")
     src, dst = edges.src.finish(), edges.dst.finish()
-    if layout.num_edges not in (None, len(src)):
+    if layout.format != "metis" and layout.num_edges not in (None, len(src)):
         reason = f"the header declares {layout.num_edges} edges, the file has {len(src)}"
         raise FileFormatError(source.path, layout.counts_line, reason)
     weight = None
     if edges.weight is not None:
-        weight = _with_dtype(edges.weight.finish(), options.dtype, layout, plain_weights)
+        weight = _with_dtype(edges.weight.finish(), options.dtype, layout, not marks & DECIMAL)
     if num_vertices is None:
         num_vertices = _count_vertices(src, dst, layout) if labels is None else len(labels)
     return EdgeFile(
@@ -89,7 +93,7 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
         time=None if edges.time is None else edges.time.finish(),
         num_vertices=num_vertices,
         directed=layout.directed if options.directed is None else options.directed,
-        labels=None if labels is None else labels.labels(layout.first_id),
+        labels=None if labels is None else _original(labels.labels(layout.first_id), marks, source.path),
         path=source.path,
         format=layout.format,
         time_unit="us" if layout.iso_times else None,
@@ -117,7 +121,7 @@ def _labels(layout: Layout, *, small: bool) -> Labels:
 
 
 def _metis(source: ByteSource, layout: Layout, body: Iterator[bytes], options: ReadOptions, *, little: bool) -> _Edges:
-    src, dst, weight = read_rows(source, layout, body, little=little)
+    src, dst, weight = read_rows(source, layout, body, little=little, arcs=options.directed is True)
     most = _bounds(options.dtype)[1]
     if len(weight) and weight.max() > most:
         raise FileFormatError(source.path, None, f"weight {weight.max():.0f} is more than {most:.9g}")
@@ -134,25 +138,37 @@ def _parse(
     options: ReadOptions,
     *,
     small: bool,
-) -> tuple[_Edges, bool]:
+) -> tuple[_Edges, int]:
+    """Return the edges, and the marks (see ``codes``) of what was met."""
     most = 2**64 if labels is not None else MAX_VERTICES if options.num_vertices is None else options.num_vertices
     declared, dtype = layout.num_vertices or (most, most), options.dtype
     make = partial(
         Tokenizer,
         source.path,
         layout,
-        id_limits=(min(declared[0], most), min(declared[1], most)),
+        id_limits=(min(declared[0], most), min(declared[1], most - layout.dst_offset)),
         weight_bounds=_bounds(dtype),
         whole_weights=layout.whole_weights or (dtype is not None and dtype.kind in "iu"),
         small=small,
     )
     edges, tokenizers = _Edges(layout), [make()]
     for chunk, rows in parsed(source, body, Tokenizer.parse, tokenizers, make, layout.header_lines):
+        if layout.dst_offset:
+            rows = rows._replace(dst=rows.dst + np.uint64(layout.dst_offset))
         if labels is None:
             edges.extend(rows, rows.src, rows.dst)
         else:
             edges.extend(rows, *labels.intern(rows.src, rows.dst, chunk))
-    return edges, all(tokenizer.plain_weights for tokenizer in tokenizers)
+    return edges, functools.reduce(operator.or_, (tokenizer.marks for tokenizer in tokenizers))
+
+
+def _original(labels: np.ndarray, marks: int, path: Path) -> np.ndarray:
+    """Return the original ids; numbers of a file that has negative ones are int64."""
+    if not marks & NEGATIVE:
+        return labels
+    if marks & LARGE:
+        raise FileFormatError(path, None, "it has ids below 0 and ids from 2**63 on: relabel='text' reads both")
+    return labels.view(np.int64)
 
 
 def _bounds(dtype: np.dtype | None) -> tuple[float, float]:

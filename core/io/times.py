@@ -13,12 +13,16 @@ LOOKS_LIKE_TIME = re.compile(rb"\d{4}-\d\d-\d\d([T ].*)?")  #: what is taken for
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,6}0*)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?")
+_TIME = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ](?!24)\d\d:\d\d(?::\d\d(?:[.,]\d{1,6}0*)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
+)
 _UNITS = ("s", "ms", "us", "ns")
 
 
 def microseconds(text: str) -> int:
     """Return an ISO 8601 date or time as microseconds since 1970; without a zone it is UTC.
+
+    ``parse_loops.parse_iso`` does the same, compiled.
 
     Raises:
         ValueError: it is none, or has a fraction of a microsecond.

@@ -22,14 +22,19 @@ from suricate.io.codes import (
     BAD_WEIGHT,
     BLANK,
     COMMENT,
+    DECIMAL,
     DELIMITER,
     EMPTY_FIELD,
     EXTRA,
     FIELDS,
+    ID_RANGE,
     MISSING,
     NEWLINE,
     NO_DELIMITER,
+    NUMBERS,
+    SIGNED,
     SRC,
+    TEXTS,
     WEIGHT_RANGE,
 )  # fmt: skip
 from suricate.io.formats import Layout
@@ -39,7 +44,7 @@ from suricate.types import MAX_VERTICES
 
 
 class Tokenizer:
-    """Parses chunks of the file ``path`` by ``layout``; ``plain_weights`` tells whether no weight had a point so far.
+    """Parses chunks of the file ``path`` by ``layout``; ``marks`` tells what was met so far (see ``codes``).
 
     Args:
         path: for messages.
@@ -60,7 +65,7 @@ class Tokenizer:
         whole_weights: bool = False,
         small: bool = False,
     ) -> None:
-        self.path, self.layout, self.plain_weights = path, layout, True
+        self.path, self.layout, self.marks = path, layout, 0
         self._has_vertices = min(id_limits) > 0
         self._limits = np.array([min(max(limit, 1) + layout.first_id, 2**64) - 1 for limit in id_limits], np.uint64)
         self._bounds = np.array(weight_bounds, np.float64)
@@ -69,6 +74,11 @@ class Tokenizer:
         self._ordinary = OrdinaryLines(layout, (limits[0], limits[1]), (bounds[0], bounds[1])) if small else None
         self._tables()
         self._reserve(0)
+
+    @property
+    def plain_weights(self) -> bool:
+        """Whether no weight had a point or an exponent so far."""
+        return not self.marks & DECIMAL
 
     def _tables(self) -> None:
         layout = self.layout
@@ -104,13 +114,11 @@ class Tokenizer:
         end = None if self._ordinary is None else self._ordinary.parse(chunk, self._rows, self._parse_odd)
         if end is None:
             end = self._run(_loop(), chunk, self._rows)
-        self.plain_weights &= bool(end.plain)
+        self.marks |= int(end.marks)
         hard = self._hard[: end.hards]
         self._round(chunk, hard[hard[:, 0] < end.rows], lines_before)
         if self._whole:
             self._check_whole(chunk, end.rows, lines_before)
-        if self.layout.iso_times:
-            self._read_times(chunk, end.rows, lines_before)
         if end.error:
             token, letter = chunk[end.start : end.stop], chr(self._rows.op[end.rows])
             at_end = end.stop == len(chunk) and not chunk.endswith(b"\n")
@@ -123,9 +131,10 @@ class Tokenizer:
     def _run(self, loop: Callable[..., tuple], chunk: bytes, rows: Rows) -> End:
         """Parse ``chunk`` into ``rows`` with the loop, compiled or interpreted."""
         layout = self.layout
+        ids = TEXTS if layout.text_ids else SIGNED if layout.signed_ids else NUMBERS
         return End(*loop(
             np.frombuffer(chunk, np.uint8), self._classes, layout.delimiter is not None, self._record_of, self._kinds,
-            self._widths, layout.text_ids, layout.iso_times, np.uint64(layout.first_id), self._limits, self._bounds,
+            self._widths, ids, layout.iso_times, np.uint64(layout.first_id), self._limits, self._bounds,
             *rows, self._hard,
         ))  # fmt: skip
 
@@ -139,9 +148,9 @@ class Tokenizer:
             rows.weight[0] = float(line[start:stop])
             if not self._bounds[0] <= rows.weight[0] <= self._bounds[1]:
                 end = end._replace(error=WEIGHT_RANGE, start=start, stop=stop)
-        for column, is_text in zip(rows, (self.layout.text_ids,) * 2 + (False, self.layout.iso_times), strict=False):
-            if is_text:
-                column += column.dtype.type(at << 32)
+        if self.layout.text_ids:
+            for column in (rows.src, rows.dst):
+                column += np.uint64(at << 32)
         return end._replace(hards=0, start=at + end.start, stop=at + end.stop)
 
     def _round(self, chunk: bytes, hard: np.ndarray, lines_before: int) -> None:
@@ -151,17 +160,6 @@ class Tokenizer:
             _, start, stop, line = hard[bad[0]].tolist()
             self._fail(lines_before + line + 1, WEIGHT_RANGE, 0, chunk[start:stop])
         self._rows.weight[hard[:, 0]] = values
-
-    def _read_times(self, chunk: bytes, rows: int, lines_before: int) -> None:
-        """Turn the places of times in ISO 8601 into microseconds since 1970."""
-        times = self._rows.time[:rows]
-        for row, place in enumerate(times.tolist()):
-            start, length = place >> 32, place & 0xFFFFFFFF
-            try:
-                times[row] = microseconds(chunk[start : start + length].decode("utf-8", "replace"))
-            except ValueError as error:
-                line = lines_before + _line_of_row(chunk, row, self._classes) + 1
-                raise FileFormatError(self.path, line, str(error)) from error
 
     def _check_whole(self, chunk: bytes, rows: int, lines_before: int) -> None:
         weight = self._rows.weight[:rows]
@@ -179,6 +177,7 @@ class Tokenizer:
         if any(byte < 32 and byte not in b"\t\r" for byte in token):
             return f"not a text file: {token[:20]!r}"
         shown = repr(token[:40].decode("utf-8", "replace"))
+        free = layout.format in ("snap", "temporal", "csv")
         if error == MISSING:
             count = f"{column} of {len(fields)} columns"
             return f"the file ends in the middle of a line ({count})" if at_end else f"missing column ({count})"
@@ -193,17 +192,21 @@ class Tokenizer:
         if error == BAD_RECORD:
             return f"a line must start with one of {', '.join(layout.records)}, not {shown}"
         if error == BAD_TIME:
-            return f"time {shown} is not a whole number of 64 bits"  # times in ISO 8601 are checked apart
+            return _time_reason(token) if layout.iso_times else f"time {shown} is not a whole number of 64 bits"
         if error == WEIGHT_RANGE:
-            return f"weight {shown} is not between {self._bounds[0]:.9g} and {self._bounds[1]:.9g}"
+            hint = "" if abs(self._bounds[1]) > 2**32 else " (weight_dtype='float64' takes it)"
+            return f"weight {shown} is not between {self._bounds[0]:.10g} and {self._bounds[1]:.10g}{hint}"
         if error == BAD_WEIGHT:
             finite = token.lower().lstrip(b"+-") not in (b"nan", b"inf", b"infinity")
-            return f"weight {shown} is not {'a number' if finite else 'finite'}"
+            hint = "; columns={'src': 0, 'dst': 1} leaves other columns out" if free and finite else ""
+            return f"weight {shown} is not {'a number' if finite else 'finite'}{hint}"
         digits = token[: len(token) - len(token.lstrip(b"0123456789"))]
         if error == BAD_ID and token[:1] == b"-" and token[1:].isdigit():
-            return f"id {shown} is negative"
+            return f"id {shown} is negative{' (relabel maps any 64-bit ids to 0..n-1)' if free else ''}"
+        if error == ID_RANGE and token[:1] == b"-":
+            return f"id {shown} is too large: ids have at most 64 bits"
         if error == BAD_ID or token not in (digits, digits + b'"'):
-            hint = " (relabel='text' maps texts to 0..n-1)" if layout.format in ("snap", "temporal", "csv") else ""
+            hint = " (relabel='text' maps texts to 0..n-1)" if free else ""
             return f"id {shown} is not a whole number{hint}"
         return self._range_reason(shown, digits, fields[column])
 
@@ -215,10 +218,19 @@ class Tokenizer:
             return f"id {shown} is below {layout.first_id}: ids of this file are counted from {layout.first_id}"
         highest = int(self._limits[FIELDS[field] - SRC])
         if highest == 2**64 - 1:
-            return f"id {shown} is too large: ids have at most 64 bits"
+            return f"id {shown} is too large: ids have at most 64 bits (relabel='text' maps any texts to 0..n-1)"
         if highest - layout.first_id >= MAX_VERTICES - 1:
             return f"id {shown} is too large: ids go up to {highest} (relabel maps any 64-bit ids to 0..n-1)"
         return f"id {shown} is too large: with the number of vertices that is declared, ids go up to {highest}"
+
+
+def _time_reason(token: bytes) -> str:
+    """Return why a token is no time of ISO 8601."""
+    try:
+        microseconds(token.decode("utf-8", "replace"))
+    except ValueError as error:
+        return str(error)
+    raise AssertionError(f"{token!r} is a time of ISO 8601")
 
 
 def _loop() -> Any:

@@ -15,7 +15,7 @@ from suricate.arrays import as_array, as_ids, on_host
 from suricate.errors import ParameterError, ShapeError, UnknownNameError, VertexRangeError, WeightError
 from suricate.files import replacing
 from suricate.io import files
-from suricate.io.formats import BY_SUFFIX, FORMATS, TABLE_FORMATS, TEXT_SUFFIXES
+from suricate.io.formats import BY_SUFFIX, FORMATS, STREAM_SUFFIX, TABLE_FORMATS, TEXT_SUFFIXES
 from suricate.io.formatter import format_chunk
 from suricate.io.times import to_text
 from suricate.parameters import flag, integer
@@ -53,9 +53,10 @@ def write(
     labels: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> Path:
-    """Write edges to ``path``, compressed if the name ends in ``.gz``, ``.xz`` or ``.bz2``; return the path.
+    """Write edges to ``path``, compressed if the name ends in ``.gz``, ``.xz``, ``.bz2``, ``.zst`` or ``.lz4``.
 
-    The file is written beside its place and moved there when complete: an error leaves an old file as it was.
+    Returns the path. The file is written beside its place and moved there when complete: an error leaves an old file
+    as it was.
 
     Args:
         edges: a ``Graph``, an ``EdgeFile``, an ``EdgeList`` or ``(src, dst[, weight])`` of ids, on any device.
@@ -212,6 +213,7 @@ def _write_table(format: str, edges: _Edges, path: Path, progress: Any) -> None:
         write_table(
             file, format, columns, edges.labels,
             num_vertices=edges.num_vertices, directed=edges.directed, time_unit=edges.time_unit,
+            stream=path.suffix.lower() == STREAM_SUFFIX,
         )  # fmt: skip
     if progress is not None:
         progress(len(edges), len(edges))

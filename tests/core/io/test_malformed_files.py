@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import io as iolib
+import tarfile
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +14,8 @@ from hypothesis import strategies as st
 from suricate import io
 from suricate.errors import FileFormatError, ParameterError
 from suricate.io import files
+from suricate.io.parse_loops import parse_iso
+from suricate.io.times import microseconds
 
 pytestmark = pytest.mark.usefixtures("reader")
 
@@ -91,6 +97,13 @@ BAD = {
         "weight '99999999999999999999' is too large",
     ),
     "metis one end": ("a.graph", "3 1\n2\n", None, "listed at one of their ends only"),
+    "metis two halves": ("a.graph", "4 1\n2\n\n\n3\n", None, "listed at one of their ends only"),
+    "metis two weights": ("a.graph", "2 1 1\n2 5\n1 6\n", None, "or with another weight at the other end"),
+    "zip": ("a.txt", b"PK\x03\x04 0 1\n", 1, "not a text file: a ZIP archive"),
+    "compress": ("a.txt.Z", b"\x1f\x9d\x90\n", 1, "not a text file: compressed by compress (.Z)"),
+    "UTF-16": ("a.txt", "0 1\n".encode("utf-16"), 1, "not a text file: text in UTF-16"),
+    "data of NetworkX": ("a.txt", "0 1 {}\n", 1, "weight '{}' is not a number; columns={'src': 0, 'dst': 1}"),
+    "ISO time": ("a.csv", "u,v,t\n1,2,2024-02-29\n1,2,2023-02-29\n", 3, "'2023-02-29' is no time of ISO 8601"),
     "gr second header": ("a.gr", "p sp 3 1\np sp 3 1\n", 2, "a line must start with one of a"),
 }
 
@@ -112,8 +125,17 @@ def test_malformed_files(put, monkeypatch, case, chunk):
     ("token", "dtype"), [("3000000000", "int32"), ("-1", "uint32"), ("1e39", "float32"), ("2.5", "int32")]
 )
 def test_weight_outside_the_dtype_asked_for(put, token, dtype):
-    with pytest.raises(FileFormatError, match=":4: weight"):
+    with pytest.raises(FileFormatError, match=":4: weight") as caught:
         io.read(put(f"# c\n0 1 1\n\n1 2 {token}\n"), weight_dtype=dtype)
+    assert ("weight_dtype='float64' takes it" in str(caught.value)) == (token in ("3000000000", "-1"))
+
+
+def test_a_tar_archive_is_named(put):
+    data = iolib.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("a.txt"))
+    with pytest.raises(FileFormatError, match="a tar archive"):
+        io.read(put(gzip.compress(data.getvalue()), "a.tar.gz"), relabel=True)
 
 
 @pytest.mark.parametrize("line", [1, 3, 5, 9])
@@ -221,3 +243,24 @@ def test_bad_arguments(put, name, value):
 def test_one_column_for_two_roles(put):
     with pytest.raises(FileFormatError, match="column 0 cannot be both src and dst"):
         io.read(put("1 2\n"), columns={"src": 0, "dst": 0})
+
+
+@given(
+    st.datetimes(),
+    st.sampled_from(["", "T%H:%M", " %H:%M:%S", "T%H:%M:%S.%f", "T%H:%M:%S,%f000"]),
+    st.sampled_from(["", "Z", "+05", "-0930", "+13:45", "+24:00", "+1:0", "z"]),
+    st.integers(0, 40),
+    st.sampled_from("0123456789-:T +Zx"),
+)
+def test_times_are_parsed_alike_by_python_and_by_the_loop(time, form, zone, place, sign):
+    text = f"{time.year:04}" + time.strftime(f"-%m-%d{form}") + (zone if form else "")
+    for spelled in (text, text[:place] + sign + text[place + 1 :], text[:place]):
+        with np.errstate(over="ignore"):
+            found, fine = parse_iso(np.frombuffer(spelled.encode(), np.uint8), 0, len(spelled))
+        try:
+            right = microseconds(spelled)
+        except ValueError:
+            assert not fine
+        else:
+            assert fine
+            assert found == right

@@ -16,8 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suricate import io
-from suricate.errors import FileFormatError, ParameterError, UnknownNameError, WeightError
+from suricate.errors import (
+    CapacityError,
+    FileFormatError,
+    MissingLibraryError,
+    ParameterError,
+    UnknownNameError,
+    WeightError,
+)
 from suricate.io import files
+
+try:
+    import lz4.frame
+    from backports import zstd
+except ImportError:  # on an older installation: these two are not tested
+    zstd = None
 
 pytestmark = pytest.mark.usefixtures("reader")
 
@@ -140,6 +153,51 @@ def test_dimacs(put):
     file = io.read(put("c\nc hello\np sp 5 2\nc x\na 1 5 7\na 2 1 0\n", "g.gr"))
     assert rows(file) == [(0, 4, 7), (1, 0, 0)]
     assert (file.num_vertices, file.directed, file.weight.dtype) == (5, True, np.int32)
+
+
+COMMENTS = {
+    "Directed graph: x": True,
+    "Undirected graph: ../data/com-dblp.ungraph.txt": False,
+    "directed: no": False,
+    "not directed": False,
+    "un-directed, non-directed": False,
+    "not undirected": True,
+    "no self-loops, directed": True,
+    "Directed graph, not undirected": None,
+    "directed (converted from undirected)": None,
+    "directed or not": None,
+    "neither sorted nor directed": None,
+    "bi-directed": None,
+    "from http://x.org/undirected/a.html and undirected.txt": None,
+    "redirected": None,
+}
+
+
+@pytest.mark.parametrize("comment", COMMENTS)
+def test_direction_of_comments(put, comment):
+    assert io.read(put(f"# {comment}\n0 1\n")).directed is COMMENTS[comment]
+
+
+def test_konect(put):
+    file = io.read(put("% sym unweighted\n% 2 5 5\n1 2\n2 3\n", "out.x"))
+    assert (rows(file), file.directed, file.num_vertices) == ([(0, 1), (1, 2)], False, 5)
+    file = io.read(put("% asym positive\n1 2 3 1082040961\n2 1 1 1082040962\n", "out.temporal-x"))
+    assert (rows(file), file.directed) == ([(0, 1, 3, 1082040961), (1, 0, 1, 1082040962)], True)
+    assert rows(io.read(put("% asym unweighted\n1 2 1 9\n"))) == [(0, 1, 9)]
+    assert rows(io.read(put("% asym unweighted\n1 2\n"), first_id=0)) == [(1, 2)]
+    bipartite = put("% bip unweighted\n% 2 3 2\n1 1\n3 2 \n")
+    assert (rows(io.read(bipartite)), io.read(bipartite).num_vertices) == ([(0, 3), (2, 4)], 5)
+    assert io.read(bipartite, relabel=True).labels.tolist() == [1, 4, 3, 5]
+    with pytest.raises(FileFormatError, match=":4: id '3' is too large"):
+        io.read(put("% bip unweighted\n% 2 3 2\n1 1\n1 3\n"))
+    with pytest.raises(FileFormatError, match="needs its sizes"):
+        io.read(put("% bip unweighted\n1 1\n"))
+
+
+def test_unsigned_matrices_of_scipy(put):
+    text = "%%MatrixMarket matrix coordinate unsigned-integer general\n2 2 2\n1 2 3\n2 1 4294967295\n"
+    file = io.read(put(text, "m.mtx"))
+    assert (rows(file), file.weight.dtype) == ([(0, 1, 3), (1, 0, 4294967295)], np.uint32)
 
 
 @pytest.mark.parametrize("chunk", [6, 1 << 20])
@@ -266,6 +324,21 @@ def test_relabel_texts(tmp_path_factory, edges):
     assert [(order[u], order[v]) for u, v in rows(file)] == edges
 
 
+def test_relabel_negative_numbers(put):
+    file = io.read(put("-1 2\n2 -9223372036854775808\n-0 9223372036854775807\n"), relabel=True)
+    assert (file.labels.tolist(), file.labels.dtype) == ([-1, 2, -(2**63), 0, 2**63 - 1], np.int64)
+    assert rows(io.read(put("7 -3 5\n-3 8 -5\n"), relabel=True)) == [(0, 1, 5), (1, 2, -5)]
+    for text, reason in {
+        "-1 2\n3 9223372036854775808\n": "ids below 0 and ids from 2",
+        "1 -9223372036854775809\n": "too large",
+        "1 -x\n": "not a whole number",
+    }.items():
+        with pytest.raises(FileFormatError, match=reason):
+            io.read(put("0 0\n" + text), relabel=True)
+    with pytest.raises(FileFormatError, match=r"id '-1' is negative \(relabel maps"):
+        io.read(put("-1 2\n"))
+
+
 def test_relabel_many_ids_grows_the_tables(put):
     ids = np.random.default_rng(3).integers(0, 2**62, 60_000)
     file = io.read(put("".join(f"{u} {v}\n" for u, v in ids.reshape(-1, 2).tolist())), relabel=True)
@@ -294,6 +367,8 @@ def test_relabel_one_based_file_has_its_own_ids(put):
 # -- compression, chunks, progress -------------------------------------------------------------------------------------
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
+if zstd is not None:
+    COMPRESS |= {".zst": zstd.compress, ".lz4": lz4.frame.compress}
 
 
 @pytest.mark.parametrize("suffix", COMPRESS)
@@ -328,7 +403,26 @@ def test_members_and_padding_of_gzip(put):
     ]
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2"])
+@pytest.mark.skipif(zstd is None, reason="needs backports.zstd and lz4")
+def test_the_package_zstandard_will_do(put, monkeypatch):
+    monkeypatch.setitem(sys.modules, "backports.zstd", None)
+    monkeypatch.setitem(sys.modules, "compression.zstd", None)
+    text = "".join(f"{k} {k * 7919 % 1000}\n" for k in range(30000)).encode()
+    packed = zstd.compress(text[:100_000]) + zstd.compress(text[100_000:])
+    assert len(io.read(put(packed, "g.txt.zst"))) == 30000
+    with pytest.raises(FileFormatError, match="ends too early"):
+        io.read(put(packed[:-9], "g.txt.zst"))
+    path = put("", "h.txt.zst")
+    io.write(([0], [1]), path)
+    assert rows(io.read(path)) == [(0, 1)]
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    monkeypatch.setitem(sys.modules, "lz4.frame", None)
+    for name, content in {"g.zst": packed, "g.lz4": lz4.frame.compress(text)}.items():
+        with pytest.raises(MissingLibraryError, match=r"files need the package .*: pip install 'suricate\["):
+            io.read(put(content, name))
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix])
 def test_truncated_or_damaged_compression(put, suffix):
     text = "".join(f"{k} {k * 7919 % 1000}\n" for k in range(3000)).encode()
     whole = COMPRESS[suffix](text)
@@ -378,6 +472,13 @@ def test_to_graph_refuses_weights_that_the_dtype_cannot_hold(put):
     with pytest.raises(WeightError, match="missing"):
         io.read(put("0 1\n")).to_graph(weight_dtype="int32", device="cpu")
     assert file.to_graph(weight_dtype=None, device="cpu").num_edges == 2
+
+
+def test_a_huge_id_names_itself_and_the_way_out(put):
+    with pytest.raises(CapacityError, match=r"id 4294967000 makes it the number of vertices: read .* relabel=True"):
+        io.read(put("0 4294967000\n")).to_graph(device="cpu", memory_limit=1 << 20)
+    with pytest.raises(FileFormatError, match=r"id '99999999999' is too large: ids go up to .*relabel maps"):
+        io.read(put("0 99999999999\n"))
 
 
 def test_a_file_is_shown_in_one_line(put):

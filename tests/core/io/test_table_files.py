@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import gzip
+import os
 import subprocess
 import sys
+import threading
 from decimal import Decimal
 
 import numpy as np
@@ -16,6 +18,12 @@ import pytest
 
 from suricate import io
 from suricate.errors import FileFormatError, ParameterError, SuricateError, UnknownNameError, WeightError
+from suricate.io import tables
+
+
+def rows(file):
+    return list(zip(file.src.tolist(), file.dst.tolist(), strict=True))
+
 
 EXTENSIONS = (".parquet", ".arrow", ".feather", ".ipc")
 
@@ -180,7 +188,12 @@ BAD_COLUMNS = {
     "missing id": ({"src": [1, None], "dst": [1, 2]}, {}, "src[1] is missing"),
     "missing weight": ({"src": [1], "dst": [1], "w": pa.array([None], pa.float64())}, {}, "w[0] is missing"),
     "negative id": ({"src": [1, -7], "dst": [1, 2]}, {}, "src[1] is -7: ids are not negative"),
-    "negative id, mapped": ({"src": [1, -7], "dst": [1, 2]}, {"relabel": True}, "src[1] is -7"),
+    "negative id, mapped": ({"src": [1, -7], "dst": [1, 2]}, {"relabel": True, "first_id": 1}, "src[1] is -7"),
+    "negative and huge": (
+        {"src": [-1], "dst": pa.array([2**63], pa.uint64())},
+        {"relabel": True},
+        "dst cannot be read as int64",
+    ),
     "huge id": ({"src": [1, 2**40], "dst": [1, 2]}, {}, f"src[1] is {2**40}: ids go up to {2**32 - 3} (relabel maps"),
     "id beyond num_vertices": ({"src": [1], "dst": [9]}, {"num_vertices": 5}, "dst[0] is 9: ids go up to 4"),
     "more ids than vertices": ({"src": [1], "dst": [9]}, {"relabel": True, "num_vertices": 1}, "2 different ids"),
@@ -243,13 +256,8 @@ def test_misuse(put, tmp_path):
         io.read(path, delimiter=",")
     with pytest.raises(UnknownNameError, match="has no column 'payer': there are src, dst"):
         io.read(path, columns={"src": "payer", "dst": "dst"})
-    with pytest.raises(FileFormatError, match="a pipe or device"):
-        io.read("/dev/null", "parquet")
     with pytest.raises(ParameterError, match="compressed"):
         io.write(([0], [1]), tmp_path / "e.parquet.gz")
-    (tmp_path / "e.parquet.gz").write_bytes(gzip.compress(path.read_bytes()))
-    with pytest.raises(FileFormatError, match="decompress it first"):
-        io.read(tmp_path / "e.parquet.gz")
     with pytest.raises(WeightError):
         io.write(([0], [1], [np.nan]), tmp_path / "e.parquet")
     bad = io.EdgeFile(np.array([0]), np.array([0]), None, None, 1, None, np.array(["\udcff"], object), path, "csv")
@@ -271,3 +279,64 @@ for call in (lambda: su.read({str(put({"src": [1], "dst": [2]}))!r}), lambda: su
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "Parquet and Arrow files need pyarrow: pip install 'suricate[arrow]'\n" * 2, done.stderr
+
+
+def test_pipes_and_files_that_are_compressed_as_a_whole(put, tmp_path):
+    packed = tmp_path / "e.parquet.gz"
+    packed.write_bytes(gzip.compress(put({"src": [1, 5], "dst": [2, 6]}).read_bytes()))
+    assert io.read(packed).dst.tolist() == [2, 6]
+    with pytest.raises(FileFormatError):
+        io.read("/dev/null", "parquet")
+    stream = io.write(([3], [4]), tmp_path / "e.arrows")
+    assert pa.ipc.open_stream(stream).read_all().to_pydict() == {"src": [3], "dst": [4]}
+    assert rows(io.read(stream)) == rows(io.read(stream.rename(tmp_path / "no-extension"))) == [(3, 4)]
+    os.mkfifo(tmp_path / "pipe")
+    sender = threading.Thread(target=lambda: io.write(([7], [8]), tmp_path / "pipe", "arrow"), daemon=True)
+    sender.start()
+    assert rows(io.read(tmp_path / "pipe")) == [(7, 8)]
+
+
+def test_negative_ids_are_mapped(put):
+    file = io.read(put({"src": [-1, 2], "dst": pa.array([2, 7], pa.uint64())}), relabel=True)
+    assert (file.labels.tolist(), file.labels.dtype) == ([-1, 2, 7], np.int64)
+    assert rows(file) == [(0, 1), (1, 2)]
+
+
+def test_parts_of_a_folder_and_of_a_pattern(tmp_path):
+    folder = tmp_path / "edges.parquet"
+    (folder / "day=2").mkdir(parents=True)
+    io.write(([0], [1]), folder / "part-2.parquet", num_vertices=50)
+    io.write((np.array([5]), np.array([2])), folder / "part-10.parquet")
+    pq.write_table(pa.table({"src": pa.array([7], pa.int64()), "dst": [8]}), folder / "day=2" / "part-0.parquet")
+    (folder / "_SUCCESS").touch()
+    io.write(([9], [9]), folder / ".hidden.parquet")
+    seen = []
+    file = io.read(folder, progress=lambda done, total: seen.append((done, total)))
+    assert rows(file) == [(7, 8), (0, 1), (5, 2)]  # a folder comes in its place, part-2 before part-10
+    assert (file.num_vertices, file.format, len(file.sha256)) == (50, "parquet", 64)
+    assert len(seen) == 3
+    assert seen[-1][0] == seen[-1][1]
+    assert rows(io.read(folder / "part-*.parquet", sort_by_time=False)) == [(0, 1), (5, 2)]
+    pq.write_table(pa.table({"src": [1, -4], "dst": [8, 8]}), folder / "part-11.parquet")
+    with pytest.raises(FileFormatError, match=r"part-11.parquet: src\[1\] is -4"):
+        io.read(folder)
+    pq.write_table(pa.table({"src": [1], "dst": [8], "w": [2]}), folder / "part-11.parquet")
+    with pytest.raises(FileFormatError, match=r"part-11.parquet: it has columns for src, dst, weight, the first part"):
+        io.read(folder)
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        io.read(tmp_path / "*.parquet" / "x*")
+    io.write(([9], [9]), tmp_path / "a.arrow")
+    with pytest.raises(FileFormatError, match="only parts in Parquet"):
+        io.read(tmp_path / "[ae]*.*")
+
+
+def test_times_of_long_columns_are_those_of_short_ones(put, monkeypatch):
+    texts = [
+        f"20{k % 100:02}-{k % 12 + 1:02}-{k % 28 + 1:02}T{k % 24:02}:00:0{k % 10}.{k:05}+0{k % 10}" for k in range(90)
+    ]
+    path = put({"src": range(90), "dst": range(90), "t": pa.chunked_array([texts[:7], texts[7:]])})
+    short = io.read(path).time
+    monkeypatch.setattr(tables, "SMALL_COLUMN", 1)
+    assert np.array_equal(io.read(path).time, short)
+    with pytest.raises(FileFormatError, match=r"t\[1\] is wrong: 'soon' is no time"):
+        io.read(put({"src": [1, 2, 3], "dst": [1, 2, 3], "t": ["2024-01-01", "soon", "2024-01-01"]}))

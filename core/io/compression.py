@@ -1,0 +1,173 @@
+"""Compression of files as a whole, and binary formats that are recognised only to be named in a message."""
+
+from __future__ import annotations
+
+import importlib
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+from suricate.errors import MissingLibraryError
+
+MAGIC = {
+    ".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh",
+    ".zst": b"\x28\xb5\x2f\xfd", ".lz4": b"\x04\x22\x4d\x18",
+}  # fmt: skip
+_ALIASES = {".zstd": ".zst"}
+
+#: what files start with that are no graph files, or compressed in a way that is not read here
+_OTHERS = {
+    b"PK\x03\x04": "a ZIP archive (unpack it first; a snapshot is loaded with Graph.load)",
+    b"PK\x05\x06": "an empty ZIP archive",
+    b"\x1f\x9d": "compressed by compress (.Z): decompress it first",
+    b"\x5d\x00\x00": "compressed by LZMA (.lzma): decompress it first",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive: unpack it first",
+    b"Rar!\x1a": "a RAR archive: unpack it first",
+    b"LZIP\x01": "compressed by lzip: decompress it first",
+    b"\x89LZO": "compressed by lzop: decompress it first",
+    b"\xff\x06\x00\x00sN": "compressed by Snappy: decompress it first",
+    b"\x02\x21\x4c\x18": "compressed by LZ4 of the old kind: decompress it first",
+    b"\xff\xfe": "text in UTF-16: convert it to UTF-8",
+    b"\xfe\xff": "text in UTF-16: convert it to UTF-8",
+    b"\x93NUMPY": "an array of NumPy: read it with numpy.load, then Graph.from_coo",
+    b"\x89HDF": "an HDF5 file",
+    b"SQLite f": "a database of SQLite",
+    b"\x80\x04\x95": "a pickle of Python",
+    b"\x80\x05\x95": "a pickle of Python",
+    b"Obj\x01": "an Avro file: convert it to Parquet",
+    b"\x7fELF": "a program, not a text file",
+    b"%PDF-": "a PDF document",
+    b"\x89PNG": "a picture",
+}
+
+
+class _Gunzip:
+    """A gzip decompressor with the interface of those of ``lzma`` and ``bz2``."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._stream.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._stream.unconsumed_tail
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._stream.decompress(self._stream.unconsumed_tail + data, max_length)
+
+
+class _Zstandard:
+    """A decompressor of the package ``zstandard`` with the interface of those of ``lzma`` and ``bz2``.
+
+    It has no limit for what comes out, so little goes in at a time.
+    """
+
+    _STEP = 1 << 14
+
+    def __init__(self, library: Any) -> None:
+        self._stream = library.ZstdDecompressor().decompressobj()
+        self._waiting = b""
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._stream.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._stream.unused_data) + self._waiting
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._waiting
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        data = self._waiting + data
+        step, self._waiting = data[: self._STEP], data[self._STEP :]
+        return bytes(self._stream.decompress(step))
+
+
+def decompressor(kind: str) -> Any:
+    """Return a decompressor of one member of a file, with the interface of ``bz2.BZ2Decompressor``.
+
+    Raises:
+        MissingLibraryError: the package for it is not installed.
+    """
+    if kind == ".gz":
+        return _Gunzip()
+    if kind == ".xz":
+        return importlib.import_module("lzma").LZMADecompressor()
+    if kind == ".bz2":
+        return importlib.import_module("bz2").BZ2Decompressor()
+    if kind == ".lz4":
+        return _lz4().LZ4FrameDecompressor()
+    library = _zstd()
+    return _Zstandard(library) if library.__name__ == "zstandard" else library.ZstdDecompressor()
+
+
+def compressed(raw: IO[bytes], kind: str) -> Any:
+    """Return a context manager: a stream that compresses to ``raw``, which stays open.
+
+    Presets are fast, since a graph file is written once and is large. There is no name and no time in it, so that equal
+    graphs give equal files.
+
+    Raises:
+        MissingLibraryError: the package for it is not installed.
+    """
+    if kind == ".gz":
+        gzip = importlib.import_module("gzip")
+        return gzip.GzipFile(filename="", mode="wb", compresslevel=3, fileobj=raw, mtime=0)
+    if kind == ".xz":
+        return importlib.import_module("lzma").LZMAFile(raw, "wb", preset=1)
+    if kind == ".bz2":
+        return importlib.import_module("bz2").BZ2File(raw, "wb")
+    if kind == ".lz4":
+        return _lz4().LZ4FrameFile(raw, "wb")
+    library = _zstd()
+    if library.__name__ == "zstandard":
+        return library.ZstdCompressor(write_content_size=False).stream_writer(raw, closefd=False)
+    return library.ZstdFile(raw, "w")
+
+
+def _zstd() -> Any:
+    """Return the first of the modules for Zstandard that is there: of Python 3.14, its backport, or ``zstandard``."""
+    return _first_of(("compression.zstd", "backports.zstd", "zstandard"), "zstd", "backports.zstd")
+
+
+def _lz4() -> Any:
+    return _first_of(("lz4.frame",), "lz4", "lz4")
+
+
+def _first_of(names: Iterable[str], extra: str, package: str) -> Any:
+    for name in names:
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    raise MissingLibraryError(f"{extra} files need the package {package}: pip install 'suricate[{extra}]'")
+
+
+def kind_of(start: bytes) -> str:
+    """Return the extension of the compression that a file has by its first bytes, or ``""``."""
+    return next((kind for kind, magic in MAGIC.items() if start.startswith(magic)), "")
+
+
+def other_kind(start: bytes) -> str | None:
+    """Return what a file is, in words, if its first bytes are those of a format that is not read here."""
+    if start[257:262] == b"ustar":
+        return "a tar archive: unpack it first"
+    return next((words for magic, words in _OTHERS.items() if start.startswith(magic)), None)
+
+
+def split_suffix(path: Path) -> tuple[str, str]:
+    """Return the file's extension without compression and that of the compression, as in ``(".txt", ".gz")``."""
+    last = path.suffix.lower()
+    compression = _ALIASES.get(last, last) if _ALIASES.get(last, last) in MAGIC else ""
+    return (Path(path.stem) if compression else path).suffix.lower(), compression
