@@ -158,7 +158,7 @@ def of_suricate(backend: str, case: Case) -> Rows:
         yield Row("bfs_in", lambda: graph.compute("bfs", source=case.source).level, case.levelled)
         steps = {"alpha": ALPHA, "method": "static", "max_iter": STEPS, "tol": 1e-300}
         yield Row("pagerank", lambda: graph.compute("pagerank", **steps), case.ranked)
-        yield Row("strong", lambda: graph.compute("scc"), lambda label: len(np.unique(label)))
+        yield Row("strong", lambda: graph.compute("scc"), lambda result: result.num_components)
     if not case.undirected:
         return
     graph = build(directed=False)

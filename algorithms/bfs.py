@@ -14,6 +14,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.algorithms._live import NamedVertices
 from suricate.algorithms._matrices import adjacency
 from suricate.arrays import range_message
 from suricate.errors import VertexRangeError
@@ -62,7 +63,8 @@ class BFS(Algorithm):
 
     Raises:
         ParameterError: ``source`` is not an integer.
-        VertexRangeError: ``source`` is not a vertex of the graph.
+        VertexRangeError: ``source`` is not a vertex of the graph, or deleted. A tracker raises it when its result is
+            read, until the vertex is live again.
     """
 
     name = "bfs"
@@ -74,6 +76,7 @@ class BFS(Algorithm):
         self.source = integer("bfs: source", source)
         if self.source < 0:
             raise VertexRangeError(f"bfs: source is {shown(self.source)}: ids are not negative")
+        self._named = NamedVertices("bfs: source", self.source)
         self._forest: Forest | None = None
         self._roots: Frontier | None = None
 
@@ -81,6 +84,11 @@ class BFS(Algorithm):
         """Search from scratch."""
         if self.source >= graph.num_vertices:
             raise VertexRangeError(range_message("bfs: source", None, self.source, graph.num_vertices))
+        self._named.note(graph)
+        self._named.demand()
+        self._search(graph)
+
+    def _search(self, graph: Graph) -> None:
         if self._forest is None or self._roots is None or self._forest.words.device != graph.device:
             tree = words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
             self._forest = Forest(tree, one_further, unreached, args=(self.source,), uniform=True)
@@ -90,9 +98,10 @@ class BFS(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Repair the levels and parents that deletions invalidated, and search on from the inserted edges."""
+        self._named.note(graph)
         forest, deleted, inserted = self._forest, delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
         if forest is None or self.outweighs(graph, deleted, inserted):
-            self.compute(graph)
+            self._search(graph)
             return
         forest.words.resize(graph.num_vertices)
         forest.repair(graph, deleted, inserted)
@@ -100,6 +109,7 @@ class BFS(Algorithm):
     @property
     def result(self) -> BFSResult:
         """The current levels and parents, in new arrays."""
+        self._named.demand()
         assert self._forest is not None
         tree = self._forest.words
         return BFSResult(tree.level.view(np.int32), tree.ids("parent"))  # EMPTY is -1 in 32 bits
@@ -114,6 +124,8 @@ class BFS(Algorithm):
         weight: np.ndarray | None,
         num_vertices: int,
         directed: bool,
+        *,
+        live: np.ndarray | None = None,
         **params: Any,
     ) -> BFSResult:
         """Levels by SciPy's search; the parent is the smallest in-neighbour whose level is smaller by 1."""

@@ -207,6 +207,8 @@ class Coloring(Algorithm):
         weight: np.ndarray | None,
         num_vertices: int,
         directed: bool,
+        *,
+        live: np.ndarray | None = None,
         **_: Any,
     ) -> Neighbours:
         """Return the data that every colouring is checked with: the pairs of neighbours, both ways, each once."""

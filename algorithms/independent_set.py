@@ -7,7 +7,7 @@ parallel on average*, 2012). In each round every active vertex examines its neig
 changes activates them. O(log^2 n) rounds with high probability.
 
 After a change the ends of the changed edges are active first, and the rounds continue while memberships change. The set
-depends on the graph and the seed only, not on the history.
+depends on the graph and the seed only, not on the history. Deleted vertices are no members.
 """
 
 from __future__ import annotations
@@ -48,6 +48,22 @@ def publish(v, member, decided, key):
     member[v] = decided[v]
 
 
+def earlier_live_member(u, v, w, member, decided, key, live):
+    """Return whether ``u``, which is live as it has an edge, is a member that comes before ``v``."""
+    return u != v and member[u] != 0 and mixed(u, key) < mixed(v, key)
+
+
+def decide_live(v, taken, member, decided, key, live):
+    """Record whether ``v`` is a member, which it must be live for; activate its neighbours if that changed."""
+    decided[v] = 1 - taken if live[v] else 0
+    return WAKE if member[v] != decided[v] else 0
+
+
+def publish_live(v, member, decided, key, live):
+    """Publish the decision to the neighbours."""
+    member[v] = decided[v]
+
+
 class IndependentSet(Algorithm):
     """A maximal independent set, ``bool[num_vertices]``; edges count in both directions, self-loops do not.
 
@@ -77,17 +93,20 @@ class IndependentSet(Algorithm):
         self._look(graph, None)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Start with the ends of changed edges active; new vertices are members until they have neighbours."""
+        """Start with the ends of changed edges, and what was deleted or recycled; new vertices are members at first."""
         xp, n = graph.device.xp, graph.num_vertices
         self._member, self._decided = (resized(xp, array, n, 1) for array in (self._member, self._decided))
-        self._look(graph, (delta.edges("inserted"), delta.edges("deleted")))
+        switched = (delta.switched_vertices,) if len(delta.switched_vertices) else ()
+        self._look(graph, (delta.edges("inserted"), delta.edges("deleted"), *switched))
 
     def _look(self, graph: Graph, frontier: Any) -> None:
-        arguments = (self._member, self._decided, self.key)
-        converge(
-            graph, frontier, earlier_member, args=arguments, reduce="or", over="both", then=decide, commit=publish,
-            wake="both",
-        )  # fmt: skip
+        functions: tuple[Any, ...] = (earlier_member, decide, publish)
+        arguments: tuple[Any, ...] = (self._member, self._decided, self.key)
+        if graph.most_deleted:
+            functions = (earlier_live_member, decide_live, publish_live)
+            arguments = (*arguments, graph.live_arrays.mask)
+        fn, then, commit = functions
+        converge(graph, frontier, fn, args=arguments, reduce="or", over="both", then=then, commit=commit, wake="both")
 
     @property
     def result(self) -> Array:
@@ -106,6 +125,7 @@ class IndependentSet(Algorithm):
         directed: bool,
         *,
         seed: int = 0,
+        live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
         """Take the vertices one by one in the order of the hashes."""
@@ -115,7 +135,7 @@ class IndependentSet(Algorithm):
         neighbor, begin = matrix.indices.tolist(), matrix.indptr.tolist()
         member = [False] * num_vertices
         for v in order.tolist():
-            member[v] = not any(member[u] for u in neighbor[begin[v] : begin[v + 1]])
+            member[v] = (live is None or live[v]) and not any(member[u] for u in neighbor[begin[v] : begin[v + 1]])
         return np.array(member, bool)
 
     def traffic(self, graph: Graph) -> int:

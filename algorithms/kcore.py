@@ -81,6 +81,8 @@ class KCore(Algorithm):
         weight: np.ndarray | None,
         num_vertices: int,
         directed: bool,
+        *,
+        live: np.ndarray | None = None,
         **params: Any,
     ) -> KCoreResult:
         """Core numbers by definition: for every k, remove vertices with fewer than k neighbours until none is left."""

@@ -24,6 +24,7 @@ import suricate as su
 from suricate import hookimpl
 from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.algorithms._hash import key_of, mixed64
+from suricate.algorithms._live import NamedVertices
 from suricate.algorithms._sums import Weighting
 from suricate.arrays import as_ids, checked_ids
 from suricate.operators import edge_map
@@ -32,6 +33,7 @@ from suricate.structures.frontier import Frontier
 from suricate.types import EMPTY
 
 if TYPE_CHECKING:
+    from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
 
@@ -86,7 +88,7 @@ class RandomWalks(Algorithm):
     Args:
         length: number of steps.
         walks_per_vertex: walks from each start.
-        starts: ids of vertices; None: all vertices.
+        starts: ids of vertices; None: all vertices, where the walks from deleted vertices are EMPTY throughout.
         restart: probability of going back to the start instead of a step, in [0, 1).
         p: divides the weight of the edge back to the previous vertex (node2vec's return parameter), above 0.
         q: divides the weights of edges to vertices to which the previous one has no edge (in-out parameter), above 0.
@@ -95,7 +97,8 @@ class RandomWalks(Algorithm):
 
     Raises:
         ParameterError: a parameter is of the wrong type or out of range.
-        DTypeError, ShapeError, VertexRangeError: ``starts`` are not ids of vertices.
+        DTypeError, ShapeError, VertexRangeError: ``starts`` are not ids of live vertices. A tracker of which a start is
+            deleted raises when its result is read, until the vertex is live again.
         RequirementError: ``weighted=True`` on a graph without weights.
     """
 
@@ -115,6 +118,7 @@ class RandomWalks(Algorithm):
         self.length = integer("random_walks: length", length, low=0)
         self.walks_per_vertex = integer("random_walks: walks_per_vertex", walks_per_vertex, low=1)
         self.starts = None if starts is None else host_ids(starts)
+        self._named = None if self.starts is None else NamedVertices("random_walks: starts", self.starts)
         self.restart = real("random_walks: restart", restart, low=0, high=1)
         self.p = real("random_walks: p", p, low=0, include_low=False)
         self.q = real("random_walks: q", q, low=0, include_low=False)
@@ -124,11 +128,24 @@ class RandomWalks(Algorithm):
 
     def compute(self, graph: Graph) -> None:
         """Make all walks, step by step; nothing is read from the device in between."""
+        self._walk(graph)
+        if self._named is not None:
+            self._named.demand()
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Make all walks again."""
+        self._walk(graph)
+
+    def _walk(self, graph: Graph) -> None:
         self.weighting.demand(graph)
         xp = graph.device.xp
-        starts = xp.asarray(first_vertices(self.starts, graph.num_vertices, self.walks_per_vertex))
+        at = starts = xp.asarray(first_vertices(self.starts, graph.num_vertices, self.walks_per_vertex))
         self._walks = xp.empty((self.length + 1, len(starts)), np.uint32)
-        self._walks[0] = at = starts
+        self._walks[0] = starts
+        if self._named is not None:
+            self._named.note(graph)
+        elif graph.most_deleted:
+            self._walks[0] = xp.where(graph.live_arrays.mask[starts], starts, np.uint32(EMPTY))
         base = mixed64(xp.arange(len(starts), dtype=np.uint64) + np.uint64(self.key))
         best, before = xp.empty(len(starts), np.uint64), xp.full(len(starts), EMPTY, np.uint32)
         for step in range(self.length if len(starts) else 0):
@@ -158,6 +175,8 @@ class RandomWalks(Algorithm):
     @property
     def result(self) -> Array:
         """The walks in a new array."""
+        if self._named is not None:
+            self._named.demand()
         return self._walks.T.copy()
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
@@ -179,6 +198,7 @@ class RandomWalks(Algorithm):
         q: float = 1.0,
         weighted: bool | None = None,
         seed: int = 0,
+        live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
         """The same walks by NumPy: all offers of a step as one list, sorted by walk and offer."""
@@ -191,7 +211,8 @@ class RandomWalks(Algorithm):
         first = first_vertices(None if starts is None else host_ids(starts), num_vertices, walks_per_vertex)
         base = mixed64(np.arange(len(first), dtype=np.uint64) + np.uint64(key_of(seed)))
         walks, before = [first], np.full(len(first), EMPTY, np.uint32)
-        at, alive = first, np.ones(len(first), bool)
+        at, alive = first, np.ones(len(first), bool) if live is None else live[first]
+        walks[0] = np.where(alive, first, np.uint32(EMPTY))
         for step in range(length):
             count = begin[at.astype(np.int64) + 1] - begin[at]
             walk = np.repeat(np.arange(len(at)), count)

@@ -19,13 +19,14 @@ On an undirected graph these are the connected components.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from suricate import hookimpl, threads
 from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._hash import key_of, mixed
+from suricate.algorithms._live import DeletedCount, deleted_among
 from suricate.algorithms._matrices import adjacency
 from suricate.operators import advance, iterate, propagate, vertex_map
 from suricate.structures.reach import reach_on_host
@@ -33,7 +34,7 @@ from suricate.structures.scalar import Scalar
 from suricate.types import EMPTY, EdgeList
 
 if TYPE_CHECKING:
-    from suricate.devices import Array
+    from suricate.devices import Array, Device
     from suricate.graph import Graph
 
 KEY = key_of(0)  #: of the random order
@@ -131,8 +132,18 @@ def _is_narrow(graph: Graph) -> bool:
     return few and graph.most_arcs < FEW_ARCS * graph.num_vertices
 
 
+class SCCResult(NamedTuple):
+    """``label`` is uint32[n], the smallest vertex of the component; ``num_components`` is their number, an int.
+
+    A deleted vertex is in no component, and has its own label.
+    """
+
+    label: Array
+    num_components: int
+
+
 class StronglyConnectedComponents(Algorithm):
-    """The component of every vertex, ``uint32[num_vertices]``: the smallest id in it. A directed graph needs in-edges.
+    """Strongly connected components: the sets of vertices that reach each other. A directed graph needs in-edges.
 
     Raises:
         RequirementError: a directed graph without in-edges.
@@ -143,6 +154,9 @@ class StronglyConnectedComponents(Algorithm):
 
     def __init__(self) -> None:
         self._component: Array = None
+        self._count: Array = None  # number of components, each deleted vertex one of them; on the device
+        self._deleted = DeletedCount()
+        self._device: Device = None  # type: ignore[assignment]
 
     def compute(self, graph: Graph) -> None:
         """Trim, find the component of a pivot, then colour the rest in rounds."""
@@ -154,6 +168,9 @@ class StronglyConnectedComponents(Algorithm):
         self._join_pivot(graph, root, towards, away)
         self._color(graph, root)
         self._component = self._smallest(graph, root)[root]
+        self._count = (self._component == graph.device.xp.arange(graph.num_vertices)).sum()
+        self._deleted.note(graph)
+        self._device = graph.device
 
     def _trim(self, graph: Graph, root: Array, count: Array, onward: str) -> None:
         """Repeatedly remove the vertices without edges on one side; ``count`` has the numbers of edges."""
@@ -198,9 +215,9 @@ class StronglyConnectedComponents(Algorithm):
         return smallest
 
     @property
-    def result(self) -> Array:
-        """The component of every vertex in a new array."""
-        return self._component.copy()
+    def result(self) -> SCCResult:
+        """The smallest vertex of each component, in a new array, and the number of components; waits."""
+        return SCCResult(self._component.copy(), int(self._device.to_numpy(self._count)) - int(self._deleted))
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
@@ -212,13 +229,16 @@ class StronglyConnectedComponents(Algorithm):
         weight: np.ndarray | None,
         num_vertices: int,
         directed: bool,
+        *,
+        live: np.ndarray | None = None,
         **_: Any,
-    ) -> np.ndarray:
+    ) -> SCCResult:
         """SciPy's components, named by their smallest members."""
         from scipy.sparse import csgraph
 
-        _, label = csgraph.connected_components(adjacency(src, dst, None, num_vertices), connection="strong")
-        return np.unique(label, return_index=True)[1].astype(np.uint32)[label] if num_vertices else label
+        count, component = csgraph.connected_components(adjacency(src, dst, None, num_vertices), connection="strong")
+        smallest = np.unique(component, return_index=True)[1].astype(np.uint32)
+        return SCCResult(smallest[component], count - deleted_among(live))
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:

@@ -124,6 +124,7 @@ class SpMV(Algorithm):
         x: Any = 1.0,
         over: str = "out",
         weighted: bool | None = None,
+        live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
         """Multiply with the SciPy matrix."""

@@ -202,6 +202,8 @@ class Triangles(Algorithm):
         weight: np.ndarray | None,
         num_vertices: int,
         directed: bool,
+        *,
+        live: np.ndarray | None = None,
         **params: Any,
     ) -> TrianglesResult:
         """Count with plain loops over marked neighbours (``suricate.closed_triples``)."""

@@ -20,6 +20,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.algorithms._live import DeletedCount, deleted_among
 from suricate.algorithms._matrices import adjacency
 from suricate.structures.component_forest import ComponentForest
 from suricate.structures.connect import SAMPLED, connect
@@ -37,7 +38,10 @@ COMPUTED_FIRST = 16
 
 
 class WCCResult(NamedTuple):
-    """``label`` is uint32[n], the smallest vertex of the component; ``num_components`` is their number, an int."""
+    """``label`` is uint32[n], the smallest vertex of the component; ``num_components`` is their number, an int.
+
+    A deleted vertex is in no component, and has its own label.
+    """
 
     label: Array
     num_components: int
@@ -59,11 +63,13 @@ class WCC(Algorithm):
         self._sets: UnionFind = None  # type: ignore[assignment]
         self._largest: Array = None
         self._forest: ComponentForest | None = None  # once it is there, the union-find is not kept current
+        self._deleted = DeletedCount()
         self._anew = 0  # deletions to compute anew for, before there is a forest again
 
     def compute(self, graph: Graph) -> None:
         """Find the components from scratch."""
         self._graph, self._forest = graph, None
+        self._deleted.note(graph)
         if self._sets is None or self._sets.device != graph.device or self._sets.num_elements > graph.num_vertices:
             self._sets = UnionFind(graph.num_vertices, graph.device)
         else:
@@ -74,6 +80,7 @@ class WCC(Algorithm):
     def update(self, graph: Graph, delta: Delta) -> None:
         """Unite across inserted edges; with deletions, repair the forest of components."""
         inserted, deleted = delta.arc_list("inserted"), delta.arc_list("deleted")
+        self._deleted.note(graph)
         if deleted.size and (not graph.has_in_edges or self.outweighs(graph, deleted)):
             self._compute_anew(graph, deleted, inserted)
         elif self._forest is None and not deleted.size:
@@ -129,7 +136,7 @@ class WCC(Algorithm):
             label, count = self._sets.labels(), self._sets.component_count
         else:
             label, count = self._forest.labels(self._graph)
-        return WCCResult(label, int(self._graph.device.to_numpy(count)[0]))
+        return WCCResult(label, int(self._graph.device.to_numpy(count)[0]) - int(self._deleted))
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
@@ -141,7 +148,9 @@ class WCC(Algorithm):
         weight: np.ndarray | None,
         num_vertices: int,
         directed: bool,
-        **params: Any,
+        *,
+        live: np.ndarray | None = None,
+        **_: Any,
     ) -> WCCResult:
         """Components by SciPy's search, each named by its smallest vertex."""
         from scipy.sparse import csgraph
@@ -150,7 +159,7 @@ class WCC(Algorithm):
         count, component = csgraph.connected_components(matrix, directed=True, connection="weak")
         smallest = np.full(count, num_vertices, np.int64)
         np.minimum.at(smallest, component, np.arange(num_vertices))
-        return WCCResult(smallest[component].astype(np.uint32), count)
+        return WCCResult(smallest[component].astype(np.uint32), count - deleted_among(live))
 
     @classmethod
     def peer(cls, matrix: Any, **params: Any) -> Any:

@@ -174,7 +174,8 @@ class Algorithm(ABC):
             weight: their weights, or None on an unweighted graph.
             num_vertices: the number of vertices.
             directed: whether the graph is directed.
-            params: as given to ``__init__``.
+            params: as given to ``__init__``. If the method has a parameter ``live``, it also gets
+                ``bool[num_vertices]``, which vertices are live; without it, the answer must be right if all are.
 
         Returns:
             What :meth:`mismatch` compares with: by default NumPy arrays in the form of :attr:`result`.

@@ -169,6 +169,15 @@ class Delta:
         return self._revived_vertices()
 
     @property
+    def switched_vertices(self) -> Array:
+        """``uint32[k]``: the vertices that were deleted or recycled, on the device, without a wait.
+
+        Vertices that were given an edge are among the ends of ``edges("inserted")``, and on the CPU here as well.
+        """
+        known = [part for part in (self._deleted_vertices, self._revived_vertices) if hasattr(part, "dtype")]
+        return self._device.xp.concatenate(known) if known else self.deleted_vertices
+
+    @property
     def live_may_differ(self) -> bool:
         """Whether vertices may have been added, deleted or revived, as far as the host knows without waiting.
 

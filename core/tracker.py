@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, WeakValueDictionary
@@ -16,7 +17,7 @@ import numpy as np
 from suricate import plugins
 from suricate.algorithm import Algorithm
 from suricate.delta import Delta
-from suricate.errors import ParameterError
+from suricate.errors import ParameterError, SuricateError
 from suricate.locks import on_graph_device
 from suricate.pace import Pace
 
@@ -115,7 +116,8 @@ class Kept:
         left = Kept(self.graph, type(self.algorithm).create(self.params), self.params)
         left.updates, left.version = replace(self.updates), self.version
         if not self.stale:
-            left.last, left._failed = (protected(self.algorithm.result, copies=True),), False
+            with suppress(SuricateError):  # there is no result, of a deleted source for instance
+                left.last, left._failed = (protected(self.algorithm.result, copies=True),), False
         return left
 
 
@@ -124,10 +126,11 @@ class Tracker:
 
     The graph calls :meth:`Algorithm.update` within every call that may have changed something. On CUDA the update is
     queued behind the batch, in the same stream, without a wait; an invalid batch changes nothing in the tracker either.
-    If an update raises, the change of the graph stands and its caller gets the error; the tracker is then stale, and
-    the next access to :attr:`result` computes from scratch. The graph holds its trackers weakly: a tracker that was
-    dropped, closed or left as a context manager costs nothing more. A tracker may be used in any thread; it cannot be
-    copied or pickled.
+    If an update raises, the change of the graph stands and its caller gets the error, except from
+    ``Graph.delete_vertices``; the tracker is then stale, and the next access to :attr:`result` computes from scratch.
+    If a vertex that a parameter names is deleted, reading the result raises until the vertex is live again. The graph
+    holds its trackers weakly: a tracker that was dropped, closed or left as a context manager costs nothing more. A
+    tracker may be used in any thread; it cannot be copied or pickled.
 
     Trackers of one graph with the same algorithm and equal parameters share the algorithm's instance: one computation,
     one state, one update per batch, one failure. (Only numbers, text, booleans and None are compared; parameters that
@@ -282,8 +285,9 @@ def make_tracker(
 def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before: int) -> None:
     """Update all instances after a change of the graph, whose version before the change was ``before``.
 
-    If an update raises, the other instances are still updated; then the first error is raised, with a note. The error
-    of an invalid batch on a graph with deferred checks is not raised here but by the next call that waits.
+    If an update raises, the other instances are still updated; then the first error is raised, with a note, unless the
+    change deletes vertices: reading the result then tells. The error of an invalid batch on a graph with deferred
+    checks is not raised here but by the next call that waits.
     """
     errors: list[Exception] = []
     delta.keeps_errors = True
@@ -301,5 +305,5 @@ def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before
                 errors.append(error)
     finally:
         delta.keeps_errors = False
-    if errors:
+    if errors and not len(delta.deleted_vertices):
         raise errors[0]

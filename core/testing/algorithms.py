@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
@@ -15,18 +15,20 @@ import pytest
 from hypothesis import settings
 
 from suricate.algorithm import Algorithm
-from suricate.errors import RequirementError
+from suricate.errors import RequirementError, VertexRangeError
 from suricate.plugins import backends
 from suricate.store import Store
 from suricate.testing import changes
-from suricate.testing.changes import CHANGE_KINDS, CHANGES, Changer, Script
+from suricate.testing.changes import CHANGE_KINDS, Changer, Script, change_lists
 from suricate.testing.draws import device_params, run_examples
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+    from suricate.tracker import Tracker
 
 Params = Mapping[str, Any]
 
+NO_LIVE = "changes that delete vertices were left out: give the oracle, verify() or reference() a parameter `live`"
 NAN = float("nan")
 WRONG_VALUES: dict[type, tuple[Any, ...]] = {  #: of parameters, by the type of their default
     int: (1.5, "1", True, None, NAN, [1]),
@@ -94,7 +96,8 @@ class AlgorithmConformance:
     ) -> Any:
         """Return the right result for these arcs (host arrays; undirected graphs: both directions).
 
-        It has the form of ``algorithm.result``: an array, or a tuple of arrays.
+        It has the form of ``algorithm.result``: an array, or a tuple of arrays. An oracle with a parameter ``live``
+        also gets ``bool[num_vertices]``, which vertices are live; for others, tests leave out what deletes vertices.
         """
         raise NotImplementedError("define oracle(), or verify() where there is more than one right result")
 
@@ -170,6 +173,18 @@ class AlgorithmConformance:
         base, kit = AlgorithmConformance, type(self)
         return kit.oracle is not base.oracle or kit.verify is not base.verify
 
+    def takes_live(self) -> bool:
+        """Return whether what results are compared with takes the mask of live vertices."""
+        base, kit = AlgorithmConformance, type(self)
+        source: Any = kit.verify if kit.verify is not base.verify else kit.oracle
+        if not self.brings_oracle():
+            source = self.algorithm.reference
+        return "live" in inspect.signature(source).parameters
+
+    def kinds_of_changes(self) -> tuple[str, ...]:
+        """Return the kinds of changes that results can be verified after."""
+        return tuple(kind for kind in CHANGE_KINDS if self.takes_live() or kind not in ("delete_vertices", "recycle"))
+
     def judge(self, result: Any, graph: Graph, params: Params) -> None:
         """Verify a result against the arcs of ``graph``."""
         xp = graph.device.xp
@@ -180,12 +195,34 @@ class AlgorithmConformance:
         form = getattr(type(result), "_make", tuple)  # a NamedTuple stays one
         answer = form(host) if isinstance(result, tuple) else host[0]
         arcs = self.changer(graph, 0).arcs()
+        if self.takes_live():
+            params = {**params, "live": graph.device.to_numpy(graph.live)}
         if self.brings_oracle() or not self.algorithm.has_reference():
             self.verify(answer, graph.num_vertices, *arcs, **params)
             return
         right = self.algorithm.reference(*arcs, graph.num_vertices, graph.directed, **params)
         wrong = self.algorithm.mismatch(answer, right, **params)
         assert wrong is None, wrong
+
+    def judge_tracker(self, tracker: Tracker, graph: Graph, params: Params) -> None:
+        """Verify the result of a tracker; where a parameter names a deleted vertex it may have none."""
+        if self.has_no_result(graph, params):
+            with pytest.raises(VertexRangeError):
+                _ = tracker.result
+        else:
+            self.judge(tracker.result, graph, params)
+
+    def has_no_result(self, graph: Graph, params: Params) -> bool:
+        """Return whether the algorithm refuses the graph, as a parameter names a deleted vertex."""
+        defaults = {name: each.default for name, each in inspect.signature(self.algorithm).parameters.items()}
+        named = named_vertices({**defaults, **params}.values())
+        if named.isdisjoint(graph.deleted_vertices.tolist()):
+            return False
+        try:
+            graph.compute(self.algorithm, **params)
+        except VertexRangeError:
+            return True
+        return False
 
     def refuses(self, graph: Graph, **params: Any) -> bool:
         """Return whether a parameter that takes the place of a right one is refused."""
@@ -209,7 +246,7 @@ class AlgorithmConformance:
         graph.insert_edges(*changer.draw(3 * self.num_vertices))
         tracker = graph.track(self.algorithm, **params)
         for _ in script(changer):
-            self.judge(tracker.result, graph, params)
+            self.judge_tracker(tracker, graph, params)
 
     def a_graph(self) -> Graph:
         """Return a graph on the CPU that has what the algorithm needs; skips the test if there is none."""
@@ -256,7 +293,8 @@ class AlgorithmConformance:
             graph.insert_edges(*self.changer(graph, count).draw(count))
             arcs = self.changer(graph, 0).arcs()
             answer = self.algorithm.reference(*arcs, graph.num_vertices, graph.directed, **params)
-            self.verify(answer, graph.num_vertices, *arcs, **params)
+            live = {"live": np.ones(graph.num_vertices, bool)} if self.takes_live() else {}
+            self.verify(answer, graph.num_vertices, *arcs, **params, **live)
 
     # -- results -------------------------------------------------------------------------------------------------------
 
@@ -298,9 +336,11 @@ class AlgorithmConformance:
         """After changes of every kind a tracker gives what the oracle gives."""
         graph = self.build(backend, device_kind, variant)
         tracker = graph.track(self.algorithm, **params)
-        for seed, kind in enumerate(CHANGE_KINDS * 2):
+        for seed, kind in enumerate(self.kinds_of_changes() * 2):
             self.changer(graph, seed).change(kind, 20)
-            self.judge(tracker.result, graph, params)
+            self.judge_tracker(tracker, graph, params)
+        if not self.takes_live():
+            pytest.skip(NO_LIVE)
 
     def test_self_loops(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
         """So after self-loops of all vertices came and went."""
@@ -308,6 +348,8 @@ class AlgorithmConformance:
 
     def test_deleted_vertices(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
         """So after vertices, those that parameters name among them, were isolated, deleted and given out again."""
+        if not self.takes_live():
+            pytest.skip(NO_LIVE)
         named = [value for value in params.values() if type(value) is int and 0 < value < self.num_vertices]
         chosen = list(dict.fromkeys([*named, 0, self.num_vertices // 2]))
         script = partial(changes.deleted_vertices, chosen=chosen)
@@ -334,7 +376,21 @@ class AlgorithmConformance:
             tracker = graph.track(self.algorithm, **params)
             for kind, size, seed in steps:
                 self.changer(graph, seed).change(kind, size)
-                self.judge(tracker.result, graph, params)
-            self.judge(graph.compute(self.algorithm, **params), graph, params)
+                self.judge_tracker(tracker, graph, params)
+            if not self.has_no_result(graph, params):
+                self.judge(graph.compute(self.algorithm, **params), graph, params)
 
-        run_examples(body, count, density=st.integers(0, 4), steps=CHANGES)
+        run_examples(body, count, density=st.integers(0, 4), steps=change_lists(self.kinds_of_changes()))
+        if not self.takes_live():
+            pytest.skip(NO_LIVE)
+
+
+def named_vertices(value: Any) -> set[int]:
+    """Return the integers in the value of a parameter, which may be ids: one, or those of a list, array or dict."""
+    if isinstance(value, (int, np.integer)):
+        return set() if isinstance(value, bool) else {int(value)}
+    if isinstance(value, np.ndarray):
+        return set(value.ravel().tolist()) if value.dtype.kind in "iu" else set()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return set()
+    return set().union(*map(named_vertices, value))

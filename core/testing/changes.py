@@ -14,15 +14,15 @@ from suricate.types import EdgeList
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
-CHANGE_KINDS = ("insert", "delete", "mixed", "insert_vertices", "replace", "delete_vertices", "nothing")
+CHANGE_KINDS = ("insert", "delete", "mixed", "insert_vertices", "replace", "delete_vertices", "recycle", "nothing")
 
-CHANGES = st.lists(
-    st.tuples(
-        st.sampled_from([*CHANGE_KINDS, "insert", "delete"]), st.sampled_from((1, 3, 20)), st.integers(0, 2**32 - 1)
-    ),
-    min_size=1,
-    max_size=5,
-)
+
+def change_lists(kinds: Sequence[str]) -> st.SearchStrategy[list[tuple[str, int, int]]]:
+    """Return a strategy of sequences of changes of these kinds: ``(kind, size, seed)`` each."""
+    kind = st.sampled_from([*kinds, "insert", "delete"])
+    change = st.tuples(kind, st.sampled_from((1, 3, 20)), st.integers(0, 2**32 - 1))
+    return st.lists(change, min_size=1, max_size=5)
+
 
 Edges = tuple[np.ndarray, ...]  #: (src, dst), or (src, dst, weight) on a weighted graph
 
@@ -66,6 +66,9 @@ class Changer:
         if kind == "insert_vertices":
             graph.insert_vertices(count)
             return
+        if kind == "recycle":
+            graph.insert_vertices(min(count, 3), recycle=True)
+            return
         if kind == "delete_vertices":
             graph.delete_vertices(np.unique(self.rng.integers(0, graph.num_vertices, min(count, 3))))
             return
@@ -93,7 +96,7 @@ def self_loops(changer: Changer) -> Iterator[None]:
 
 
 def deleted_vertices(changer: Changer, chosen: Sequence[int]) -> Iterator[None]:
-    """The ``chosen`` vertices, with self-loops, lose their edges one by one, and get new ones; ids are recycled."""
+    """The ``chosen`` vertices, with self-loops, lose their edges one by one, are deleted, revived and recycled."""
     graph, first = changer.graph, chosen[0]
     graph.insert_edges(*changer.weighted(np.array(chosen), np.array(chosen)))
     src, dst, _ = changer.arcs()
@@ -105,13 +108,23 @@ def deleted_vertices(changer: Changer, chosen: Sequence[int]) -> Iterator[None]:
     for vertex in chosen:
         graph.delete_vertices([vertex])
         yield
+    graph.insert_edges(*changer.draw(6))
+    yield
     graph.insert_edges(*changer.weighted(np.array(chosen), np.roll(np.arange(graph.num_vertices), 1)[chosen]))
     yield
+    graph.delete_edges(np.array(chosen), np.roll(np.arange(graph.num_vertices), 1)[chosen])  # they stay live
+    yield
     graph.delete_vertices([*chosen[1:], graph.num_vertices - 1])
+    graph.insert_vertices(1, recycle=True)
+    yield
     ids = graph.device.to_numpy(graph.insert_vertices(len(chosen) + 2, recycle=True)).astype(np.int64)
     yield
     graph.insert_edges(*changer.weighted(ids, np.full(len(ids), first)))
     graph.insert_edges(*changer.weighted(np.full(len(ids), first), ids))
+    yield
+    graph.delete_vertices(chosen)
+    graph.insert_edges(*changer.weighted(*map(np.array, ([first], [chosen[-1]]))))
+    graph.delete_vertices([first])
     yield
 
 

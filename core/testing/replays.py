@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 
 class Snapshot(NamedTuple):
-    """A graph at one time: its arcs on the host (undirected: both directions) and the number of its vertices."""
+    """A graph at one time, on the host: its arcs (undirected: both directions), and which vertices are live."""
 
     src: np.ndarray
     dst: np.ndarray
     weight: np.ndarray | None
     num_vertices: int
+    live: np.ndarray
 
     def changed(self, before: Snapshot) -> np.ndarray:
         """Return the ends of the arcs that are in one of the two snapshots only, ascending."""
@@ -53,7 +54,8 @@ class _Recorder(Algorithm):
 def _snapshot(graph: Graph) -> Snapshot:
     host = graph.device.to_numpy
     src, dst, weight = graph.store("out").edges()
-    return Snapshot(host(src), host(dst), None if weight is None else host(weight), graph.num_vertices)
+    weights = None if weight is None else host(weight)
+    return Snapshot(host(src), host(dst), weights, graph.num_vertices, host(graph.live))
 
 
 class ReplayedConformance(AlgorithmConformance):

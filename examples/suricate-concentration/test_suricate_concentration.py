@@ -11,7 +11,7 @@ class TestConcentration(AlgorithmConformance):
 
     algorithm = Concentration
 
-    def oracle(self, num_vertices, src, dst, weight, **params):
+    def oracle(self, num_vertices, src, dst, weight, live, **params):
         """Work the index out vertex by vertex."""
         weight = np.ones(len(src)) if weight is None else weight.astype(np.float64)
         parts = [weight[src == v] for v in range(num_vertices)]

@@ -27,8 +27,12 @@ class Valid(AlgorithmConformance):
 
     def judge(self, result: Any, graph: su.Graph, params: Any) -> None:
         super().judge(result, graph, params)
-        check = valid_coloring if self.algorithm is Coloring else valid_set
-        check(graph.device.to_numpy(result), *self.changer(graph, 0).arcs()[:2])
+        (src, dst, _), host = self.changer(graph, 0).arcs(), graph.device.to_numpy
+        if self.algorithm is Coloring:
+            valid_coloring(host(result), src, dst)
+            assert not host(result)[graph.deleted_vertices].any()
+        else:
+            valid_set(host(result), src, dst, host(graph.live))
 
 
 class TestColoring(Valid):
@@ -50,15 +54,16 @@ def valid_coloring(colour: np.ndarray, src: np.ndarray, dst: np.ndarray) -> None
     assert np.all(colour <= np.bincount(pairs[0], minlength=len(colour)))
 
 
-def valid_set(member: np.ndarray, src: np.ndarray, dst: np.ndarray) -> None:
-    """No edge joins two members; whoever is none has one beside it."""
+def valid_set(member: np.ndarray, src: np.ndarray, dst: np.ndarray, live: np.ndarray | None = None) -> None:
+    """No edge joins two members; every live vertex that is none has one beside it."""
     assert member.dtype == bool
     other = src != dst
     src, dst = src[other], dst[other]
     assert not np.any(member[src] & member[dst])
     beside = np.zeros(len(member), bool)
     beside[dst[member[src]]] = beside[src[member[dst]]] = True
-    np.testing.assert_array_equal(beside, ~member)
+    np.testing.assert_array_equal(beside, ~member if live is None else live & ~member)
+    assert live is None or not member[~live].any()
 
 
 FAMILIES = {

@@ -57,7 +57,7 @@ def test_searches_by_levels_and_others_agree_on_the_cpu(monkeypatch: pytest.Monk
     for family in ("chain of cycles", "sparse", "dense"):
         graph = su.Graph(600, device="cpu", in_edges=True)
         graph.insert_edges(*np.array(FAMILIES[family].edges).T)
-        np.testing.assert_array_equal(graph.compute("scc"), canonical(FAMILIES[family], 600))
+        np.testing.assert_array_equal(graph.compute("scc").label, canonical(FAMILIES[family], 600))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -66,13 +66,16 @@ def test_networkx_gives_the_same(device: su.devices.Device, backend: str, family
     graph = su.Graph(600, backend=backend, device=str(device), in_edges=True)
     graph.insert_edges(*np.array(other.edges).T)
     tracker = graph.track("scc")
-    np.testing.assert_array_equal(device.to_numpy(tracker.result), canonical(other, 600))
+    label, count = tracker.result
+    np.testing.assert_array_equal(device.to_numpy(label), canonical(other, 600))
+    assert count == nx.number_strongly_connected_components(other) + 600 - len(other)
     rng = np.random.default_rng(3)
     edges = np.array(other.edges)
     gone = edges[rng.permutation(len(edges))[: 1 + len(edges) // 10]]
     graph.delete_edges(*gone.T)
     np.testing.assert_array_equal(
-        device.to_numpy(tracker.result), canonical(nx.DiGraph(set(other.edges) - set(map(tuple, gone.tolist()))), 600)
+        device.to_numpy(tracker.result.label),
+        canonical(nx.DiGraph(set(other.edges) - set(map(tuple, gone.tolist()))), 600),
     )
 
 
@@ -82,7 +85,7 @@ def test_what_is_said_of_graphs_without_in_edges() -> None:
 
 
 def test_no_vertices(device: su.devices.Device) -> None:
-    assert su.Graph(0, device=str(device), in_edges=True).compute("scc").tolist() == []
+    assert su.Graph(0, device=str(device), in_edges=True).compute("scc")[0].tolist() == []
 
 
 def test_traffic_is_a_pass_in_each_direction() -> None:

@@ -23,7 +23,13 @@ class TestTriangles(AlgorithmConformance):
     cuda_marks = (pytest.mark.gpu,)
 
     def oracle(
-        self, num_vertices: int, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, **params: Any
+        self,
+        num_vertices: int,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        live: np.ndarray,
+        **params: Any,
     ) -> TrianglesResult:
         """NetworkX's numbers."""
         return of_networkx(num_vertices, src, dst)

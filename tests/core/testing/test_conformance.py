@@ -75,7 +75,7 @@ def algorithm_kit(algorithm: type[Algorithm]) -> AlgorithmConformance:
     class Kit(AlgorithmConformance):
         backends = (TutorialStore,)
 
-        def oracle(self, num_vertices: int, src: Any, dst: Any, weight: Any, **params: Any) -> Any:
+        def oracle(self, num_vertices: int, src: Any, dst: Any, weight: Any, live: Any = None, **params: Any) -> Any:
             return sound.reference(src, dst, weight, num_vertices, True, **params)
 
     Kit.algorithm = algorithm

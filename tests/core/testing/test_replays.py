@@ -44,7 +44,7 @@ class TestTouched(ReplayedConformance):
     examples = 2
     cuda_marks = (pytest.mark.gpu,)
 
-    def verify(self, result: Any, num_vertices: int, *arcs: Any, **params: Any) -> None:
+    def verify(self, result: Any, num_vertices: int, *arcs: Any, live: np.ndarray, **params: Any) -> None:
         assert result.shape == (num_vertices,)
 
     def begin(self, first: Snapshot, **params: Any) -> np.ndarray:
