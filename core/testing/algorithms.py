@@ -293,8 +293,8 @@ class AlgorithmConformance:
             graph.insert_edges(*self.changer(graph, count).draw(count))
             arcs = self.changer(graph, 0).arcs()
             answer = self.algorithm.reference(*arcs, graph.num_vertices, graph.directed, **params)
-            live = {"live": np.ones(graph.num_vertices, bool)} if self.takes_live() else {}
-            self.verify(answer, graph.num_vertices, *arcs, **params, **live)
+            known = {**params, "live": np.ones(graph.num_vertices, bool)} if self.takes_live() else params
+            self.verify(answer, graph.num_vertices, *arcs, **known)
 
     # -- results -------------------------------------------------------------------------------------------------------
 
