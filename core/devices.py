@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from suricate.cache import can_write, private_folder
 from suricate.errors import DeviceError, RequirementError
 from suricate.forks import in_child
 from suricate.notice import tell
@@ -44,6 +47,8 @@ class Device:
     @cached_property
     def xp(self) -> ModuleType:
         """The array module: NumPy or CuPy."""
+        if self.is_cuda:
+            _give_cupy_a_cache()
         return importlib.import_module("cupy" if self.is_cuda else "numpy")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -84,6 +89,18 @@ def reading_refused(reader: str) -> Iterator[None]:
         yield
     finally:
         _refused.reader = outer
+
+
+@cache
+def _give_cupy_a_cache() -> None:
+    """Let CuPy keep what it compiles in a private temporary folder where it cannot write its own folder.
+
+    CuPy fails where it cannot: it asks for the folder's name whenever it compiles.
+    """
+    folder = Path(os.environ.get("CUPY_CACHE_DIR") or os.path.expanduser("~/.cupy/kernel_cache"))
+    if os.environ.get("CUPY_CACHE_IN_MEMORY", "0") == "0" and not can_write(folder):
+        private = private_folder()
+        os.environ["CUPY_CACHE_IN_MEMORY" if private is None else "CUPY_CACHE_DIR"] = str(private or 1)
 
 
 @cache

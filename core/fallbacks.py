@@ -214,7 +214,7 @@ def _instance(view: StoreView, template: str) -> ModuleType:
     assert found is not None, f"{template}.py imports no bindings"
     functions = cursor_functions(view, set(found[1].split(", ")), absent_weight=0)
     bindings = f"from suricate.jit import inner\n\n{functions}\n"
-    return load_module(template, text.replace(found[0], bindings), view.cursor)
+    return load_module(template, text.replace(found[0], bindings))
 
 
 def _or_none(weight: Array | None) -> Array:

@@ -1,28 +1,21 @@
-"""Numba modules generated from templates, kept as files so that Numba's disk cache works for them.
+"""Numba modules generated from templates: a loop over a backend's cursor is the text of a module of its own.
 
-Numba cannot keep closures on disk, so a loop over a backend's cursor is written as a Python file of its own. Its name
-is a digest of its text and of what it imports, so a file never changes and Numba's cache, which lies beside it, stays
-valid. The folder is ``$SURICATE_CACHE_DIR``, else ``$XDG_CACHE_HOME/suricate``, else ``~/.cache/suricate``; where that
-cannot be written, a temporary folder that lives as long as the process.
+Numba cannot keep closures on disk, but it can keep functions of modules (see ``suricate.jit``). A module's name is a
+digest of its text; what it imports is not part of it, since machine code is kept under a digest of what it includes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
-import os
+import linecache
+import marshal
 import sys
-import tempfile
 import threading
-from functools import cache
-from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
-import numpy as np
-
+from suricate import cache
 from suricate.cursors import OWNER
-from suricate.files import replacing
 from suricate.forks import renewed
 from suricate.types import StoreView
 
@@ -36,25 +29,17 @@ IF_ABSENT = {
 _lock = renewed(threading.Lock())  # of loading modules
 
 
-def load_module(template: str, text: str, cursor: str | None) -> ModuleType:
-    """Import the module with this text from its file in the cache folder, written there if it is new.
+def load_module(template: str, text: str) -> ModuleType:
+    """Return the module with this text, made once per process.
 
     Args:
         template: what it was made from; part of its name.
         text: its source.
-        cursor: the module of a cursor that it imports, if any: Numba does not notice when that changes.
     """
-    import numba
-
-    versions = (numba.__version__, np.__version__, sys.version, _source_digest(cursor))
-    digest = hashlib.sha256("\0".join((text, *versions)).encode()).hexdigest()[:24]
+    digest = hashlib.sha256("\0".join((text, sys.version)).encode()).hexdigest()[:24]
     name = f"suricate_{template}_{digest}"
-    path = cache_folder() / f"{name}.py"
-    if not path.exists():
-        with replacing(path) as file:
-            file.write(text.encode())
-    with _lock:  # another thread may be loading it
-        return sys.modules.get(name) or _imported(name, path)
+    with _lock:  # another thread may be making it
+        return sys.modules.get(name) or _made(name, text)
 
 
 def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) -> str:
@@ -84,44 +69,20 @@ def offers(view: StoreView, name: str) -> bool:
     return hasattr(importlib.import_module(view.cursor), name)
 
 
-def _imported(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+def _made(name: str, text: str) -> ModuleType:
+    module = ModuleType(name)
+    file = module.__file__ = f"<{name}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # for tracebacks
+    exec(_byte_code(name, text, file), vars(module))
     sys.modules[name] = module  # where Numba looks for it when it loads machine code from disk; not half executed
     return module
 
 
-@cache
-def _source_digest(cursor: str | None) -> str:
-    """Return a digest of the package of a cursor module."""
-    if cursor is None:
-        return ""
-    file = importlib.import_module(cursor).__file__
-    assert file is not None
-    sources = sorted(Path(file).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-
-
-@cache
-def cache_folder() -> Path:
-    """Return the folder of the generated modules; it exists and can be written."""
-    named = os.environ.get("SURICATE_CACHE_DIR")
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(named) if named else Path(base) / "suricate"
-    writable = _existing_ancestor(folder)
-    if os.access(writable, os.W_OK | os.X_OK) and writable.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-    return Path(_temporary_folder().name)
-
-
-def _existing_ancestor(folder: Path) -> Path:
-    return next(parent for parent in (folder, *folder.parents) if parent.exists())
-
-
-@cache
-def _temporary_folder() -> tempfile.TemporaryDirectory:
-    return tempfile.TemporaryDirectory(prefix="suricate-")
+def _byte_code(name: str, text: str, file: str) -> CodeType:
+    """Return the byte code of a module, kept like machine code: parsing takes some milliseconds."""
+    held = cache.get(f"{name}.code")
+    if held is not None:
+        return marshal.loads(held)
+    code = compile(text, file, "exec", dont_inherit=True)
+    cache.put(f"{name}.code", marshal.dumps(code))
+    return code

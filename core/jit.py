@@ -3,20 +3,30 @@
 ``@kernel`` is for loops that Python calls, ``@inner`` for the functions that such loops call. An inner function is
 inlined by LLVM; ``@njit(inline="always")`` would type its body anew at every call, which takes several times as long
 to compile and runs no faster. Neither may allocate: they are compiled without Numba's reference counts, which would
-cost more than the work on an edge. A loop that does allocate takes a plain ``@njit(cache=True, nogil=True)``.
+cost more than the work on an edge. A loop that does allocate is an ``@allocating_kernel``.
+
+Machine code is kept on disk (``suricate.cache``) under a digest of all that it was made from (``suricate.code_key``).
 """
 
 from __future__ import annotations
 
+import os
+import pickle
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import llvmlite.binding
 from numba import njit
-from numba.core import event
+from numba.core import caching, event
+from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import dumps
 from numba.extending import register_jitable
 
+from suricate import cache
+from suricate.code_key import NoKeyError, digest_of
 from suricate.forks import awaited
 from suricate.notice import NOTICE
 
@@ -27,8 +37,19 @@ _modules: set[str] = set()  # whose compilation is announced
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function``, which Python calls, on first use; machine code is kept on disk, the GIL is released."""
-    _modules.add(function.__module__)
-    return njit(cache=True, nogil=True, no_cfunc_wrapper=True, _nrt=False)(function)
+    return _kept(njit(nogil=True, no_cfunc_wrapper=True, _nrt=False)(function))
+
+
+def allocating_kernel(function: Callable[..., Any]) -> Any:
+    """Compile ``function`` as :func:`kernel` does; it may make arrays."""
+    return _kept(njit(nogil=True)(function))
+
+
+def _kept(compiled: Any) -> Any:
+    if hasattr(compiled, "py_func"):  # not with NUMBA_DISABLE_JIT
+        _modules.add(compiled.py_func.__module__)
+        compiled._cache = MachineCode(compiled)
+    return compiled
 
 
 def inner(function: Function) -> Function:
@@ -37,6 +58,76 @@ def inner(function: Function) -> Function:
     return register_jitable(forceinline=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)(
         function
     )
+
+
+class MachineCode(caching._Cache):
+    """What Numba asks for the machine code of a function before it compiles, and gives it to afterwards."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._enabled = True
+        function = dispatcher.py_func
+        self._name = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")[-100:]
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder of the entries."""
+        return None if (folder := cache.cache_folder()) is None else str(folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function for a signature, None if it is not there or cannot be used."""
+        target_context.refresh()
+        name = self._entry(sig, target_context.codegen())
+        data = None if name is None else cache.get(name)
+        if data is None:
+            return None
+        try:
+            return CompileResult._rebuild(target_context, *pickle.loads(data))
+        except Exception:  # whatever unpickling raises: what it names may be gone
+            cache.drop(str(name))
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled function for a signature."""
+        name = self._entry(sig, data.codegen)
+        if name is not None and not data.library.has_dynamic_globals and all(one.can_cache for one in data.lifted):
+            cache.put(name, dumps(data._reduce()))
+
+    def _entry(self, sig: Any, codegen: Any) -> str | None:
+        if not self._enabled:
+            return None
+        try:
+            return f"{self._name}-{digest_of(self._dispatcher, sig, codegen.magic_tuple())}.nbc"
+        except NoKeyError:
+            return None
+
+    def enable(self) -> None:
+        """Use the entries on disk."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Neither read nor write entries."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Nothing to do: an entry is never out of date."""
+
+
+class _LastLocator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):
+    """Where plain ``@njit(cache=True)`` keeps machine code if Numba finds no folder itself: in our private one."""
+
+    def __init__(self, function: Any, file: str) -> None:
+        self._py_file, self._lineno = file, function.__code__.co_firstlineno
+        self._folder = os.path.join(str(cache.private_folder()), "numba", self.get_suitable_cache_subpath(file))
+
+    def get_cache_path(self) -> str:
+        """Return the folder of the functions of a file."""
+        return self._folder
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> Any:
+        """Return the place for a function of a file, None if there is none."""
+        return None if cache.private_folder() is None else super().from_function(function, file)
 
 
 class _Listener(event.Listener):
@@ -70,5 +161,6 @@ def _acquire_compiler(_: float) -> bool:
 
 
 awaited(_acquire_compiler, global_compiler_lock.release)
+caching.CacheImpl._locator_classes.append(_LastLocator)
 event.register("numba:compile", _Listener())
 _free_pass_managers()

@@ -7,10 +7,9 @@ They are called for parts of a batch, each of which has all edges of its vertice
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from suricate.backends.blocked.layout import BLOCKS, EDGES, FREE, LOWEST, USED, VERTICES
-from suricate.jit import inner, kernel
+from suricate.jit import allocating_kernel, inner, kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 from suricate.types import EMPTY, REPLACED, TOMBSTONE
 
@@ -107,7 +106,7 @@ def match_table(g, u, keys, first, last, kind, slot, table):
         c = g.link[c]
 
 
-@njit(cache=True, nogil=True)
+@allocating_kernel
 def locate(g, keys, kind, slot):
     """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch."""
     table = np.empty(0, np.int64)

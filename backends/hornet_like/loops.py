@@ -8,7 +8,6 @@ shares of it (see ``cpu.py``).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from suricate.backends.hornet_like.layout import (
     BLOCKS,
@@ -23,7 +22,7 @@ from suricate.backends.hornet_like.layout import (
     USED,
 )
 from suricate.cursors.contiguous import lower_bound
-from suricate.jit import inner, kernel
+from suricate.jit import allocating_kernel, inner, kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 from suricate.types import TOMBSTONE
 
@@ -120,7 +119,7 @@ def match_table(dst, lo, hi, keys, first, last, kind, slot, table):
             h = (h + 1) & mask
 
 
-@njit(cache=True, nogil=True)
+@allocating_kernel
 def locate(begin, end, dst, keys, kind, slot):
     """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch."""
     m = len(keys)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from suricate.backends.slabhash.cursor import KEY_EMPTY, bucket_count, bucket_of, degree_place, first_slab, head_place
 from suricate.backends.slabhash.layout import (
@@ -23,6 +22,7 @@ from suricate.backends.slabhash.layout import (
 )
 from suricate.backends.slabhash.loops import KEY_TOMBSTONE
 from suricate.errors import require
+from suricate.jit import allocating_kernel
 from suricate.types import EMPTY
 
 CHAIN_INVARIANTS = (
@@ -40,7 +40,7 @@ CHAIN_INVARIANTS = (
 )
 
 
-@njit(cache=True, nogil=True)
+@allocating_kernel
 def check_chains(g, num_vertices, reached):
     """Walk every chain; return the number of an invariant that does not hold and the vertex, else 0 and 0.
 

@@ -82,7 +82,7 @@ def machine_facts() -> dict[str, Any]:
     if plugins.backends():
         facts["default backend"] = plugins.default_backend(device).name
     facts["algorithms"] = ", ".join(plugins.algorithms()) or "none"
-    facts["CPU kernel cache"] = kernel_cache("cpu")
+    facts["CPU kernel cache"] = kernel_cache("cpu") or "none that can be written"
     facts["CUDA kernel cache"] = kernel_cache("cuda")
     return facts
 

@@ -24,13 +24,14 @@ def warmup(backend: str | None, device: str) -> None:
     seconds = warm_up(
         backend=backend, device=device, report=lambda what, seconds: click.echo(f"{seconds:6.1f} s  {what}")
     )
-    click.echo(f"{seconds:6.1f} s  in all; kept in {kernel_cache(resolve_device(device).kind)}")
+    folder = kernel_cache(resolve_device(device).kind)
+    click.echo(f"{seconds:6.1f} s  in all; kept in {folder}" if folder else f"{seconds:6.1f} s  in all; not kept")
 
 
-def kernel_cache(kind: str) -> Path:
-    """Return the folder that keeps compiled kernels of a kind of device."""
+def kernel_cache(kind: str) -> Path | None:
+    """Return the folder that keeps compiled kernels of a kind of device, None if they are not kept."""
     if kind == "cuda":
-        return Path(os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache")
-    from suricate.generated import cache_folder
+        return Path(os.environ.get("CUPY_CACHE_DIR") or os.path.expanduser("~/.cupy/kernel_cache"))
+    from suricate import cache
 
-    return cache_folder()
+    return cache.cache_folder() if cache.is_kept() else None

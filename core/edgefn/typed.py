@@ -26,11 +26,14 @@ _USED_BY = {  # kind of an argument -> module and functions that the Numba sourc
 def import_line(module: str, *names: str) -> str:
     """Return the line that imports functions of a module (none given: all of it).
 
-    It changes with the file, so that modules are generated anew. The file is read, not imported: that would load Numba.
+    The file is read, not imported: that would load Numba.
     """
+    return f"from {module} import {', '.join(names or _functions_of(module))}"
+
+
+def _functions_of(module: str) -> list[str]:
     text = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py").read_text()
-    wanted = names or sorted(re.findall(r"^def (\w+)", text, re.MULTILINE))
-    return f"from {module} import {', '.join(wanted)}  # {hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    return sorted(re.findall(r"^def (\w+)", text, re.MULTILINE))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ empty. ``SURICATE_TRACE_PLUGINS=1`` writes every hook call to stderr. ``SURICATE
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import threading
@@ -25,6 +26,7 @@ from typing import Any, NoReturn
 
 import pluggy
 
+from suricate import cache
 from suricate.algorithm import Algorithm
 from suricate.devices import Device
 from suricate.errors import DeviceError, PluginError, UnknownNameError
@@ -205,6 +207,8 @@ def _load() -> None:
     global _pending
     if _pending is None:
         _pending = deque(_entries())
+    if _pending and not cache.is_kept():
+        importlib.import_module("suricate.jit")  # Numba's own cache, which plugins may use, finds a folder then
     while _pending:
         plugin = _add(_pending[0])
         _pending.popleft()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 
 from suricate import threads
 from suricate.devices import Array
-from suricate.jit import inner, kernel
+from suricate.jit import allocating_kernel, inner, kernel
 from suricate.primitives import sorting
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch, Report
 from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList
@@ -26,7 +25,7 @@ def bit_length(value):
     return bits
 
 
-@njit(cache=True, nogil=True)
+@allocating_kernel
 def radix_sort(words, low, high):
     """Return ``words`` (uint64[n]) sorted by bits ``[low, high)``, stable; ``words`` is overwritten."""
     passes = (high - low + DIGIT - 1) // DIGIT
@@ -57,7 +56,7 @@ def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
     return sorting.sort_batch(src, dst, bits) if sorting.can_sort(len(src), bits) else _sort_batch(src, dst, bits)
 
 
-@njit(cache=True, nogil=True)
+@allocating_kernel
 def _sort_batch(src, dst, bits):
     """Return ``(keys, order)`` of the edges. One radix sort where ids and index fit one word, else two."""
     n = len(src)

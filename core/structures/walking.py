@@ -55,7 +55,7 @@ def _module(view: StoreView, template: Path) -> ModuleType:
     functions = cursor_functions(view, set(found[1].split(", ")) - OFFERED, absent_weight=1)
     offered = f"copies = {offers(view, 'copied')}\njoins = {offers(view, 'common') and view.find != 'linear'}\n"
     bindings = f"from suricate.jit import inner\n\n{functions}\n{offered}"
-    return load_module(template.stem, text.replace(found[0], bindings), view.cursor)
+    return load_module(template.stem, text.replace(found[0], bindings))
 
 
 def assembled(view: StoreView, source: Path, prelude: str) -> Program:

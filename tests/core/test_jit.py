@@ -64,6 +64,7 @@ def clock(monkeypatch):
     """The time that notices see; set ``clock[0]``."""
     now = [0.0]
     monkeypatch.setattr(notice.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(notice, "_told", set())
     monkeypatch.delenv("SURICATE_QUIET", raising=False)
     return now
 

@@ -228,7 +228,7 @@ def _module_of(view: StoreView, call: Call, uniform: bool, template: str) -> Mod
         with _lock:
             module = _modules.get(key)
             if module is None:
-                module = _modules[key] = load_module(template, _module_text(view, call, uniform, template), view.cursor)
+                module = _modules[key] = load_module(template, _module_text(view, call, uniform, template))
     return module
 
 

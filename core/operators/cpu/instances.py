@@ -143,7 +143,7 @@ def instance(template: str, walk: Walk, call: Call, *, shared: bool = False) -> 
             module = _instances.get(key)
             if module is None:
                 text = _module_text(template, walk, call, shared=shared)
-                module = _instances[key] = load_module(template, text, None if view is None else view.cursor)
+                module = _instances[key] = load_module(template, text)
     return module
 
 

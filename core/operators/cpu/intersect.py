@@ -129,7 +129,7 @@ def _instance(template: str, graph: Graph, left: StoreView, right: StoreView, ca
             module = _instances.get(key)
             if module is None:
                 text = _module_text(template, left, right, call, walks_right=walks_right)
-                module = _instances[key] = load_module(template, text, left.cursor)
+                module = _instances[key] = load_module(template, text)
     return module
 
 

@@ -34,7 +34,7 @@ TEMPLATES = {
 SCRIPT = """
 import numpy as np
 import suricate as su
-from suricate.generated import cache_folder
+from suricate.cache import cache_folder
 from suricate.operators.cpu import instances as cpu
 
 def product(u, v, w, x):
@@ -64,13 +64,22 @@ def test_machine_code_is_kept_in_the_cache_folder(tmp_path):
     folder = tmp_path / "cache"
     first = run_script(tmp_path, SURICATE_CACHE_DIR=str(folder))
     assert first[:2] == ["[6.0, 4.0, 0.0]", str(folder)]
-    files = {path: path.stat().st_mtime_ns for path in folder.glob("*.py")}
-    assert len(files) == 1
+    files = {path: path.stat().st_mtime_ns for path in folder.glob("entries/*")}
+    assert len([path for path in files if path.suffix == ".code"]) == 1
     again = run_script(tmp_path, SURICATE_CACHE_DIR=str(folder))
     assert again[:2] == first[:2]
     assert first[2] == "0 1"
     assert again[2] == "1 0"
-    assert {path: path.stat().st_mtime_ns for path in folder.glob("*.py")} == files
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("entries/*")} == files
+
+
+def test_damaged_entries_are_made_again(tmp_path):
+    folder = tmp_path / "cache"
+    first = run_script(tmp_path, SURICATE_CACHE_DIR=str(folder))
+    for file in folder.glob("entries/*"):
+        file.write_bytes(file.read_bytes()[:-1])
+    assert run_script(tmp_path, SURICATE_CACHE_DIR=str(folder)) == first
+    assert run_script(tmp_path, SURICATE_CACHE_DIR=str(folder))[2] == "1 0"
 
 
 def test_cache_follows_xdg(tmp_path):

@@ -1,0 +1,337 @@
+"""What a compiled CPU function was made from, as a digest: the name under which its machine code is kept.
+
+A digest covers the byte code of the function and of all that it refers to: functions that it calls, with their options,
+the bodies of ``@overload`` and ``@intrinsic``, and the values of constants, wherever they come from. So an edit of a
+function changes the digests of those that include it, and of no other. What comes from NumPy, Numba, llvmlite and
+Python's own library is covered by their versions; the options of Numba and the processor count too. Where a value is of
+a kind that is not known here, the source file of its type counts as a whole, and that of the function that uses it.
+
+Nothing but the form of byte code is remembered: constants count as they are when a function is compiled.
+"""
+
+from __future__ import annotations
+
+import dis
+import enum
+import hashlib
+import platform
+import sys
+import types
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core import config
+from numba.core import types as numba_types
+from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import dumps
+from numba.core.typing.templates import builtin_registry
+from numba.extending import _Intrinsic
+
+STABLE = frozenset({"builtins", "llvmlite", "math", "numba", "numpy", *sys.stdlib_module_names} - {"__main__"})
+WITHOUT_EFFECT = frozenset(
+    {
+        "ALWAYS_WARN_UNINIT_VAR", "ANNOTATE", "CHROME_TRACE", "COLOR_SCHEME", "DEVELOPER_MODE", "DIFF_IR",
+        "DISABLE_JIT", "DISABLE_PERFORMANCE_WARNINGS", "FULL_TRACEBACKS", "FUNCTION_CACHE_SIZE", "GDB_BINARY",
+        "HIGHLIGHT_DUMPS", "HTML", "LLVM_PASS_TIMINGS", "PARALLEL_DIAGNOSTICS", "SHOW_HELP", "THREADING_LAYER",
+        "THREADING_LAYER_PRIORITY", "TRACE",
+    }
+)  # fmt: skip  #: options of Numba that do not change code, besides those of CUDA, dumps, caches and thread counts
+_NEITHER = ("CUDA", "DUMP", "CACHE", "NUM_THREADS")
+_CONTENT = (np.ndarray, np.generic, np.dtype, tuple, list, dict, set, frozenset)
+_DISPATCHER: Any = Dispatcher
+_TUPLES: Any = vars(numba_types)["BaseTuple"]
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
+
+
+class NoKeyError(Exception):
+    """Raised for a type whose digest cannot be known; a function for it is not kept."""
+
+
+class _Names(NamedTuple):
+    """Names that a code object uses: of globals, and of attributes of anything."""
+
+    used: tuple[str, ...]
+    attributes: tuple[str, ...]
+
+
+def digest_of(dispatcher: Dispatcher, signature: Any, target: tuple[Any, ...]) -> str:
+    """Return the hex digest of what the machine code of a function for a signature is made from.
+
+    Args:
+        dispatcher: the compiled function.
+        signature: types of the arguments, as Numba hands them to a cache.
+        target: what Numba compiles for: triple, processor and its features.
+
+    Raises:
+        NoKeyError: the signature has a type that does not say what it stands for.
+    """
+    walk = _Walk()
+    walk.add("target", *map(str, target), *_versions())
+    walk.add("options", *_options())
+    walk.signature(signature)
+    walk.value(dispatcher)
+    walk.operators()
+    return walk.digest.hexdigest()[:40]
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    return numba.__version__, llvmlite.__version__, np.__version__, sys.version, platform.machine()
+
+
+def _options() -> Iterator[str]:
+    """Yield the options of Numba that may change code."""
+    for name, value in sorted(vars(config).items()):
+        if not name.isupper() or name in WITHOUT_EFFECT or any(part in name for part in _NEITHER):
+            continue
+        if not name.startswith("DEBUG_") or name == "DEBUG_NRT":
+            yield f"{name}={value!r}"
+
+
+class _Walk:
+    """Feeds a digest with what is reached from a function; what was met before counts by its number."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+        self._numbers: dict[int, tuple[int, Any]] = {}  # holds what it met, so that an id stands for one thing
+
+    def add(self, *parts: str) -> None:
+        self.digest.update("".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "surrogatepass"))
+
+    def value(self, value: Any, names: _Names | None = None) -> None:
+        """Add a value that a function with these names refers to."""
+        if type(value) in _PLAIN:
+            self.add(type(value).__name__, repr(value))
+            return
+        if isinstance(value, types.ModuleType):
+            self._module(value, names)
+        elif isinstance(value, _CONTENT):  # whether two of them are one object differs from process to process
+            self._content(value)
+        elif (known := self._numbers.get(id(value))) is not None:
+            self.add("again", str(known[0]))
+        else:
+            self._numbers[id(value)] = len(self._numbers), value
+            self._new(value)
+            if callable(value):
+                self._overloads(value)
+
+    def _content(self, value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            self.add("array", repr(value.dtype.descr), str(value.shape))
+            self.digest.update(np.ascontiguousarray(value).tobytes())
+        elif isinstance(value, (np.generic, np.dtype)):
+            self.add(type(value).__name__, repr(value), str(getattr(value, "dtype", "")))
+        elif isinstance(value, (set, frozenset)):
+            self.add("set", *sorted(map(repr, value)))
+        elif isinstance(value, dict):
+            self.add("dict", str(len(value)))
+            for item in value.items():
+                self._content(item)
+        else:
+            self.add(type(value).__qualname__, str(len(value)), *getattr(value, "_fields", ()))
+            for each in value:
+                self.value(each)
+
+    def _new(self, value: Any) -> None:
+        if isinstance(value, _DISPATCHER):
+            self.add("dispatcher", value._compiler.pipeline_class.__qualname__, _text(value.locals))
+            self.add(*(f"{name}={_text(option)}" for name, option in sorted(value.targetoptions.items())))
+            self.value(value.py_func)
+        elif isinstance(value, _Intrinsic):
+            self.add("intrinsic", value._name)
+            self.value(value._defn)
+        elif isinstance(value, types.FunctionType):
+            self._function(value)
+        elif isinstance(value, enum.Enum):
+            self.add("member", type(value).__qualname__, value.name)
+            self.value(value.value)
+        elif isinstance(value, numba_types.Type):
+            self._type(value)
+        elif isinstance(value, type):
+            self._class(value)
+        elif _is_stable(value) and isinstance(getattr(value, "__name__", None), str):
+            self.add("known", getattr(value, "__module__", None) or type(value).__module__, value.__name__)
+        else:
+            self._unknown(value)
+
+    def _module(self, module: types.ModuleType, names: _Names | None) -> None:
+        """Add of a module what a function with these names may take from it."""
+        self.add("module", module.__name__)
+        if module.__name__.partition(".")[0] in STABLE:
+            return
+        for name in names.attributes if names else sorted(vars(module)):
+            if name in vars(module):
+                self.add(name)
+                self.value(vars(module)[name], names)
+
+    def _function(self, function: types.FunctionType) -> None:
+        self.add("function", function.__module__ or "", function.__qualname__)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            self.add(name)
+            try:
+                self.value(cell.cell_contents, _names(function.__code__))
+            except ValueError:  # not set yet
+                self.add("empty")
+        if not _is_stable(function):
+            self.value(function.__defaults__)
+            self.value(function.__kwdefaults__)
+            self._code(function.__code__, function)
+
+    def _code(self, code: types.CodeType, function: types.FunctionType | None) -> None:
+        """Add a code object, and the globals that it takes from those of a function."""
+        self.add(code.co_code.hex(), *code.co_varnames, *code.co_freevars, *code.co_cellvars, *code.co_names)
+        self.add(str(code.co_flags), str(code.co_argcount), str(code.co_kwonlyargcount), str(code.co_posonlyargcount))
+        if config.DEBUGINFO_DEFAULT or config.BOUNDSCHECK:  # machine code says then where it comes from
+            self.add(code.co_filename, str(list(code.co_lines())))
+        document = None if function is None else function.__doc__
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                self._code(constant, function)
+            elif constant is not None and constant is document:
+                self.add("docstring")
+            else:
+                self.value(constant)
+        names = _names(code)
+        for name in names.used if function else ():
+            assert function is not None
+            if name in function.__globals__:
+                self.add(name)
+                self.value(function.__globals__[name], names)
+            else:
+                self.add("builtin", name)
+
+    def _class(self, kind: Any) -> None:
+        self.add("class", kind.__module__, kind.__qualname__)
+        if _is_stable(kind) or issubclass(kind, BaseException):  # Numba keeps exceptions by their names
+            return
+        if issubclass(kind, enum.Enum):
+            for member in kind:
+                self.value(member)
+        elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
+            self.add(*kind._fields)
+            self.value(kind._field_defaults)
+        else:
+            self._file(kind.__module__)
+
+    def _unknown(self, value: Any) -> None:
+        kind = type(value)
+        self.add("unknown", kind.__module__, kind.__qualname__)
+        self._file(kind.__module__)
+        self._file(getattr(value, "__module__", None) or "")
+        for name, each in sorted(getattr(value, "__dict__", {}).items()):
+            self.add(name)
+            self.value(each)
+        try:
+            self.digest.update(dumps(value))
+        except Exception as error:  # whatever a class raises
+            raise NoKeyError(repr(kind)) from error
+
+    def _file(self, module: str) -> None:
+        """Add the source file of a module as a whole."""
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if file is not None and Path(file).is_file():
+            self.digest.update(hashlib.sha256(Path(file).read_bytes()).digest())
+
+    def signature(self, given: Any) -> None:
+        """Add the types of arguments."""
+        returned = getattr(given, "return_type", None)
+        for each in (*getattr(given, "args", given), *([] if returned is None else [returned])):
+            self._type(each)
+
+    def _type(self, kind: Any) -> None:
+        self.add("type", type(kind).__name__)
+        if isinstance(kind, numba_types.Dispatcher):
+            self.value(kind.dispatcher)
+        elif isinstance(kind, _TUPLES):
+            self.value(getattr(kind, "instance_class", None))
+            for each in kind.types:
+                self._type(each)
+        elif " at 0x" in str(kind):
+            raise NoKeyError(str(kind))
+        else:
+            self.add(str(kind))
+            if not _is_stable(type(kind)):
+                self._file(type(kind).__module__)
+
+    def _overloads(self, function: Any) -> None:
+        """Add what others than Numba registered for a function."""
+        for template in _REGISTERED.of(function):
+            self._template(template)
+
+    def operators(self) -> None:
+        """Add what others than Numba registered for operators, attributes and methods, which have no global name."""
+        for template in _REGISTERED.nameless():
+            self._template(template)
+
+    def _template(self, template: Any) -> None:
+        self.add("overload", str(getattr(template, "_attr", "")), _text(sorted(template._jit_options.items())))
+        self.value(template._overload_func)
+
+
+def _is_stable(value: Any) -> bool:
+    """Return whether the versions cover a value: it comes from NumPy, Numba, llvmlite or Python itself."""
+    module = getattr(value, "__module__", None) or type(value).__module__
+    return isinstance(module, str) and module.partition(".")[0] in STABLE
+
+
+def _text(value: Any) -> str:
+    """Return a text that is the same in every process, of an option."""
+    return f"{value.__module__}.{value.__qualname__}" if isinstance(value, type) else repr(value)
+
+
+_by_code: dict[int, tuple[types.CodeType, _Names]] = {}
+
+
+def _names(code: types.CodeType) -> _Names:
+    """Return the names that a code object uses."""
+    held = _by_code.get(id(code))
+    if held is None:
+        used, attributes = set(), set()
+        for step in dis.get_instructions(code):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                used.add(step.argval)
+            elif step.argval in code.co_names:
+                attributes.add(step.argval)
+        held = _by_code[id(code)] = code, _Names(tuple(sorted(used)), tuple(sorted(attributes)))
+    return held[1]
+
+
+class _Registered:
+    """The bodies of ``@overload`` and the like that others than Numba gave it."""
+
+    def __init__(self) -> None:
+        self._by_function: dict[int, list[Any]] = {}
+        self._nameless: list[Any] = []
+        self._functions = self._attributes = 0  # of Numba's registry, read so far
+
+    def of(self, function: Any) -> list[Any]:
+        """Return those of a function."""
+        self._read()
+        return self._by_function.get(id(function), [])
+
+    def nameless(self) -> list[Any]:
+        """Return those of operators, attributes and methods."""
+        self._read()
+        return self._nameless
+
+    def _read(self) -> None:
+        functions, attributes = builtin_registry.globals, builtin_registry.attributes
+        for function, kind in functions[self._functions :]:
+            for template in getattr(kind, "templates", ()):
+                overload = getattr(template, "_overload_func", None)
+                if overload is None or (_is_stable(function) and _is_stable(overload)):
+                    continue
+                self._by_function.setdefault(id(function), []).append(template)
+                if getattr(function, "__module__", None) in ("_operator", "builtins"):
+                    self._nameless.append(template)
+        named = (one for one in attributes[self._attributes :] if hasattr(one, "_overload_func"))
+        self._nameless += [one for one in named if not _is_stable(one._overload_func)]
+        self._functions, self._attributes = len(functions), len(attributes)
+
+
+_REGISTERED = _Registered()
