@@ -33,7 +33,6 @@ from suricate.structures.frontier import Frontier
 from suricate.types import EMPTY
 
 if TYPE_CHECKING:
-    from suricate.delta import Delta
     from suricate.devices import Array
     from suricate.graph import Graph
 
@@ -127,16 +126,10 @@ class RandomWalks(Algorithm):
         self._walks: Array = None  # uint32[length + 1, walks]
 
     def compute(self, graph: Graph) -> None:
-        """Make all walks, step by step; nothing is read from the device in between."""
-        self._walk(graph)
-        if self._named is not None:
-            self._named.demand()
+        """Make all walks, step by step; nothing is read from the device in between.
 
-    def update(self, graph: Graph, delta: Delta) -> None:
-        """Make all walks again."""
-        self._walk(graph)
-
-    def _walk(self, graph: Graph) -> None:
+        If ``starts`` are given while there may be deleted vertices, it first waits to know whether all are live.
+        """
         self.weighting.demand(graph)
         xp = graph.device.xp
         at = starts = xp.asarray(first_vertices(self.starts, graph.num_vertices, self.walks_per_vertex))
@@ -144,6 +137,7 @@ class RandomWalks(Algorithm):
         self._walks[0] = starts
         if self._named is not None:
             self._named.note(graph)
+            self._named.demand()
         elif graph.most_deleted:
             self._walks[0] = xp.where(graph.live_arrays.mask[starts], starts, np.uint32(EMPTY))
         base = mixed64(xp.arange(len(starts), dtype=np.uint64) + np.uint64(self.key))
@@ -175,8 +169,6 @@ class RandomWalks(Algorithm):
     @property
     def result(self) -> Array:
         """The walks in a new array."""
-        if self._named is not None:
-            self._named.demand()
         return self._walks.T.copy()
 
     # -- verification and benchmark ------------------------------------------------------------------------------------

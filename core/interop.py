@@ -212,10 +212,10 @@ def to_scipy_sparse(graph: Graph) -> Any:
 
 @on_graph_device
 def to_networkx(graph: Graph) -> Any:
-    """Return a ``networkx.Graph`` or ``DiGraph``; weights are the edge attribute ``weight``."""
+    """Return a ``networkx.Graph`` or ``DiGraph`` of the live vertices; weights are the edge attribute ``weight``."""
     networkx = _library("networkx", "networkx")
     result = networkx.DiGraph() if graph.directed else networkx.Graph()
-    result.add_nodes_from(range(graph.num_vertices))
+    result.add_nodes_from(graph.device.to_numpy(graph.live_vertices).tolist())
     parts = [graph.device.to_numpy(part).tolist() for part in graph.edges() if part is not None]
     if len(parts) == 2:
         result.add_edges_from(zip(*parts, strict=True))

@@ -60,6 +60,7 @@ def run(
     arguments.update({name: vertex_of(value, labels, file) for name, value in original.items()})
     with working(f"computing {algorithm}"):
         columns, rest = per_vertex(graph.compute(kind, **arguments), graph)
+    vertices = graph.device.to_numpy(graph.live_vertices)
     written = columns if output is None or output.suffix != ".npz" else {**columns, **rest}
     if output is not None and not written:
         reason = f"{algorithm} gives no value per vertex, as CSV files have: name a file that ends in .npz"
@@ -69,11 +70,11 @@ def run(
         if value.ndim < 2:
             click.echo(f"{name}: {value}")
         elif top:
-            print_table(("row", name), list_rows(value[:top], labels))
+            print_table(("row", name), list_rows(value, labels, top))
     if columns and top:
-        print_table(("vertex", *columns), top_rows(columns, labels, top))
+        print_table(("vertex", *columns), top_rows(columns, vertices, labels, top))
     if output is not None:
-        write_columns(output, {**({} if labels is None else {"label": labels}), **written})
+        write_columns(output, {"vertex": vertices, **({} if labels is None else {"label": labels}), **written})
         click.echo(f"written to {output}", err=True)
 
 
@@ -137,37 +138,39 @@ def literal(text: str) -> Any:
 
 
 def per_vertex(result: Any, graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the host arrays with an entry per vertex, and everything else, of a result by name."""
+    """Return host arrays with an entry per live vertex, ascending by id, and everything else, of a result by name."""
     import numpy as np
 
+    live = graph.device.to_numpy(graph.live)
     fields = result._asdict() if hasattr(result, "_asdict") else {"value": result}
     columns: dict[str, Any] = {}
     scalars: dict[str, Any] = {}
     for name, part in fields.items():
         host = graph.device.to_numpy(part) if isinstance(part, graph.device.xp.ndarray) else np.asarray(part)
-        (columns if host.shape == (graph.num_vertices,) else scalars)[name] = host
+        if host.shape == live.shape:
+            columns[name] = host[live]
+        else:
+            scalars[name] = host
     return columns, scalars
 
 
-def list_rows(array: Any, labels: Any) -> list[list[str]]:
-    """Return the cells of a table of the rows of an array of vertices, each up to its first EMPTY."""
+def list_rows(array: Any, labels: Any, top: int) -> list[list[str]]:
+    """Return the cells of the first ``top`` rows of an array of vertices that have any, each up to its first EMPTY."""
     from suricate.types import EMPTY
 
     names = (lambda v: v) if labels is None else labels.__getitem__
-    ends = [int((row == EMPTY).argmax()) if (row == EMPTY).any() else len(row) for row in array]
-    return [
-        [str(i), " ".join(str(names(v)) for v in row[:end])]
-        for i, (row, end) in enumerate(zip(array, ends, strict=True))
-    ]
+    filled = (array != EMPTY).any(axis=1).nonzero()[0][:top]
+    rows = [(i, array[i].tolist()) for i in filled.tolist()]
+    return [[str(i), " ".join(str(names(v)) for v in row[: (*row, EMPTY).index(EMPTY)])] for i, row in rows]
 
 
-def top_rows(columns: dict[str, Any], labels: Any, top: int) -> list[list[str]]:
-    """Return the cells of the ``top`` vertices by the first column, ties by id."""
+def top_rows(columns: dict[str, Any], vertices: Any, labels: Any, top: int) -> list[list[str]]:
+    """Return the cells of the ``top`` of these ``vertices`` by the first column, ties by id."""
     import numpy as np
 
     ranked = next(iter(columns.values()))
     best = np.lexsort((np.arange(len(ranked)), -ranked.astype(np.float64)))[:top]
-    names = best if labels is None else labels[best]
+    names = vertices[best] if labels is None else labels[vertices[best]]
     return [
         [str(name), *(f"{column[v]:.6g}" for column in columns.values())] for name, v in zip(names, best, strict=True)
     ]
@@ -194,9 +197,9 @@ def write_columns(path: Path, columns: dict[str, Any]) -> None:
         if path.suffix == ".npz":
             np.savez(file, **columns)
             return
-        file.write((",".join(["vertex", *columns]) + "\n").encode())
-        for v, row in enumerate(zip(*(column.tolist() for column in columns.values()), strict=True)):
-            file.write((",".join([str(v), *(quoted(str(value)) for value in row)]) + "\n").encode())
+        file.write((",".join(columns) + "\n").encode())
+        for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+            file.write((",".join(quoted(str(value)) for value in row) + "\n").encode())
 
 
 def quoted(text: str) -> str:

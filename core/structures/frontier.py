@@ -87,7 +87,7 @@ class Frontier:
 
     @classmethod
     def all(cls, graph: Graph) -> Frontier:
-        """Return the frontier of all vertices of ``graph``; its array is only made when asked for."""
+        """Return the frontier of all vertices of ``graph``, deleted ones included; its array is made when asked for."""
         return cls._of_all(graph.device, graph.num_vertices)
 
     @classmethod

@@ -292,6 +292,23 @@ def test_run_on_a_snapshot(path_graph: Path, tmp_path: Path) -> None:
     assert "snapshot" in refused.stderr
 
 
+def test_run_leaves_deleted_vertices_out(tmp_path: Path) -> None:
+    graph = su.Graph(6, device="cpu", directed=False)
+    graph.insert_edges([0, 0, 2], [1, 2, 3])
+    graph.delete_vertices([1, 4])
+    snapshot, text, arrays = (tmp_path / name for name in ("graph.npz", "values.csv", "arrays.npz"))
+    graph.save(snapshot)
+    result = call("run", "kcore", snapshot, "--device", "cpu", "--output", text)
+    assert rows(result) == [["0", "1"], ["2", "1"], ["3", "1"], ["5", "0"]]
+    assert "4 vertices (2 more ids are deleted), 2 edges" in result.stdout
+    assert text.read_text() == "vertex,core\n0,1\n2,1\n3,1\n5,0\n"
+    call("run", "kcore", snapshot, "--device", "cpu", "--output", arrays)
+    with np.load(arrays) as found:
+        assert (found["vertex"].tolist(), found["core"].tolist()) == ([0, 2, 3, 5], [1, 1, 1, 0])
+    walks = call("run", "random_walks", snapshot, "--device", "cpu", "--param", "length=0", "--top", 3)
+    assert rows(walks) == [["0", "0"], ["2", "2"], ["3", "3"]]
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

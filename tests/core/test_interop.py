@@ -116,6 +116,18 @@ def test_networkx(where, kind):
     )
 
 
+def test_deleted_vertices_are_no_nodes_and_empty_rows(where):
+    graph = su.Graph(5, directed=False, **where)
+    graph.insert_edges([0, 1, 2], [1, 2, 3])
+    graph.delete_vertices([1, 4])
+    other = graph.to_networkx()
+    assert (list(other.nodes), list(other.edges)) == ([0, 2, 3], [(2, 3)])
+    assert graph.to_scipy_sparse().toarray()[[1, 4]].tolist() == [[0] * 5] * 2
+    assert graph.device.to_numpy(graph.to_csr().offsets).tolist() == [0, 0, 0, 1, 2, 2]
+    graph.insert_edges([4], [0])
+    assert list(graph.to_networkx().nodes) == [0, 2, 3, 4]
+
+
 def test_an_undirected_edge_of_networkx_is_two_arcs_of_a_directed_graph(where):
     given = nx.MultiGraph([(0, 1, {"cost": 5}), (2, 2, {"cost": 3}), (1, 0, {"cost": 7})])
     graph = su.Graph.from_networkx(given, weight="cost", directed=True, **where)
