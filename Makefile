@@ -11,13 +11,30 @@ CUDA_EXTRA := $(if $(CUDA_MAJOR),$(if $(filter 12,$(CUDA_MAJOR)),cuda12,cuda13))
 comma := ,
 CUDA_SOURCES := git ls-files '*.cu' '*.cuh'
 
-.PHONY: demo test lint format wheel-check compile-cuda gpu-test sanitize bench map map-page clean
+# What users compile and what quick tests compile lies apart: these are compiled with few optimisations.
+TESTS := $(BIN)/pytest -n 2 --dist worksteal -m "not gpu"
+QUICK_CACHE ?= $(CURDIR)/.cache/quick
+QUICK := NUMBA_OPT=1 NUMBA_CACHE_DIR=$(QUICK_CACHE)/numba SURICATE_CACHE_DIR=$(QUICK_CACHE)/suricate
+COMMIT ?= $(shell git rev-parse HEAD)
+
+.PHONY: demo test test-all test-share soak lint format wheel-check compile-cuda gpu-test gpu-test-all sanitize bench map map-page clean
 
 demo: $(VENV)/.demo
 	$(BIN)/suricate demo
 
+# The quick tier in two parts: tests of small graphs as plain Python, and everything else, compiled.
 test: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist worksteal -m "not gpu" $(ARGS)
+	NUMBA_DISABLE_JIT=1 $(QUICK) $(TESTS) $(ARGS); plain=$$?; $(QUICK) $(TESTS) --compiled-part $(ARGS) && exit $$plain
+
+test-all: $(VENV)/.dev
+	$(TESTS) --tier=all $(ARGS)
+
+# What the quick tier leaves out, in parts; the commit picks one.
+test-share: $(VENV)/.dev
+	$(TESTS) --share-of=$(COMMIT) $(ARGS)
+
+soak: $(VENV)/.dev
+	$(BIN)/pytest --tier=soak -m "not gpu" $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -39,6 +56,9 @@ compile-cuda: $(VENV)/.dev
 
 gpu-test: $(VENV)/.dev
 	$(BIN)/pytest -m gpu $(ARGS)
+
+gpu-test-all: $(VENV)/.dev
+	$(BIN)/pytest -m gpu --tier=all $(ARGS)
 
 # CuPy's own kernels are left out: racecheck warns about the warp-synchronous code of its nonzero().
 sanitize: $(VENV)/.dev

@@ -7,7 +7,8 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+
+from suricate.plain import intrinsic_or
 
 
 def address_of(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -16,7 +17,7 @@ def address_of(context: Any, builder: Any, array_type: Any, array: Any, index: A
     return builder.gep(view.data, [index])
 
 
-@intrinsic
+@intrinsic_or(lambda array, index: None)
 def prefetch(typing_context, array, index):
     """``prefetch(array, index)``: start to load the cache line of ``array[index]`` (index: int64, not negative)."""
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
+
+from suricate.plain import intrinsic_or
 
 WORDS = 1024 + 64  #: of a scratch array
 
 
-@intrinsic
+@intrinsic_or(lambda: np.empty(WORDS, np.uint32))
 def scratch(typing_context):
     """``scratch()``: a ``uint32[WORDS]`` of any content, which lives as long as the loop that calls this."""
     array_type = types.Array(types.uint32, 1, "C")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
+from suricate.plain import intrinsic_or
 from suricate.prefetch import address_of
 
 
@@ -27,19 +28,28 @@ def _compare8(relation, array, index, value):
     return types.int64(array, types.int64, types.uint32), codegen
 
 
-@intrinsic
+def _mask(lanes):
+    """Return the int64 mask of eight comparisons, in plain Python."""
+    return np.int64(np.packbits(lanes, bitorder="little")[0])
+
+
+def _plain_copy8(into, at, array, index):
+    into[at : at + 8] = array[index : index + 8]
+
+
+@intrinsic_or(lambda array, index, value: _mask(array[index : index + 8] == value))
 def match8(typing_context, array, index, value):
     """``match8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on equal ``value``."""
     return _compare8("==", array, index, value)
 
 
-@intrinsic
+@intrinsic_or(lambda array, index, value: _mask(array[index : index + 8] >= value))
 def reach8(typing_context, array, index, value):
     """``reach8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on are >= ``value``."""
     return _compare8(">=", array, index, value)
 
 
-@intrinsic
+@intrinsic_or(_plain_copy8)
 def copy8(typing_context, into, at, array, index):
     """``copy8(into, at, array, index)``: copy the eight uint32 of ``array`` from ``index`` on to ``into[at:]``."""
 
@@ -54,7 +64,7 @@ def copy8(typing_context, into, at, array, index):
     return types.void(into, types.int64, array, types.int64), codegen
 
 
-@intrinsic
+@intrinsic_or(lambda array, index: array[index : index + 8].view(np.uint64)[0])
 def load_word(typing_context, array, index):
     """``load_word(array, index)``: the eight bytes of a uint8 array from ``index`` on (int64), as a uint64."""
 
@@ -67,7 +77,7 @@ def load_word(typing_context, array, index):
     return types.uint64(array, types.int64), codegen
 
 
-@intrinsic
+@intrinsic_or(lambda value: np.int64((int(value) & -int(value)).bit_length() - 1))
 def trailing_zeros(typing_context, value):
     """``trailing_zeros(value)``: number of zero bits below the lowest one bit of an int64 that is not zero."""
 
@@ -77,7 +87,7 @@ def trailing_zeros(typing_context, value):
     return types.int64(types.int64), codegen
 
 
-@intrinsic
+@intrinsic_or(lambda value: np.int64((int(value) & (1 << 64) - 1).bit_count()))
 def one_bits(typing_context, value):
     """``one_bits(value)``: number of one bits of an int64."""
 
@@ -87,7 +97,7 @@ def one_bits(typing_context, value):
     return types.int64(types.int64), codegen
 
 
-@intrinsic
+@intrinsic_or(lambda condition, one, other: np.int64(one if condition else other))
 def choose(typing_context, condition, one, other):
     """``choose(condition, one, other)``: int64 ``one`` or ``other``, without a branch; LLVM would make one of a test of
     what was just read.

@@ -181,7 +181,12 @@ def test_operator_is_on_its_page(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(b.language == "python" for b in blocks(page))], ids=relative
+    "page",
+    [
+        pytest.param(page, marks=[] if page.parent == CHECKOUT else pytest.mark.slow, id=relative(page))
+        for page in PAGES
+        if any(block.language == "python" for block in blocks(page))
+    ],
 )
 def test_python_blocks_run(page: Path, tmp_path: Path, data_dir: Path) -> None:
     """The ``python`` blocks of a page run from top to bottom, in one namespace, on the CPU.

@@ -68,6 +68,7 @@ def test_the_bug_form_offers_every_backend_that_comes_along() -> None:
             assert plugin.name in offered
 
 
+@pytest.mark.slow
 def test_the_tour_for_the_sanitizers_is_right() -> None:
     environ = {**os.environ, "DEVICE": "cpu"}
     command = [sys.executable, str(CHECKOUT / ".ci" / "sanitize.py"), "--graph", "2", "csr_baseline"]
@@ -83,12 +84,14 @@ def lines_of(script: str, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_the_script_of_large_graphs_verifies_its_answers() -> None:
     lines = lines_of("large.py", "8")
     assert len(lines) == 4
     assert all(line.endswith("verified") for line in lines)
 
 
+@pytest.mark.slow
 def test_the_script_of_sahus_setting_measures_errors() -> None:
     lines = lines_of("sahu.py", "rmat:8", "static", "dfp", "1e-5", "1e-3")
     assert len(lines) == 4  # two methods, two sizes
@@ -98,6 +101,7 @@ def test_the_script_of_sahus_setting_measures_errors() -> None:
         assert max(errors) < 1e-5
 
 
+@pytest.mark.slow
 def test_the_script_that_compares_libraries() -> None:
     rows, libraries = ["build", "query", "reduce", "bfs", "insert"], ["csr_baseline", "scipy"]
     options = ["--scale=8", "--small=8", "--threads=1", "--repeats=1", f"--rows={','.join(rows)}"]
@@ -173,19 +177,38 @@ def identifiers(file: Path) -> Iterator[str]:
                 yield found
 
 
-@pytest.mark.parametrize("file", sources(".py", ".cu", ".cuh"), ids=relative)
-def test_names_use_the_words_of_the_glossary(file: Path) -> None:
-    for name in identifiers(file):
-        for word in CAPITAL.split(name):
-            plain = FORMS.get(word.lower())
-            assert plain is None, f"{relative(file)}: {name}: say {INSTEAD[str(plain)]}"
+def forbidden(word: str) -> str | None:
+    """What to say in place of a word, if the glossary has another for it."""
+    plain = FORMS.get(word.lower())
+    return None if plain is None else INSTEAD[plain]
 
 
-@pytest.mark.parametrize("file", sources(".py"), ids=relative)
-def test_messages_use_the_words_of_the_glossary(file: Path) -> None:
+def test_names_use_the_words_of_the_glossary() -> None:
+    wrong = [
+        f"{relative(file)}: {name}: say {instead}"
+        for file in sources(".py", ".cu", ".cuh")
+        for name in identifiers(file)
+        for word in CAPITAL.split(name)
+        if (instead := forbidden(word))
+    ]
+    assert not wrong
+
+
+def raised_texts(file: Path) -> Iterator[tuple[int, str]]:
+    """The texts of exceptions that a Python source raises, with their lines."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Raise):
             for part in ast.walk(node):
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                    for word in re.findall(r"[a-z]+", part.value.lower()):
-                        assert word not in FORMS, f"{relative(file)}:{node.lineno}: say {INSTEAD[FORMS[word]]}"
+                    yield node.lineno, part.value
+
+
+def test_messages_use_the_words_of_the_glossary() -> None:
+    wrong = [
+        f"{relative(file)}:{line}: say {instead}"
+        for file in sources(".py")
+        for line, text in raised_texts(file)
+        for word in re.findall(r"[a-z]+", text.lower())
+        if (instead := forbidden(word))
+    ]
+    assert not wrong

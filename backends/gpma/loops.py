@@ -327,7 +327,7 @@ def passed(g, places, leaf, before, rank):
         following = k
         while following < len(places) and places[following] < (leaf + 1) << LEAF_BITS:
             following += 1
-        count = g.count[leaf] + following - k
+        count = np.int64(g.count[leaf]) + following - k
         if before + count > rank:
             break
         before, leaf, k = before + count, leaf + 1, following

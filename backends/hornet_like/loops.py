@@ -208,10 +208,11 @@ def add_pressure(counters, degree, k, times):
     As the slots are a power of two, the ratio of 2^n slots to ``cost`` updates has n - ceil(log2(cost)) + 1 bits.
     """
     if k != NONE:
-        counters[GROW + k + 1 - ceil_log2((1 << k) - degree + 1)] += times * (2 << k)
-        if k > MIN_CLASS:
-            cost = max(1, degree - (1 << (k - 2)))
-            counters[SHRINK + max(0, k - 1 - ceil_log2(cost))] += times * (1 << (k - 1))
+        bits, stored = np.int64(k), np.int64(degree)
+        counters[GROW + bits + 1 - ceil_log2((1 << bits) - stored + 1)] += times * (2 << bits)
+        if bits > MIN_CLASS:
+            cost = max(1, stored - (1 << (bits - 2)))
+            counters[SHRINK + max(0, bits - 1 - ceil_log2(cost))] += times * (1 << (bits - 1))
 
 
 @inner

@@ -13,9 +13,9 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from suricate.jit import inner
+from suricate.plain import intrinsic_or
 
 ORDER = "monotonic"  #: nothing but the word itself is published by an exchange: parts meet at the end of a loop
 WORDS_OF_128_BITS = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64")  #: can be exchanged at once
@@ -35,7 +35,28 @@ def _stored(context: Any, builder: Any, dtype: Any, value: Any) -> Any:
     return context.data_model_manager[dtype].as_data(builder, value)
 
 
-@intrinsic
+def _plain_exchange(array, index, old, new):
+    """Compare bits, as the instruction does: -0.0 is not 0.0, and a NaN is itself."""
+    if array[index : index + 1].tobytes() != array.dtype.type(old).tobytes():
+        return False
+    array[index] = new
+    return True
+
+
+def _plain_add(array, index, value):
+    old = array[index]
+    array[index] = old + value
+    return old
+
+
+def _plain_exchange_pair(array, index, old, new):
+    if tuple(array[index]) != tuple(old):
+        return False
+    array[index] = new
+    return True
+
+
+@intrinsic_or(_plain_exchange)
 def exchange(typing_context, array, index, old, new):
     """``exchange(array, index, old, new)``: make ``array[index]`` ``new`` if it has the bits of ``old``; whether."""
     held = array.dtype
@@ -50,7 +71,7 @@ def exchange(typing_context, array, index, old, new):
     return types.boolean(array, index, held, held), codegen
 
 
-@intrinsic
+@intrinsic_or(_plain_add)
 def add(typing_context, array, index, value):
     """``add(array, index, value)``: add to an integer; return what it was before."""
 
@@ -65,7 +86,7 @@ _PAIR = types.UniTuple(types.uint64, 2)
 _HALF, _WHOLE = ir.IntType(64), ir.IntType(128)
 
 
-@intrinsic
+@intrinsic_or(lambda array, index: (array[index, 0], array[index, 1]))
 def load_pair(typing_context, array, index):
     """``load_pair(array, index)``: both halves of a word of 128 bits (a row of ``uint64[n, 2]``), of one moment."""
 
@@ -79,7 +100,7 @@ def load_pair(typing_context, array, index):
     return _PAIR(array, index), codegen
 
 
-@intrinsic
+@intrinsic_or(_plain_exchange_pair)
 def exchange_pair(typing_context, array, index, old, new):
     """``exchange_pair(array, index, old, new)``: as ``exchange``, for words of 128 bits, as pairs, low half first."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from suricate.jit import inner
+from suricate.plain import intrinsic_or
 
 BITS = 64  #: of a word
 _SHIFT, _PLACE, ZERO, ONE = (np.uint64(one) for one in (6, 63, 0, 1))
@@ -21,7 +21,7 @@ def words_for(num_vertices: int) -> int:
     return -(-num_vertices // BITS)
 
 
-@intrinsic
+@intrinsic_or(lambda word: np.uint64((int(word) & -int(word)).bit_length() - 1))
 def lowest(typing_context, word):
     """``lowest(word)``: the place of the lowest one bit of a ``uint64`` that is not zero."""
 

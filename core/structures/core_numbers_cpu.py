@@ -111,9 +111,9 @@ def tally(src, dst, status, wanted, size, core, support, place, later, change):
     for i in range(size):
         u, v = src[i], dst[i]
         if counts(status, wanted, i, u, v) and core[u] >= core[v]:
-            support[v] += change
+            support[v] = np.int64(support[v]) + change
             if core[u] > core[v] or place[u] >= place[v]:
-                later[v] += change
+                later[v] = np.int64(later[v]) + change
 
 
 @inner

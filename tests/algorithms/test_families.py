@@ -141,6 +141,7 @@ def test_families(device: su.devices.Device, name: str, family: Any, directed: b
         check(tracker, params)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*BUILT_IN} - {"betweenness", "closeness", "eigenvector", "hits"}))
 def test_a_million_vertices(device: su.devices.Device, name: str) -> None:
     n, algorithm = 1 << 20, plugins.algorithm(name)

@@ -22,7 +22,7 @@ from suricate.backends.hornet_like.store import HornetStore
 from suricate.primitives import cuda as shared
 from suricate.types import EdgeList
 
-pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 
 
 @pytest.fixture(autouse=True)

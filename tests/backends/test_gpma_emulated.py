@@ -16,7 +16,7 @@ from suricate.backends.gpma.store import GpmaStore
 from suricate.primitives import cuda as shared
 from suricate.types import REMOVED
 
-pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 
 
 @pytest.fixture(autouse=True)

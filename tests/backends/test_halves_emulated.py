@@ -29,7 +29,7 @@ from suricate.primitives import sorter
 from suricate.types import NEW, REMOVED, Change
 from suricate.update import Updater
 
-pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 N = 60
 
 

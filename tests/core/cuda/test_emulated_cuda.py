@@ -52,6 +52,7 @@ def test_a_stream_with_trackers(backend: str) -> None:
             assert kind.mismatch(on_host(tracker.result, graph.device), right, **kinds[kind]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(GXX is None or cuda_device_count() > 0, reason="needs g++ on x86-64, and no GPU")
 def test_without_a_gpu() -> None:
     """The same on the emulated device, in a process of its own; prepared calls of operators, too."""

@@ -18,7 +18,7 @@ from suricate.operators.call import UNLIMITED, Start, Until
 from suricate.operators.cuda import converge, driver, launches, loops
 from suricate.structures.frontier import Frontier
 
-pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 
 
 def read(u, v, w, x):

@@ -18,7 +18,7 @@ from suricate.operators import checks, schemes
 from suricate.operators.cuda import converge, launches, loops, repeated
 from suricate.operators.repeated import Repeated
 
-pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 N = 900
 
 

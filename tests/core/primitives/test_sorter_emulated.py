@@ -12,7 +12,7 @@ from emulated_store import unchecked
 
 from suricate.primitives import sorter
 
-pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 
 # One tile; some; buckets; digits. With 2^32 vertices words have more than 64 bits: tiles, buckets.
 CASES = [(50, 3), (300, 1000), (1 << 20, 2500), (1 << 20, 5000), (5, 9000), (1 << 26, 9000), (1 << 32, 2500)]

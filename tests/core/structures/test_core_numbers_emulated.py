@@ -18,7 +18,7 @@ from suricate.structures import core_numbers
 from suricate.structures.core_numbers import CoreNumbers
 from suricate.types import ArcList
 
-pytestmark = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 Edges = tuple[np.ndarray, np.ndarray]
 
 

@@ -1,0 +1,19 @@
+"""Loops as plain Python: under ``NUMBA_DISABLE_JIT=1`` nothing is compiled, and a debugger steps through every loop.
+
+Small graphs only: a loop takes some hundred times as long. One thread runs at a time, so exchanges are plain writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import config
+from numba.extending import intrinsic
+
+PLAIN = bool(config.DISABLE_JIT)  #: loops run as plain Python
+
+
+def intrinsic_or(plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Make a Numba intrinsic of the decorated function; where nothing is compiled, ``plain`` takes its place."""
+    return lambda definition: plain if PLAIN else intrinsic(definition)
