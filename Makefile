@@ -11,10 +11,10 @@ CUDA_EXTRA := $(if $(CUDA_MAJOR),$(if $(filter 12,$(CUDA_MAJOR)),cuda12,cuda13))
 comma := ,
 CUDA_SOURCES := git ls-files '*.cu' '*.cuh'
 
-# What users compile and what quick tests compile lies apart: these are compiled with few optimisations.
+# Quick tests are compiled with few optimisations, so their machine code is kept apart from that of users.
 TESTS := $(BIN)/pytest -n 2 --dist worksteal -m "not gpu"
 QUICK_CACHE ?= $(CURDIR)/.cache/quick
-QUICK := NUMBA_OPT=1 NUMBA_CACHE_DIR=$(QUICK_CACHE)/numba SURICATE_CACHE_DIR=$(QUICK_CACHE)/suricate
+QUICK := NUMBA_OPT=1 SURICATE_CACHE_DIR=$(QUICK_CACHE)
 COMMIT ?= $(shell git rev-parse HEAD)
 
 .PHONY: demo test test-all test-share soak lint format wheel-check compile-cuda gpu-test gpu-test-all sanitize bench map map-page clean

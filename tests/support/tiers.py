@@ -4,9 +4,9 @@ A test of several backends runs in the quick tier on the default backend and on 
 file's name picks, so that all of them are seen over the suite, and tests of a file share what is compiled. Tests marked
 ``slow`` are left out of the quick tier, those marked ``soak`` of all but their own.
 
-Under ``NUMBA_DISABLE_JIT=1`` nothing is compiled: the tests of small graphs run as plain Python (``PLAIN_FOLDERS``, but
-for tests marked ``compiled``). ``--compiled-part`` is the other part of the quick tier: all other tests, and each of
-these once, on the default backend.
+Under ``NUMBA_DISABLE_JIT=1`` nothing is compiled: the tests of small graphs run as plain Python, those in
+``PLAIN_FOLDERS`` and those marked ``plain``, without those marked ``compiled`` or ``data``. ``--compiled-part`` is the
+other part of the quick tier: all other tests, and each of these once, on the default backend.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def _unit(item: pytest.Item) -> str:
 
 def _is_plain(item: pytest.Item) -> bool:
     apart = any(item.get_closest_marker(name) for name in ("compiled", "data", "gpu"))
-    return item.nodeid.startswith(PLAIN_FOLDERS) and not apart
+    small = item.nodeid.startswith(PLAIN_FOLDERS) or item.get_closest_marker("plain")
+    return bool(small) and not apart
 
 
 def _by_function(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:

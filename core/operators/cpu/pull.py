@@ -106,7 +106,7 @@ def mode_tables(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, 
     """Return the hash tables, values and counts, that modes of ``vertices`` need; for other reductions empty ones."""
     if call.reduce != "mode":
         return NO_VERTICES, NO_VERTICES
-    most = module.largest_degree(*views, *vertices)
+    most = int(module.largest_degree(*views, *vertices))
     size, array = 1 << max(0, 2 * most - 1).bit_length(), graph.workspace.array
     return array("operators.values", size, call.dtype), array("operators.counts", size, np.uint32)
 
