@@ -40,11 +40,11 @@ class Live(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """A change of the live set that is prepared: the ids, what they become, and the deleted ids afterwards."""
+    """A change of the live set that is prepared."""
 
-    at: Array  #: ``int64``, on the graph's device
-    live: bool
-    after: np.ndarray
+    at: Array  #: ``int64``, on the graph's device: the vertices that change
+    live: bool  #: what they become
+    left: np.ndarray | None  #: the deleted ids afterwards, if they are known
 
 
 class LiveVertices:
@@ -61,8 +61,9 @@ class LiveVertices:
     def __init__(self, device: Device, num_vertices: int) -> None:
         self.device, self.num_vertices, self.most_deleted = device, num_vertices, 0
         self._buffer: Array = None  # bool, True behind num_vertices; made when first needed
+        self._live: Live | None = None  # of this buffer and size
         self._count: Array = None
-        self._ids: np.ndarray | None = np.empty(0, np.uint32)  # deleted ones, ascending; None: not read from the device
+        self._ids: np.ndarray | None = np.empty(0, np.uint32)  # deleted ones, ascending; None: the mask tells
         self._unread = False  # whether launches may have revived vertices since the host read the number
         self._reviver = Reviver() if device.is_cuda else None
 
@@ -70,9 +71,11 @@ class LiveVertices:
 
     def arrays(self) -> Live:
         """Return the mask and the number in the arrays that are kept; does not wait."""
-        if self._buffer is None:
-            self._make(self.num_vertices)
-        return Live(self._buffer[: self.num_vertices], self._count)
+        if self._live is None:
+            if self._buffer is None:
+                self._make(self.num_vertices)
+            self._live = Live(self._buffer[: self.num_vertices], self._count)
+        return self._live
 
     def refresh(self) -> None:
         """Read the number of live vertices if it may have changed on the device; waits for the device then."""
@@ -80,7 +83,7 @@ class LiveVertices:
             return
         deleted = self.num_vertices - int(self.device.to_numpy(self._count)[0])
         if deleted != self.most_deleted:
-            self._ids = None if deleted else np.empty(0, np.uint32)
+            self._ids = None
         self.most_deleted, self._unread = deleted, False
 
     def num_live(self) -> int:
@@ -92,9 +95,17 @@ class LiveVertices:
         """Return the deleted ids, ``uint32``, ascending, in host memory, never changed in place; waits as above."""
         self.refresh()
         if self._ids is None:
-            mask = self.device.to_numpy(self.arrays().mask)
-            self._ids = np.flatnonzero(~mask).astype(np.uint32)
+            deleted = self.device.xp.flatnonzero(~self.arrays().mask)
+            self._ids = self.device.to_numpy(deleted).astype(np.uint32)
         return self._ids
+
+    def among(self, ids: np.ndarray) -> np.ndarray:
+        """Return the live ones of ``ids`` (on the host); waits for the device if any vertex may be deleted."""
+        self.refresh()
+        if not self.most_deleted:
+            return ids
+        mask = self.arrays().mask[self.device.xp.asarray(ids.astype(np.int64))]
+        return ids[self.device.to_numpy(mask)]
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
@@ -109,30 +120,36 @@ class LiveVertices:
 
     def resize(self, num_vertices: int) -> None:
         """Note that live vertices were added, or the last ones removed again."""
-        added, self.num_vertices = num_vertices - self.num_vertices, num_vertices
+        added, self.num_vertices, self._live = num_vertices - self.num_vertices, num_vertices, None
         if self._count is not None and added:
             self._count += np.uint32(added & 0xFFFFFFFF)
 
-    def edit(self, ids: np.ndarray, *, live: bool) -> Edit:
-        """Prepare that ``ids`` (``uint32``, ascending, on the host) all become live, or deleted; waits as above.
+    def deletion(self, ids: np.ndarray) -> Edit:
+        """Prepare that ``ids`` (``uint32``, distinct, on the host), all of them live, are deleted.
 
         Raises:
             MemoryError: memory does not suffice.
         """
-        known, _ = self.deleted_ids(), self.arrays()
-        after = np.setdiff1d(known, ids, assume_unique=True) if live else np.union1d(known, ids)
-        return Edit(self.device.xp.asarray(ids.astype(np.int64)), live, after)
+        self.arrays()
+        return Edit(self.device.xp.asarray(ids.astype(np.int64)), False, None)
+
+    def recycling(self, count: int) -> Edit:
+        """Prepare that the lowest ``count`` deleted ids, or all, are live again; waits as above. Raises likewise."""
+        known = self.deleted_ids()
+        self.arrays()
+        return Edit(self.device.xp.asarray(known[:count].astype(np.int64)), True, known[count:])
 
     def apply(self, edit: Edit) -> None:
-        """Do what :meth:`edit` has prepared, the only change since then."""
+        """Make a prepared change, the only one since it was prepared."""
         self._buffer[edit.at] = edit.live
-        self._ids, self.most_deleted, self._unread = edit.after, len(edit.after), False
-        self._count.fill(self.num_vertices - len(edit.after))
+        deleted = self.most_deleted + (-len(edit.at) if edit.live else len(edit.at))
+        self._ids, self.most_deleted = edit.left, deleted
+        self._count.fill(self.num_vertices - deleted)
 
     def inherit(self, deleted: np.ndarray) -> None:
-        """Take over the deleted ids (``uint32``, ascending) of the graph that this one is a copy of."""
+        """Take over the deleted ids (``uint32``, distinct) of the graph that this one is a copy of."""
         if len(deleted):
-            self.apply(self.edit(deleted, live=False))
+            self.apply(self.deletion(deleted))
 
     def revival(self, src: Array, dst: Array) -> Any:
         """Prepare for the insertion of edges while there may be deleted vertices; :meth:`revive` takes what it returns.
@@ -144,7 +161,7 @@ class LiveVertices:
         """
         if self._reviver is None:
             mask = self.arrays().mask
-            return self.edit(np.unique(np.concatenate((src[~mask[src]], dst[~mask[dst]]))), live=True)
+            return np.unique(np.concatenate((src[~mask[src]], dst[~mask[dst]])))
         size = getattr(src, "size", None)
         most = 2 * size if isinstance(size, int) else self.most_deleted
         return self.device.xp.zeros(1 + min(most, self.most_deleted), np.uint32)
@@ -158,9 +175,9 @@ class LiveVertices:
             guard: ``uint32[1]`` on the device; if not zero, nothing is revived.
         """
         if self._reviver is None:
-            if len(revival.at):
-                self.apply(revival)
-            return revival.at.astype(np.uint32)
+            if len(revival):
+                self.apply(Edit(revival, True, None))
+            return revival
         mask, count = self.arrays()
         if isinstance(inserted, EdgeList):
             inserted = EdgeList(self.device.xp.asarray(inserted.src), self.device.xp.asarray(inserted.dst))
@@ -177,7 +194,7 @@ class LiveVertices:
             self._count = xp.full(1, self.num_vertices, np.uint32)
         else:
             buffer[: len(old)] = old
-        self._buffer = buffer
+        self._buffer, self._live = buffer, None
 
     def check(self) -> None:
         """Verify that mask, number and list agree; raises ``CheckFailed``. Waits."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -76,7 +76,6 @@ class Updater:
         self._eager = options.checks == "eager"
         self._symmetric = not options.directed
         self._all = Stores(stores, symmetric=self._symmetric)
-        self.whole = nullcontext if self.device.is_cuda else partial(Changing, self)  #: around changes of stores
         self._fuses_queries = ingest is not None and self.out.takes_unvalidated
         self._fuses = self._fuses_queries and (self.into is None or self.into.takes_unvalidated_pairs)
         self._had_loops = False  # whether a batch held a self-loop
@@ -88,6 +87,10 @@ class Updater:
         self.version, self._had_loops = version, had_loops
         self.live.inherit(deleted)
         self._counted, self._added = self.out.num_edges, 0
+
+    def whole(self) -> AbstractContextManager[Any]:
+        """Return what goes around changes of the stores."""
+        return nullcontext() if self.device.is_cuda else Changing(self)
 
     # -- batches of edges ----------------------------------------------------------------------------------------------
 
@@ -313,22 +316,20 @@ class Updater:
             VertexRangeError: there would be more vertices than ids.
             CapacityError: memory does not suffice; nothing has changed.
         """
-        live, recycled, edit = self.live, np.empty(0, np.uint32), None
-        if recycle and live.most_deleted:
+        xp, edit = self.device.xp, None
+        if recycle and self.live.most_deleted:
             self.raise_pending()
-            recycled = live.deleted_ids()[:count]
-            edit = live.edit(recycled, live=True)
-        before, after = self.num_vertices, self.num_vertices + count - len(recycled)
+            edit = self.live.recycling(count)
+        revived = xp.empty(0, np.uint32) if edit is None else edit.at.astype(np.uint32)
+        before, after = self.num_vertices, self.num_vertices + count - len(revived)
         if after > MAX_VERTICES:
             raise VertexRangeError(f"{after} vertices are too many: there are {MAX_VERTICES} ids")
-        ids = self.device.xp.asarray(np.concatenate((recycled, np.arange(before, after, dtype=np.uint32))))
-        revived = ids[: len(recycled)].copy()
+        ids = xp.concatenate((revived, xp.arange(before, after, dtype=np.uint32)))
         with self.whole():
             self._resize(after)
             if edit is not None:
-                live.apply(edit)
-            if count:
-                self.version += 1
+                self.live.apply(edit)
+            self.version += count > 0
         return ids, self._delta((before, after), revived_vertices=revived)
 
     def _resize(self, num_vertices: int) -> None:
@@ -358,16 +359,15 @@ class Updater:
             VertexRangeError, DTypeError, ShapeError: ids that cannot be used.
         """
         self.raise_pending()
-        distinct = np.unique(checked_ids(on_host(as_ids(ids, "ids")), self.num_vertices, "ids"))
-        if self.live.most_deleted:
-            distinct = np.setdiff1d(distinct, self.live.deleted_ids(), assume_unique=True)
+        given = checked_ids(on_host(as_ids(ids, "ids")), self.num_vertices, "ids")
+        distinct = self.live.among(np.unique(given))
         if not len(distinct):
             return self._delta()
         directed, vertices = self.options.directed, self.device.xp.asarray(distinct)
         arcs = incident_arcs(self.out, self.into, vertices, directed=directed)
         inside = member(self.device, self.num_vertices, vertices)
         edges = incident_edges(arcs, inside, self.device, directed=directed)
-        edit = self.live.edit(distinct, live=False)
+        edit = self.live.deletion(distinct)
         with self.whole():
             try:
                 self._cut(vertices, arcs, inside)
