@@ -17,7 +17,7 @@ QUICK_CACHE ?= $(CURDIR)/.cache/quick
 QUICK := NUMBA_OPT=1 SURICATE_CACHE_DIR=$(QUICK_CACHE)
 COMMIT ?= $(shell git rev-parse HEAD)
 
-.PHONY: demo test test-all test-share soak lint format wheel-check compile-cuda gpu-test gpu-test-all sanitize bench map map-page clean
+.PHONY: demo test test-all test-share soak faults lint format wheel-check compile-cuda gpu-test gpu-test-all sanitize bench map map-page clean
 
 demo: $(VENV)/.demo
 	$(BIN)/suricate demo
@@ -32,6 +32,10 @@ test-all: $(VENV)/.dev
 # What the quick tier leaves out, in parts; the commit picks one.
 test-share: $(VENV)/.dev
 	$(TESTS) --share-of=$(COMMIT) $(ARGS)
+
+# Whether the quick tier sees forty planted faults; ARGS="--tier all" asks all tests, which takes hours.
+faults: $(VENV)/.dev
+	$(BIN)/python .ci/faults.py $(ARGS)
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest --tier=soak -m "not gpu" $(ARGS)

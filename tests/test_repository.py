@@ -212,3 +212,13 @@ def test_messages_use_the_words_of_the_glossary() -> None:
         if (instead := forbidden(word))
     ]
     assert not wrong
+
+
+def test_planted_faults_are_where_they_are_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(CHECKOUT / ".ci")
+    faults = runpy.run_path(str(CHECKOUT / ".ci" / "planted_faults.py"))["FAULTS"]
+    assert len({fault.name for fault in faults}) == len(faults) == 40
+    for fault in faults:
+        assert (CHECKOUT / fault.file).read_text().count(fault.right) == 1, fault.name
+        assert fault.right != fault.wrong
+        assert all((CHECKOUT / name).exists() for name in fault.tests.split()), fault.name

@@ -128,6 +128,7 @@ def layers(width: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(src), np.concatenate(dst)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("in_edges", [False, True])
 @pytest.mark.parametrize(
     "arcs", [square(150), brush(300, 30, 4, 3000), brush(1500, 8, 2, 9000), layers(700, 12)], ids=range(4)

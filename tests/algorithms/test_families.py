@@ -25,6 +25,7 @@ PARAMS: dict[str, dict[str, Any]] = {  # beyond the sample parameters: what conv
     "random_walks": {"starts": [0, 1, 2], "length": 5},
     "label_propagation": {"max_iter": 2000},
 }
+LONG = {"eigenvector", "hits"}  # thousands of iterations on some of these graphs
 BACKENDS = sorted(SHIPPED & {*plugins.backends()})
 N = 200
 
@@ -121,7 +122,9 @@ def check(tracker: su.Tracker, params: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("directed", "weighted"), [(True, False), (False, True)])
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.compiled if name in LONG else ()) for name in BUILT_IN]
+)
 def test_families(device: su.devices.Device, name: str, family: Any, directed: bool, weighted: bool) -> None:
     algorithm, rng = plugins.algorithm(name), np.random.default_rng(6)
     backend = None if weighted else BACKENDS[FAMILIES.index(family) % len(BACKENDS)]  # each has its turn
