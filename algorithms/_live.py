@@ -24,14 +24,18 @@ class NamedVertices:
     def __init__(self, label: str, vertices: int | np.ndarray) -> None:
         self.label, self.vertices = label, vertices
         self._live: Array = None  # bool, one per id; None: all are live
+        self._ids: Array = None  # the ids on the device
         self._device: Device = None  # type: ignore[assignment]
 
     def note(self, graph: Graph) -> None:
         """Note whether they are live in ``graph`` now; they are vertices of it. Does not wait."""
-        self._live, self._device = None, graph.device
-        if graph.most_deleted:
-            ids = np.atleast_1d(self.vertices).astype(np.int64)
-            self._live = graph.live_arrays.mask[graph.device.xp.asarray(ids)]
+        self._live = None
+        if not graph.most_deleted:
+            return
+        if self._device != graph.device:
+            self._device = graph.device
+            self._ids = graph.device.xp.asarray(np.atleast_1d(self.vertices).astype(np.int64))
+        self._live = graph.live_arrays.mask[self._ids]
 
     def demand(self) -> None:
         """Wait for the device if they may not all be live.

@@ -195,12 +195,11 @@ class AlgorithmConformance:
         form = getattr(type(result), "_make", tuple)  # a NamedTuple stays one
         answer = form(host) if isinstance(result, tuple) else host[0]
         arcs = self.changer(graph, 0).arcs()
-        if self.takes_live():
-            params = {**params, "live": graph.device.to_numpy(graph.live)}
+        known = {**params, "live": graph.device.to_numpy(graph.live)} if self.takes_live() else params
         if self.brings_oracle() or not self.algorithm.has_reference():
-            self.verify(answer, graph.num_vertices, *arcs, **params)
+            self.verify(answer, graph.num_vertices, *arcs, **known)
             return
-        right = self.algorithm.reference(*arcs, graph.num_vertices, graph.directed, **params)
+        right = self.algorithm.reference(*arcs, graph.num_vertices, graph.directed, **known)
         wrong = self.algorithm.mismatch(answer, right, **params)
         assert wrong is None, wrong
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import suricate as su
 from suricate.errors import CheckFailed, SelfLoopError, VertexRangeError
+from suricate.testing import measure
 
 DEFAULT = "slabhash"
 N = 7
@@ -27,7 +29,7 @@ actions = st.one_of(
 )
 
 
-def arrays(graph, pairs, *, on_device=True):
+def arrays_of(graph, pairs, *, on_device=True):
     columns = np.array(pairs, np.int64).reshape(-1, 2).T
     return tuple(map(graph.device.xp.asarray, columns)) if on_device else tuple(columns)
 
@@ -48,19 +50,19 @@ def test_the_live_set_follows_a_set_of_ids(device, checks, on_device, todo):
     expected = []
     for action, given_ in todo:
         if action == "insert":
-            delta = graph.insert_edges(*arrays(graph, given_, on_device=on_device))
+            delta = graph.insert_edges(*arrays_of(graph, given_, on_device=on_device))
             revived = dead & {end for pair in given_ for end in pair}
             dead -= revived
             expected.append((delta, set(), revived))
         elif action == "bad insert":
             try:
-                delta = graph.insert_edges(*arrays(graph, [*given_, (0, 99)], on_device=on_device))
+                delta = graph.insert_edges(*arrays_of(graph, [*given_, (0, 99)], on_device=on_device))
                 graph.synchronize()
             except VertexRangeError:
                 continue
             raise AssertionError("an id out of range was taken")
         elif action == "delete":
-            expected.append((graph.delete_edges(*arrays(graph, given_, on_device=on_device)), set(), set()))
+            expected.append((graph.delete_edges(*arrays_of(graph, given_, on_device=on_device)), set(), set()))
         elif action == "delete_vertices":
             expected.append((graph.delete_vertices(given_), set(given_) - dead, set()))
             dead |= set(given_)
@@ -83,8 +85,10 @@ def test_the_live_set_follows_a_set_of_ids(device, checks, on_device, todo):
     graph.check()
 
 
+@pytest.mark.parametrize("on_device", [False, True], ids=["host-arrays", "device-arrays"])
 @pytest.mark.parametrize("kind", [{}, {"in_edges": True}, {"directed": False}], ids=["out", "in", "undirected"])
-def test_every_backend_revives_the_ends_of_edges(backend, device, kind):
+def test_every_backend_revives_the_ends_of_edges(backend, device, kind, on_device):
+    arrays = partial(arrays_of, on_device=on_device)
     graph = su.Graph(5, backend=backend, device=device, **kind)
     live = graph.live_arrays
     graph.insert_edges(*arrays(graph, [(0, 1), (1, 2), (2, 3)]))
@@ -103,7 +107,7 @@ def test_every_backend_revives_the_ends_of_edges(backend, device, kind):
 
 def test_without_deleted_vertices_no_array_is_made(device):
     graph = su.Graph(4, device=device)
-    delta = graph.insert_edges(*arrays(graph, [(0, 1), (3, 3)]))
+    delta = graph.insert_edges(*arrays_of(graph, [(0, 1), (3, 3)]))
     graph.insert_vertices(3, recycle=True)
     live = graph._updater.live
     assert live._buffer is None is live._count
@@ -147,10 +151,10 @@ def test_a_self_loop_that_is_refused_or_dropped_revives_nothing(device):
         graph = su.Graph(3, device=device, self_loops=policy)
         graph.delete_vertices([1, 2])
         if policy == "drop":
-            graph.insert_edges(*arrays(graph, [(1, 1)]))
+            graph.insert_edges(*arrays_of(graph, [(1, 1)]))
         else:
             with pytest.raises(SelfLoopError):
-                graph.insert_edges(*arrays(graph, [(1, 1), (0, 2)]))
+                graph.insert_edges(*arrays_of(graph, [(1, 1), (0, 2)]))
         assert deleted_in(graph) == {1, 2}
         graph.check()
 
@@ -184,7 +188,7 @@ def test_what_is_undone_revives_nothing(device):
     graph = su.Graph(4, backend=Fails, device=device, in_edges=True)
     graph.delete_vertices([2, 3])
     for operation, call in (
-        ("insert", lambda: graph.insert_edges(*arrays(graph, [(0, 2)]))),
+        ("insert", lambda: graph.insert_edges(*arrays_of(graph, [(0, 2)]))),
         ("resize", lambda: graph.insert_vertices(3, recycle=True)),
     ):
         Fails.fails = operation
@@ -210,9 +214,32 @@ def test_deltas_list_what_was_deleted_and_revived(device):
     assert (again.is_empty, again.is_known_empty, graph.version) == (True, True, version)
     delta = graph.delete_vertices([1, 0])
     assert (delta.deleted_vertices.tolist(), len(delta)) == ([0], 1)
-    delta = graph.insert_edges(*arrays(graph, [(1, 2)]))
+    delta = graph.insert_edges(*arrays_of(graph, [(1, 2)]))
     assert delta.live_may_differ
     assert (repr(delta), len(delta)) == ("Delta(inserted=1, deleted=0, replaced=0, revived_vertices=1)", 2)
     other = pickle.loads(pickle.dumps(delta))
     assert other.revived_vertices.tolist() == [1]
     assert (other.live_may_differ, graph.num_live) == (True, 3)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("device", ["cuda"], indirect=True)
+def test_an_insertion_takes_one_more_launch_only_while_vertices_may_be_deleted_and_no_wait(device):
+    graph = su.Graph(N, device=device, checks="deferred", directed=False)
+    batch = arrays_of(graph, [(0, 1), (4, 5)])
+    launches = {}
+    for deleted in ([], [5]):
+        graph.delete_vertices(deleted)
+        for _ in range(2):  # the first one compiles
+            graph.delete_edges(*batch)
+            costs = measure(lambda: graph.insert_edges(*batch), device)
+        launches[len(deleted)] = costs.launches
+        assert not costs.waits
+    assert launches[1] == launches[0] + 1
+    trackers = [graph.track(name) for name in ("bfs", "wcc", "independent_set", "kcore", "coloring")]
+    graph.delete_vertices([6])
+    graph.insert_edges(*batch)
+    other = arrays_of(graph, [(6, 2)])
+    assert not measure(lambda: graph.insert_edges(*other), device).waits
+    assert [tracker.stale for tracker in trackers] == [False] * 5
+    assert graph.num_live == N
