@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import hashlib
 import os
 import secrets
 import stat
@@ -23,7 +25,8 @@ _MAX_LINKS = 40  # as in Linux
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open ``path`` for writing bytes; a regular file takes its place when the block ends without an exception.
 
-    The new file lies beside its target until then. It has the permissions (and, where that is allowed, the owner) of
+    The new file lies beside its target until then; one that a killed process left is removed by the next that writes
+    the same target. It has the permissions (and, where that is allowed, the owner) of
     the file it replaces, or those of a file made by ``open``. It is on the disk (``fsync``) before it is renamed.
 
     Raises:
@@ -82,9 +85,10 @@ def _written_through(path: Path) -> IO[bytes]:
 
 @contextlib.contextmanager
 def _replaced(target: Path) -> Iterator[IO[bytes]]:
-    part = target.with_name(f".suricate-{secrets.token_hex(8)}.part")
+    _remove_abandoned(target)
+    part, opened = _open_part(target)
     try:
-        with open(part, "xb") as file:
+        with opened as file:
             _take_over_mode(target, file.fileno())
             yield file
             file.flush()
@@ -94,6 +98,34 @@ def _replaced(target: Path) -> Iterator[IO[bytes]]:
         part.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def _part_prefix(target: Path) -> str:
+    """Return what the names of new files for ``target`` start with; the name itself might be too long to go into it."""
+    return f".suricate-{hashlib.blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}-"
+
+
+def _open_part(target: Path) -> tuple[Path, IO[bytes]]:
+    """Create a new file beside ``target``; it is locked as long as it is open, so that others see it is in use."""
+    while True:
+        part = target.with_name(f"{_part_prefix(target)}{secrets.token_hex(8)}.part")
+        file = open(part, "xb")  # noqa: SIM115 - closed by the caller
+        with contextlib.suppress(OSError):  # file systems without locks: abandoned files stay there, see below
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if part.exists():  # else another process took it for abandoned before it was locked
+            return part, file
+        file.close()
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the new files of processes that were killed while they wrote ``target``: those that nobody has locked."""
+    prefix, abandoned = _part_prefix(target), list[str]()
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        abandoned += [entry.path for entry in entries if entry.name.startswith(prefix) and entry.name.endswith(".part")]
+    for path in abandoned:
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails for a file in use, and where there are no locks
+            os.unlink(path)
 
 
 def _take_over_mode(target: Path, handle: int) -> None:

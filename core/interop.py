@@ -8,6 +8,9 @@ can have, and None without weights. Libraries that are not needed are not import
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from itertools import chain, compress
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +34,20 @@ from suricate.types import MAX_VERTICES, Adjacency
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
+#: how graphs of other libraries are converted
+_CONVERSIONS = {
+    "igraph": "from_coo(*np.array(g.get_edgelist()).T, num_vertices=g.vcount(), directed=g.is_directed())",
+    "rustworkx": "from_coo(*np.array(g.edge_list()).T, num_vertices=g.num_nodes())",
+    "graph_tool": "from_coo(*g.get_edges().T, num_vertices=g.num_vertices(), directed=g.is_directed())",
+    "networkit": "from_coo(*np.array(list(g.iterEdges())).T, num_vertices=g.numberOfNodes())",
+    "dgl": "from_coo(*g.edges(), num_vertices=g.num_nodes())",
+    "torch_geometric": "from_edge_index(data.edge_index, data.num_nodes)",
+    "networkx": "from_networkx(graph)",
+    "scipy": "from_scipy_sparse(matrix)",
+    "pandas": "from_pandas_edgelist(frame, source, target)",
+    "polars": "from_pandas_edgelist(frame, source, target)",
+    "pyarrow": "from_pandas_edgelist(table, source, target)",
+}
 _NUMBERING = "np.unique(ids, return_inverse=True) numbers ids from 0, su.read(..., relabel=True) those of a file"
 
 
@@ -94,34 +111,52 @@ def from_csr(cls: type[Graph], offsets: Any, dst: Any, weight: Any = None, **opt
 def from_scipy_sparse(cls: type[Graph], matrix: Any, **options: Any) -> Graph:
     """Return a graph with an edge ``(row, column)`` for every stored entry, explicit zeros included.
 
-    The weights are the values; a bool matrix, or ``weight_dtype=None``, gives an unweighted graph. With
-    ``directed=False`` the matrix should be symmetric: of two values that differ, the one below the diagonal is taken.
+    The weights are the values; a bool matrix, or ``weight_dtype=None``, gives an unweighted graph. Entries of the same
+    place are summed, integers in 64 bits and floats in double precision. With ``directed=False`` the matrix should be
+    symmetric: of two values that differ, the one below the diagonal is taken.
 
     Raises:
         ParameterError: it is no sparse matrix, or a damaged one.
         ShapeError: the matrix is not square.
+        WeightError: ``weight_dtype`` cannot hold a value or a sum.
     """
     _refuse_num_vertices(options, "matrix")
     if not callable(getattr(matrix, "tocsr", None)):
-        raise ParameterError(f"matrix must be a sparse matrix of SciPy, got {type(matrix).__name__}")
+        raise ParameterError(f"matrix must be a sparse matrix of SciPy, got {_described(matrix)}")
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ShapeError(f"the matrix has shape {matrix.shape}: an adjacency matrix is square")
     try:
-        entries = matrix.tocsr().tocoo()  # sums duplicates; row-major, so that what is below the diagonal comes last
+        entries = _summed(matrix).tocoo()  # row-major, so that what is below the diagonal comes last
     except ValueError as error:
         raise ParameterError(f"matrix is damaged: {error}") from error
     src, dst = entries.row, entries.col
     if "weight_dtype" not in options:
-        options["weight_dtype"] = None if entries.dtype.kind == "b" else weight_dtype_of(entries.dtype)
+        options["weight_dtype"] = None if matrix.dtype.kind == "b" else weight_dtype_of(matrix.dtype)
     weight = None if options["weight_dtype"] is None else entries.data
     return from_coo(cls, src, dst, weight, num_vertices=matrix.shape[0], **options)
+
+
+def _summed(matrix: Any) -> Any:
+    """Return a sparse matrix as CSR, duplicates summed in a type that holds the sum; the argument stays as it is."""
+    kind, values = matrix.dtype.kind, matrix.data if matrix.format in ("coo", "csr", "csc", "bsr") else None
+    if kind == "f":
+        matrix = matrix.astype(np.promote_types(matrix.dtype, np.float64))
+    elif kind in "iu" and values is not None:
+        most = float(np.abs(values.astype(np.float64)).sum())
+        wide = np.float64 if most >= 2.0**63 else np.int64
+        matrix = matrix if values.dtype == np.uint64 and most < 2.0**64 else matrix.astype(wide)
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **options: Any) -> Graph:
     """Return a copy of a NetworkX graph, directed if that is; with ``directed=True`` an undirected edge is two arcs.
 
-    Nodes that are exactly the integers ``0 .. n - 1`` keep them as ids; any others are numbered in the order of
-    ``graph.nodes``. Parallel edges become one; the last weight wins.
+    Nodes that are exactly the integers ``0 .. n - 1``, of Python or NumPy, keep them as ids; any others are numbered in
+    the order of ``graph.nodes``. Parallel edges become one; the last weight wins.
 
     Args:
         cls: ``Graph``.
@@ -130,22 +165,60 @@ def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **
         options: options of ``Graph``.
 
     Raises:
-        ParameterError: ``graph`` is no graph of NetworkX.
+        ParameterError: ``graph`` is no graph of NetworkX, or none of its edges has the attribute.
         DTypeError, WeightError: a weight is no number, or none that a graph can have.
     """
     _refuse_num_vertices(options, "graph")
-    if not callable(getattr(graph, "is_directed", None)):
-        raise ParameterError(f"graph must be a graph of NetworkX, got {type(graph).__name__}")
+    if not all(callable(getattr(graph, name, None)) for name in ("is_directed", "is_multigraph", "adjacency")):
+        raise ParameterError(f"graph must be a graph of NetworkX, got {_described(graph)}")
     _refuse_weight_dtype(options, weight, "edge attribute")
-    if options.setdefault("directed", graph.is_directed()) is True:
-        graph = graph.to_directed(as_view=True)
-    nodes = list(graph.nodes)
-    number = {node: i for i, node in enumerate(nodes)}
-    if all(type(node) is int and 0 <= node < len(nodes) for node in nodes):
-        number = {node: node for node in nodes}
-    ends = np.array([(number[u], number[v]) for u, v in graph.edges()], np.int64).reshape(-1, 2)
-    weights = None if weight is None else [w for _, _, w in graph.edges(data=weight, default=1)]
-    return from_coo(cls, ends[:, 0], ends[:, 1], weights, num_vertices=len(nodes), **options)
+    one_way = options.setdefault("directed", graph.is_directed()) is True or graph.is_directed()
+    nodes, rows = list(graph), [row for _, row in graph.adjacency()]
+    degrees = np.fromiter(map(len, rows), np.int64, len(rows))
+    heads = chain.from_iterable(rows)
+    if _are_positions(nodes):
+        ids, dst = np.array(nodes, np.int64), np.fromiter(heads, np.int64, int(degrees.sum()))
+    else:
+        number = dict(zip(nodes, range(len(nodes)), strict=True))
+        ids, dst = np.arange(len(nodes)), np.array(list(map(number.__getitem__, heads)), np.int64)
+    row = np.repeat(np.arange(len(nodes)), degrees)
+    src, kept = ids[row], np.ones(len(row), bool)
+    if not one_way:  # an edge is in the rows of both ends: take the first, as graph.edges does
+        kept = row <= np.argsort(ids)[dst]
+    weights = None if weight is None else _edge_weights(graph, rows, kept, weight)
+    if not one_way:
+        src, dst = src[kept], dst[kept]
+    return from_coo(cls, src, dst, weights, num_vertices=len(nodes), **options)
+
+
+def _are_positions(nodes: list[Any]) -> bool:
+    """Return whether distinct nodes are exactly the integers ``0 .. n - 1``, of Python or NumPy."""
+    integers = all(kind is int or issubclass(kind, np.integer) for kind in set(map(type, nodes)))
+    return integers and (not nodes or (min(nodes) >= 0 and max(nodes) < len(nodes)))
+
+
+def _edge_attributes(graph: Any, rows: list[Any], kept: np.ndarray) -> Iterator[Any]:
+    """Return the attributes of the edges that are kept of the adjacency; of parallel edges those of the last."""
+    edges: Iterator[Any] = chain.from_iterable(row.values() for row in rows)
+    if graph.is_multigraph():
+        edges = (list(parallel.values())[-1] for parallel in edges)
+    return compress(edges, kept.tobytes())
+
+
+def _edge_weights(graph: Any, rows: list[Any], kept: np.ndarray, weight: str) -> list[Any]:
+    """Return the weights of edges, 1 where the attribute is missing.
+
+    Raises:
+        ParameterError: no edge has the attribute.
+    """
+    try:
+        return list(map(itemgetter(weight), _edge_attributes(graph, rows, kept)))
+    except KeyError:
+        attributes = list(_edge_attributes(graph, rows, kept))
+    if not any(weight in edge for edge in attributes):
+        known = ", ".join(sorted({str(name) for edge in attributes[:1000] for name in edge})) or "none"
+        raise ParameterError(f"weight={weight!r}: no edge has this attribute; there are: {known}")
+    return [edge.get(weight, 1) for edge in attributes]
 
 
 def from_pandas_edgelist(
@@ -158,21 +231,39 @@ def from_pandas_edgelist(
 ) -> Graph:
     """Return a graph of the rows of a data frame; ``source``, ``target`` and ``weight`` name its columns.
 
+    ``frame`` is a data frame of pandas or polars, or a table of Arrow.
+
     Raises:
         ParameterError, ShapeError: ``frame`` is no data frame, or lacks a column.
         DTypeError: ids or weights are no numbers, or some are missing.
         WeightError: ``weight_dtype`` without ``weight``.
     """
-    if not hasattr(frame, "columns"):
-        raise ParameterError(f"frame must be a data frame of pandas, got {type(frame).__name__}")
-    missing = [column for column in (source, target, weight) if column is not None and column not in frame.columns]
+    names = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
+    if names is None or not hasattr(frame, "__getitem__"):
+        raise ParameterError(f"frame must be a data frame of pandas, got {_described(frame)}")
+    missing = [column for column in (source, target, weight) if column is not None and column not in names]
     if missing:
-        columns = ", ".join(map(str, frame.columns))
+        columns = ", ".join(map(str, names))
         raise ShapeError(f"the data frame has no column {missing[0]!r}; it has: {columns}")
     _refuse_weight_dtype(options, weight, "column")
-    src, dst = (as_ids(frame[column].to_numpy(), f"column {column!r}") for column in (source, target))
-    weights = None if weight is None else frame[weight].to_numpy()
-    return from_coo(cls, src, dst, weights, **options)
+    src, dst = (as_ids(_values(frame, column), f"column {column!r}") for column in (source, target))
+    return from_coo(cls, src, dst, None if weight is None else _values(frame, weight), **options)
+
+
+def _values(frame: Any, column: str) -> Any:
+    """Return a column as a NumPy array."""
+    values = frame[column]
+    return values.to_numpy(zero_copy_only=False) if _library_of(values) == "pyarrow" else values.to_numpy()
+
+
+def _library_of(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def _described(value: Any) -> str:
+    """Return the type of an argument that a function does not take and, if it is a graph, how to convert it."""
+    advice = _CONVERSIONS.get(_library_of(value))
+    return type(value).__name__ + ("" if advice is None else f": use Graph.{advice}")
 
 
 def from_edge_index(cls: type[Graph], edge_index: Any, num_vertices: int, weight: Any = None, **options: Any) -> Graph:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -171,3 +173,26 @@ def test_archives_go_through_special_files(pipe: Path, tmp_path: Path) -> None:
 
     (tmp_path / "copy.npz").write_bytes(read_while(pipe, save))
     assert np.load(tmp_path / "copy.npz")["values"].tolist() == list(range(9))
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_save(tmp_path: Path) -> None:
+    target = tmp_path / ("long" * 60 + ".npz")
+    code = """
+import os, sys
+from suricate.files import replacing
+with replacing(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), 9)
+"""
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", code, str(target)])
+    with replacing(tmp_path / "other") as other:
+        assert len(list(tmp_path.iterdir())) == 2  # the first was removed by the second; another target removes none
+        other.write(b"1")
+    with replacing(target) as first, replacing(target) as second:  # what is in use stays
+        assert len(list(tmp_path.glob(".*.part"))) == 2
+        first.write(b"first")
+        second.write(b"second")
+    assert target.read_bytes() == b"first"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([target.name, "other"])

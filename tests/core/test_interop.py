@@ -7,11 +7,13 @@ import sys
 import networkx as nx
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
 import suricate as su
 from suricate.errors import (
+    CapacityError,
     DTypeError,
     ParameterError,
     ShapeError,
@@ -155,6 +157,67 @@ def test_networkx_with_labels_multigraphs_and_missing_weights(where):
     assert su.Graph.from_networkx(nx.Graph(), **where).num_vertices == 0
 
 
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8])
+def test_integers_of_numpy_are_nodes_as_those_of_python(kind):
+    rows = [(kind(2), kind(0)), (kind(0), kind(1))]
+    for given in (nx.DiGraph(rows), nx.Graph(rows), nx.MultiDiGraph(rows), nx.DiGraph(rows).subgraph([0, 1, 2])):
+        graph = su.Graph.from_networkx(given, device="cpu")
+        assert edges(graph) == ([(0, 1), (2, 0)] if given.is_directed() else [(0, 1), (0, 2)])
+    named = su.Graph.from_networkx(nx.DiGraph([(True, "a")]), device="cpu")
+    assert edges(named) == [(0, 1)]
+
+
+def test_an_attribute_that_no_edge_has():
+    given = nx.MultiGraph([(0, 1, {"cost": 5, "length": 2}), (1, 2)])
+    with pytest.raises(ParameterError, match="weight='price': no edge has this attribute; there are: cost, length"):
+        su.Graph.from_networkx(given, weight="price", device="cpu")
+    assert edges(su.Graph.from_networkx(given, weight="cost", device="cpu")) == [(0, 1, 5), (1, 2, 1)]
+    assert su.Graph.from_networkx(nx.empty_graph(3), weight="price", device="cpu").num_edges == 0
+
+
+@pytest.mark.parametrize(
+    ("library", "advice"),
+    [("igraph", "get_edgelist"), ("rustworkx.graph", "edge_list"), ("dgl", "g.edges"), ("scipy.sparse", "from_scipy")],
+)
+def test_graphs_of_other_libraries_name_the_way(library, advice):
+    other = type("Other", (), {"__module__": library, "is_directed": lambda self: True})()
+    for convert in (su.Graph.from_networkx, su.Graph.from_scipy_sparse, su.Graph.from_pandas_edgelist):
+        with pytest.raises(ParameterError, match=f"got Other: use Graph.*{advice}"):
+            convert(other, device="cpu")
+
+
+def test_arrow_tables():
+    table = pa.table({"a": pa.array([0, 2]).dictionary_encode(), "b": [1, 1], "w": [2.5, 3.5], "n": [1, None]})
+    assert edges(su.Graph.from_pandas_edgelist(table, "a", "b", "w", device="cpu")) == [(0, 1, 2.5), (2, 1, 3.5)]
+    batch = table.drop(["a"]).to_batches()[0]
+    assert edges(su.Graph.from_pandas_edgelist(batch, "b", "b", device="cpu")) == [(1, 1)]
+    assert edges(su.Graph.from_coo(pa.array([0]), table["b"].slice(0, 1), device="cpu")) == [(0, 1)]
+    with pytest.raises(DTypeError, match="missing"):
+        su.Graph.from_pandas_edgelist(table, "n", "b", device="cpu")
+
+
+def test_duplicates_of_a_sparse_matrix_are_summed_where_the_sum_fits():
+    def total(values, **options):
+        place = np.zeros(len(values), int)
+        kinds = (
+            sp.coo_array((values, (place, place + 1)), (2, 2)),
+            sp.csr_array((values, place + 1, [0, len(place), len(place)])),
+        )
+        found = [edges(su.Graph.from_scipy_sparse(kind, device="cpu", **options)) for kind in kinds]
+        assert found[0] == found[1]
+        assert kinds[1].nnz == len(values)  # the argument stays as it is
+        return found[0][0][2]
+
+    assert total(np.array([100, 100], np.int8)) == 200
+    assert total(np.array([-30000] * 3, np.int16)) == -90000
+    assert total(np.array([2**31, 2**31 - 1], np.uint32)) == 2**32 - 1
+    assert total(np.array([60000, 60000], np.float16)) == 120000
+    assert total(np.array([2**63, 2**63, 2**63], np.uint64), weight_dtype="float64") == 3 * 2.0**63
+    for values in (np.array([2**31 - 1, 1], np.int32), np.array([3e38, 3e38], np.float32)):
+        with pytest.raises(WeightError, match="weight_dtype='"):
+            total(values)
+
+
 def test_pandas(where):
     frame = pd.DataFrame({"from": SRC, "to": DST, "cost": WEIGHT})
     graph = su.Graph.from_pandas_edgelist(frame, "from", "to", "cost", **where)
@@ -201,7 +264,12 @@ BAD_INPUT = {
         WeightError,
         "2147483648, out of the range of int32",
     ),
-    "int64 beyond int32": (lambda g: g.from_coo([0], [1], [2**31]), WeightError, "out of the range of int32"),
+    "int64 beyond int32": (lambda g: g.from_coo([0], [1], [2**31]), WeightError, "int32 .*: build .* weight_dtype='uint32'"),
+    "int64 below int32": (lambda g: g.from_coo([0], [1], [-(2**31) - 1]), WeightError, "weight_dtype='float64'"),
+    "huge id": (lambda g: g.from_coo([0], [2**40]), VertexRangeError, r"dst\[0\] is 1099511627776, .*np.unique.*relabel"),
+    "no memory for an id": (
+        lambda g: g.from_coo([0], [2**32 - 9], memory_limit=1 << 20), CapacityError, "id 4294967287 makes it.*relabel"
+    ),
     "text weights": (lambda g: g.from_coo([0], [1], ["a"]), DTypeError, "must be numbers"),
     "complex weights": (lambda g: g.from_coo([0], [1], [1j]), DTypeError, "must be numbers"),
     "NaN vertices": (lambda g: g.from_coo([0], [1], num_vertices=float("nan")), DTypeError, "num_vertices is nan"),
