@@ -67,7 +67,7 @@ class Changer:
             graph.insert_vertices(count)
             return
         if kind == "recycle":
-            graph.insert_vertices(min(count, 3), recycle=True)
+            graph.insert_vertices(min(count, 2), recycle=True)  # fewer than are deleted at a time
             return
         if kind == "delete_vertices":
             graph.delete_vertices(np.unique(self.rng.integers(0, graph.num_vertices, min(count, 3))))

@@ -54,7 +54,7 @@ class InDegree(Algorithm):
         return self._count.copy()
 
     @classmethod
-    def reference(cls, src, dst, weight, num_vertices, directed, **params):
+    def reference(cls, src, dst, weight, num_vertices, directed, live=None, **params):
         return np.array([(dst == v).sum() for v in range(num_vertices)])
 
 
@@ -82,7 +82,7 @@ class InStrength(Algorithm):
         return self._sum.copy()
 
     @classmethod
-    def reference(cls, src, dst, weight, num_vertices, directed, **params):
+    def reference(cls, src, dst, weight, num_vertices, directed, live=None, **params):
         return np.array([weight[dst == v].sum(dtype=np.float64) for v in range(num_vertices)])
 
 
@@ -128,7 +128,7 @@ class Levels(Algorithm):
         return self._level.copy()
 
     @classmethod
-    def reference(cls, src, dst, weight, num_vertices, directed, **params: Any):
+    def reference(cls, src, dst, weight, num_vertices, directed, live=None, **params: Any):
         level, source = {params.get("source", 0): 0}, [params.get("source", 0)]
         for u in source:
             for v in dst[src == u].tolist():
@@ -138,7 +138,33 @@ class Levels(Algorithm):
         return np.array([level.get(v, -1) for v in range(num_vertices)])
 
 
-SOUND = (InDegree, InStrength, Levels)
+class LiveShare(Algorithm):
+    """One part of the live vertices at each of them, 0 at deleted ones."""
+
+    name = "live_share"
+    requires: ClassVar[Requirements] = Requirements(weighted=False)
+
+    def compute(self, graph):
+        self._live = graph.live
+
+    def update(self, graph, delta):
+        self._live = np.concatenate([self._live, np.ones(graph.num_vertices - len(self._live), bool)])
+        self._live[delta.deleted_vertices] = False
+        self._live[self.revived(delta)] = True
+
+    def revived(self, delta):
+        return delta.revived_vertices
+
+    @property
+    def result(self):
+        return self._live / max(1, self._live.sum())
+
+    @classmethod
+    def reference(cls, src, dst, weight, num_vertices, directed, live, **params):
+        return live / max(1, live.sum())
+
+
+SOUND = (InDegree, InStrength, Levels, LiveShare)
 
 
 # -- with one fault ----------------------------------------------------------------------------------------------------
@@ -190,6 +216,25 @@ class LeavesRecycledVerticesOut(InDegree):
         if delta.num_vertices_after > delta.num_vertices_before:
             self._deleted_once = self._deleted
         self._count[getattr(self, "_deleted_once", [])] = 0
+
+
+@caught_by("test_deleted_vertices", EVERY)
+class CountsDeletedVertices(LiveShare):
+    @property
+    def result(self):
+        return self._live / len(self._live)
+
+
+@caught_by("test_deleted_vertices", EVERY)
+class ForgetsVerticesThatGetEdges(LiveShare):
+    def revived(self, delta):
+        return delta.revived_vertices[: 0 if delta.num_inserted else None]
+
+
+@caught_by("test_deleted_vertices", EVERY)
+class ForgetsRecycledVertices(LiveShare):
+    def revived(self, delta):
+        return delta.revived_vertices[: None if delta.num_inserted else 0]
 
 
 @caught_by("test_self_loops")
@@ -271,5 +316,5 @@ class HasNoDescription(InDegree):
 @caught_by("test_reference")
 class ReferenceIsOffByOne(InDegree):
     @classmethod
-    def reference(cls, src, dst, weight, num_vertices, directed, **params):
+    def reference(cls, src, dst, weight, num_vertices, directed, live=None, **params):
         return super().reference(src, dst, weight, num_vertices, directed) + 1

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import Phase, settings
 from sound_backend import SoundStore
@@ -76,7 +77,7 @@ def algorithm_kit(algorithm: type[Algorithm]) -> AlgorithmConformance:
         backends = (TutorialStore,)
 
         def oracle(self, num_vertices: int, src: Any, dst: Any, weight: Any, live: Any = None, **params: Any) -> Any:
-            return sound.reference(src, dst, weight, num_vertices, True, **params)
+            return sound.reference(src, dst, weight, num_vertices, True, live=live, **params)
 
     Kit.algorithm = algorithm
     return Kit()
@@ -109,6 +110,22 @@ class TestInStrength(OnTutorialStore):
 class TestLevels(OnTutorialStore):
     algorithm = SOUND[2]
     params = ({}, {"source": 7})
+
+
+class TestLiveShare(OnTutorialStore):
+    algorithm = SOUND[3]
+
+
+def test_without_the_mask_what_deletes_vertices_is_left_out_and_shown() -> None:
+    def reference(cls: Any, src: Any, dst: Any, weight: Any, num_vertices: int, directed: bool, **params: Any) -> Any:
+        return SOUND[3].reference(src, dst, weight, num_vertices, directed, live=np.ones(num_vertices, bool))
+
+    blind = type("Blind", (SOUND[3],), {"reference": classmethod(reference), "__doc__": "Text."})
+    kit = type("Kit", (OnTutorialStore,), {"algorithm": blind})()
+    for test in (kit.test_every_change, kit.test_deleted_vertices, kit.test_update):
+        with pytest.raises(pytest.skip.Exception, match=r"give the oracle, .* a parameter `live`"):
+            test(TutorialStore, "cpu", VARIANTS[0], {})
+    kit.test_mixed_batches(TutorialStore, "cpu", VARIANTS[0], {})
 
 
 @pytest.mark.usefixtures("no_shrinking")
