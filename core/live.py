@@ -5,7 +5,8 @@ when its edges go. Deleted vertices have no edges.
 
 The host keeps an upper bound of the number of deleted vertices. While it is 0 nothing is done and no arrays are made.
 While it is above 0, a launch behind each insertion of a device batch marks the ends of its edges as live
-(``suricate.cuda.revive``), unless the batch is invalid; the host reads the number of live vertices when it next waits.
+(``suricate.cuda.revive``), unless the batch is invalid. The number of live vertices is then copied to pinned memory,
+which the host polls at the next insertion; when it waits anyway it reads the number.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.revive import Revived, Reviver
 from suricate.devices import Array, Device
 from suricate.errors import VertexRangeError, require
@@ -65,6 +67,8 @@ class LiveVertices:
         self._count: Array = None
         self._ids: np.ndarray | None = np.empty(0, np.uint32)  # deleted ones, ascending; None: the mask tells
         self._unread = False  # whether launches may have revived vertices since the host read the number
+        self._pinned: PinnedCounters | None = None  # the number behind the last of these launches
+        self._pinned_vertices = 0  # number of vertices at that launch
         self._reviver = Reviver() if device.is_cuda else None
 
     # -- questions -----------------------------------------------------------------------------------------------------
@@ -81,7 +85,18 @@ class LiveVertices:
         """Read the number of live vertices if it may have changed on the device; waits for the device then."""
         if not self._unread:
             return
-        deleted = self.num_vertices - int(self.device.to_numpy(self._count)[0])
+        if not self._poll():
+            self._learn(int(self.device.to_numpy(self._count)[0]))
+
+    def _poll(self) -> bool:
+        """Take the number from pinned memory if it has arrived there; return whether it has."""
+        arrived = self._pinned is not None and self._pinned.has_arrived()
+        if arrived and self._pinned is not None:
+            self._learn(self._pinned.words[0] + self.num_vertices - self._pinned_vertices)
+        return arrived
+
+    def _learn(self, num_live: int) -> None:
+        deleted = self.num_vertices - num_live
         if deleted != self.most_deleted:
             self._ids = None
         self.most_deleted, self._unread = deleted, False
@@ -154,7 +169,7 @@ class LiveVertices:
     def revival(self, src: Array, dst: Array) -> Any:
         """Prepare for the insertion of edges while there may be deleted vertices; :meth:`revive` takes what it returns.
 
-        The edges must be valid on the CPU; on CUDA only their number counts. Does not wait.
+        The edges must be valid on the CPU; on CUDA only their number counts. Does not wait. None: every vertex is live.
 
         Raises:
             MemoryError: memory does not suffice.
@@ -162,6 +177,8 @@ class LiveVertices:
         if self._reviver is None:
             mask = self.arrays().mask
             return np.unique(np.concatenate((src[~mask[src]], dst[~mask[dst]])))
+        if self._unread and self._poll() and not self.most_deleted:
+            return None
         size = getattr(src, "size", None)
         most = 2 * size if isinstance(size, int) else self.most_deleted
         return self.device.xp.zeros(1 + min(most, self.most_deleted), np.uint32)
@@ -182,7 +199,10 @@ class LiveVertices:
         if isinstance(inserted, EdgeList):
             inserted = EdgeList(self.device.xp.asarray(inserted.src), self.device.xp.asarray(inserted.dst))
         self._reviver.launch(inserted, guard, mask, count, revival)
-        self._unread = True
+        if self._pinned is None:
+            self._pinned = PinnedCounters(self.device, 1, np.uint32)
+        self._pinned.copy_from(count)
+        self._pinned_vertices, self._unread = self.num_vertices, True
         return Revived(self.device, revival)
 
     def _make(self, num_vertices: int) -> None:

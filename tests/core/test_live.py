@@ -228,7 +228,7 @@ def test_an_insertion_takes_one_more_launch_only_while_vertices_may_be_deleted_a
     graph = su.Graph(N, device=device, checks="deferred", directed=False)
     batch = arrays_of(graph, [(0, 1), (4, 5)])
     launches = {}
-    for deleted in ([], [5]):
+    for deleted in ([], [6]):
         graph.delete_vertices(deleted)
         for _ in range(2):  # the first one compiles
             graph.delete_edges(*batch)
@@ -243,3 +243,18 @@ def test_an_insertion_takes_one_more_launch_only_while_vertices_may_be_deleted_a
     assert not measure(lambda: graph.insert_edges(*other), device).waits
     assert [tracker.stale for tracker in trackers] == [False] * 5
     assert graph.num_live == N
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("device", ["cuda"], indirect=True)
+def test_the_bound_falls_without_a_wait_of_the_graph(device):
+    graph = su.Graph(N, device=device, checks="deferred")
+    graph.delete_vertices([2, 3])
+    for edge, bound in (((0, 2), 2), ((0, 1), 1), ((3, 1), 1), ((1, 0), 0)):
+        graph.insert_edges(*arrays_of(graph, [edge]))
+        assert graph.most_deleted == bound
+        device.synchronize()  # the device is done, which the graph does not know yet
+        if edge == (0, 1):
+            graph.insert_vertices(3)
+    assert graph.num_live == N + 3
+    graph.check()
