@@ -80,6 +80,6 @@ def describe(graph: Graph) -> str:
     """Return one line about a graph."""
     direction = "directed" if graph.directed else "undirected"
     weights = "unweighted" if graph.weight_dtype is None else f"{graph.weight_dtype} weights"
-    deleted = f" ({len(graph.deleted_vertices)} more ids are deleted)" if graph.most_deleted else ""
+    deleted = f" (and {len(graph.deleted_vertices)} deleted)" if graph.most_deleted else ""
     sizes = f"{graph.num_live} vertices{deleted}, {graph.num_edges} edges"
     return f"{sizes}, {direction}, {weights}; {graph.store('out').name} on {graph.device}"

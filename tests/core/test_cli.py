@@ -300,7 +300,7 @@ def test_run_leaves_deleted_vertices_out(tmp_path: Path) -> None:
     graph.save(snapshot)
     result = call("run", "kcore", snapshot, "--device", "cpu", "--output", text)
     assert rows(result) == [["0", "1"], ["2", "1"], ["3", "1"], ["5", "0"]]
-    assert "4 vertices (2 more ids are deleted), 2 edges" in result.stdout
+    assert "4 vertices (and 2 deleted), 2 edges" in result.stdout
     assert text.read_text() == "vertex,core\n0,1\n2,1\n3,1\n5,0\n"
     call("run", "kcore", snapshot, "--device", "cpu", "--output", arrays)
     with np.load(arrays) as found:
