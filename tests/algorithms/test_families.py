@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -112,7 +113,8 @@ def check(tracker: su.Tracker, params: dict[str, Any]) -> None:
     graph, kind = tracker.graph, type(tracker.algorithm)
     host = graph.device.to_numpy
     arcs = (None if part is None else host(part) for part in graph.store("out").edges())
-    right = kind.reference(*arcs, graph.num_vertices, graph.directed, **params)
+    live = {"live": host(graph.live)} if "live" in inspect.signature(kind.reference).parameters else {}
+    right = kind.reference(*arcs, graph.num_vertices, graph.directed, **params, **live)
     result = tracker.result
     several = result if isinstance(result, tuple) else (result,)
     parts = [host(part) if hasattr(part, "dtype") else part for part in several]

@@ -77,6 +77,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("family", FAMILIES)
 def test_families_stay_valid_while_they_lose_and_regain_edges(
     device: su.devices.Device, backend: str, family: str
@@ -100,6 +101,7 @@ def test_families_stay_valid_while_they_lose_and_regain_edges(
         graph.insert_edges(*gone)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", [0, 5])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_from_scratch_the_colouring_is_greedy(device: su.devices.Device, family: str, seed: int) -> None:
@@ -111,6 +113,7 @@ def test_from_scratch_the_colouring_is_greedy(device: su.devices.Device, family:
     assert graph.compute("coloring", seed=seed).tolist() == [greedy[v] for v in range(len(other))]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("size", [10, 100, 300])
 def test_colours_are_repaired_within_the_degrees(device: su.devices.Device, backend: str, size: int) -> None:
     graph = su.Graph(300, backend=backend, device=str(device), directed=False)
@@ -126,6 +129,7 @@ def test_colours_are_repaired_within_the_degrees(device: su.devices.Device, back
     assert not tracker.result.any()
 
 
+@pytest.mark.compiled
 def test_a_clique_needs_more_colours_than_a_window_has(device: su.devices.Device, backend: str) -> None:
     clique = nx.complete_graph(200)
     graph = su.Graph(200, backend=backend, device=str(device), directed=False)
