@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from suricate.parameters import integer
 
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
 
 class Sample:
-    """The vertices to search from: all, or ``k`` of them, drawn as NetworkX draws them with an integer ``seed``."""
+    """The vertices to search from: all live ones, or ``k`` of them.
+
+    They are those that NetworkX draws with an integer ``seed`` from the graph without deleted vertices, in ascending
+    order.
+    """
 
     def __init__(self, label: str, k: Any, seed: Any) -> None:
         self.k = None if k is None else integer(f"{label}: k", k, low=1)
         self.seed = integer(f"{label}: seed", seed)
 
-    def is_all(self, num_vertices: int) -> bool:
-        """Return whether every vertex is searched from."""
-        return self.k is None or self.k >= num_vertices
+    def of(self, graph: Graph) -> list[int]:
+        """Return the vertices; waits if any may be deleted."""
+        return self.drawn(graph.num_vertices, graph.device.to_numpy(graph.live) if graph.most_deleted else None)
 
-    def drawn(self, num_vertices: int) -> list[int]:
-        """Return the vertices."""
-        if self.k is None or self.k >= num_vertices:
-            return list(range(num_vertices))
-        return random.Random(self.seed).sample(range(num_vertices), self.k)
+    def drawn(self, num_vertices: int, live: np.ndarray | None = None) -> list[int]:
+        """Return the vertices by the mask of live ones, None if all are live."""
+        ids: Sequence[int] = range(num_vertices) if live is None else np.flatnonzero(live).tolist()
+        return list(ids) if self.k is None or self.k >= len(ids) else random.Random(self.seed).sample(ids, self.k)
 
 
 def search_bytes(pushes: int, visits: int) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import Algorithm
+from suricate.algorithms._live import deleted_among
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
 from suricate.gathered import gathered_rows
@@ -49,7 +50,7 @@ class Betweenness(Algorithm):
     """Betweenness of all vertices, ``float64[num_vertices]``; parameters and scaling are NetworkX's.
 
     Args:
-        k: number of sources to sample, at least 1; None, or as many as there are vertices: exact. With ``k=1`` and
+        k: number of sources to sample, at least 1; None, or as many as there are live vertices: exact. With ``k=1`` and
             without endpoints the betweenness of the source itself is undefined: NaN.
         normalized: divide by the number of pairs.
         endpoints: count a path for its ends as well.
@@ -72,7 +73,7 @@ class Betweenness(Algorithm):
         """Search from every source, and sum the credits."""
         n, xp = graph.num_vertices, graph.device.xp
         total, self._count = xp.zeros(n), xp.zeros(n, np.int64)
-        sources = self.sample.drawn(n)
+        sources = self.sample.of(graph)
         with gathered_rows(graph):
             for source in sources:
                 level, credit = self._credits(graph, source)
@@ -84,7 +85,7 @@ class Betweenness(Algorithm):
                     reached[source] = False
                     total += reached
                     total[source] += reached.sum()
-        total *= xp.asarray(scales(n, sources, graph.directed, self.normalized, self.endpoints))
+        total *= xp.asarray(scales(n, graph.num_live, sources, graph.directed, self.normalized, self.endpoints))
         self._betweenness = total
 
     def _credits(self, graph: Graph, source: int) -> tuple[Array, Array]:
@@ -118,10 +119,11 @@ class Betweenness(Algorithm):
         normalized: bool = True,
         endpoints: bool = False,
         seed: int = 0,
+        live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
         """Products of the SciPy matrix with one vector per level."""
-        sources = Sample("betweenness", k, seed).drawn(num_vertices)
+        sources = Sample("betweenness", k, seed).drawn(num_vertices, live)
         matrix = adjacency(src, dst, None, num_vertices)
         transposed, total = matrix.T.tocsr(), np.zeros(num_vertices)
         for source in sources:
@@ -141,7 +143,8 @@ class Betweenness(Algorithm):
             others = (paths > 0) & (np.arange(num_vertices) != source)
             total += credit + endpoints * others
             total[source] += endpoints * others.sum()
-        return total * scales(num_vertices, sources, directed, normalized, endpoints)
+        num_live = num_vertices - deleted_among(live)
+        return total * scales(num_vertices, num_live, sources, directed, normalized, endpoints)
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
@@ -161,16 +164,19 @@ class Betweenness(Algorithm):
         return 2 * search_bytes(pushes, visits) + 4 * visits * PATH_BYTES
 
 
-def scales(n: int, sources: list[int], directed: bool, normalized: bool, endpoints: bool) -> np.ndarray:
-    """Return the factors of the sums of credits, ``float64[n]``, as in NetworkX.
+def scales(
+    num_vertices: int, num_live: int, sources: list[int], directed: bool, normalized: bool, endpoints: bool
+) -> np.ndarray:
+    """Return the factors of the sums of credits, ``float64[num_vertices]``, as NetworkX has them of live vertices.
 
     Without endpoints, pairs with the vertex itself as source do not count, so a sampled source has one source fewer.
     """
-    others = n if endpoints else n - 1
+    others = num_live if endpoints else num_live - 1
     if others < 2:
-        return np.ones(n)
-    counted = np.full(n, others if len(sources) == n else len(sources), np.float64)
-    if len(sources) < n and not endpoints:
+        return np.ones(num_vertices)
+    is_sample = len(sources) < num_live
+    counted = np.full(num_vertices, len(sources) if is_sample else others, np.float64)
+    if is_sample and not endpoints:
         counted[sources] -= 1
     counted[counted == 0] = math.nan
     return 1 / (counted * (others - 1)) if normalized else others / (counted * (1 if directed else 2))

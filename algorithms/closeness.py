@@ -1,7 +1,8 @@
 """Closeness centrality: how near a vertex is to those that reach it. Computed from scratch after every change.
 
 If ``r`` vertices (``u`` included) reach ``u``, and ``t`` is the sum of their distances to ``u``, closeness is
-``(r - 1) / t * (r - 1) / (n - 1)``; without ``wf_improved`` only the first factor (Freeman; Wasserman and Faust).
+``(r - 1) / t * (r - 1) / (n - 1)`` of ``n`` live vertices; without ``wf_improved`` only the first factor (Freeman;
+Wasserman and Faust).
 Exact: one breadth-first search from every vertex, O(n m). From a sample of ``k`` sources, in O(k m): ``r`` and ``t``
 are estimated as those of the sample times ``n / k`` (Eppstein and Wang, *Fast approximation of centrality*, 2004). The
 estimate of the mean distance is off by more than ``e * diameter`` with probability at most ``2 exp(-2 k e^2)`` per
@@ -16,6 +17,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import Algorithm
+from suricate.algorithms._live import deleted_among
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
 from suricate.operators import propagate
@@ -43,9 +45,11 @@ def reached(v, step, level, count, total):
 class Closeness(Algorithm):
     """Closeness of all vertices by the lengths of paths towards them, ``float64[num_vertices]``; weights do not count.
 
+    Of a deleted vertex it is 0.
+
     Args:
         wf_improved: scale by the share of vertices that reach the vertex, as NetworkX does.
-        k: number of sources to sample, at least 1; None, or as many as there are vertices: exact.
+        k: number of sources to sample, at least 1; None, or as many as there are live vertices: exact.
         seed: of the sample.
 
     Raises:
@@ -64,14 +68,14 @@ class Closeness(Algorithm):
         """Search from every source, and sum counts and distances per vertex."""
         n, xp = graph.num_vertices, graph.device.xp
         level, total = xp.empty(n, np.uint32), xp.zeros(n, np.int64)
-        sources = self.sample.drawn(n)
+        sources = self.sample.of(graph)
         self._count = xp.asarray(np.bincount(sources, minlength=n).astype(np.int64))
         for source in sources:
             level.fill(UNREACHED)
             level[source] = 0
             arguments = (level, self._count, total)
             propagate(graph, [source], one_further, level, args=arguments, then=reached, once="equal")
-        self._closeness = closeness(xp, self._count, total, len(sources), n, self.wf_improved)
+        self._closeness = closeness(xp, self._count, total, len(sources), graph.num_live, self.wf_improved)
 
     @property
     def result(self) -> Array:
@@ -92,12 +96,13 @@ class Closeness(Algorithm):
         wf_improved: bool = True,
         k: int | None = None,
         seed: int = 0,
+        live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
         """Shortest paths from the same sources by SciPy."""
         from scipy.sparse import csgraph
 
-        sources = Sample("closeness", k, seed).drawn(num_vertices)
+        sources = Sample("closeness", k, seed).drawn(num_vertices, live)
         matrix = adjacency(src, dst, None, num_vertices)
         count, total = np.zeros(num_vertices, np.int64), np.zeros(num_vertices, np.int64)
         for source in sources:
@@ -105,7 +110,7 @@ class Closeness(Algorithm):
             reached = np.isfinite(distance)
             count += reached
             total[reached] += distance[reached].astype(np.int64)
-        return closeness(np, count, total, len(sources), num_vertices, wf_improved)
+        return closeness(np, count, total, len(sources), num_vertices - deleted_among(live), wf_improved)
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
@@ -117,12 +122,12 @@ class Closeness(Algorithm):
         return search_bytes(int((self._count * graph.degrees()).sum()), int(self._count.sum()))
 
 
-def closeness(xp: Any, count: Array, total: Array, num_sources: int, num_vertices: int, wf_improved: bool) -> Array:
+def closeness(xp: Any, count: Array, total: Array, num_sources: int, num_live: int, wf_improved: bool) -> Array:
     """Return closeness from the number of sources that reach each vertex, and the sum of their distances to it."""
-    scale = num_vertices / max(num_sources, 1)
+    scale = num_live / max(num_sources, 1)
     others, distance = xp.maximum(count * scale - 1, 0), total * scale
     result = others / xp.where(total > 0, distance, 1) * (total > 0)
-    return result * others / max(num_vertices - 1, 1) if wf_improved else result
+    return result * others / max(num_live - 1, 1) if wf_improved else result
 
 
 @hookimpl

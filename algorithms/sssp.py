@@ -23,6 +23,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.algorithms._live import NamedVertices
 from suricate.algorithms._matrices import adjacency
 from suricate.arrays import range_message
 from suricate.errors import VertexRangeError, WeightError
@@ -116,7 +117,8 @@ class SSSP(Algorithm):
 
     Raises:
         ParameterError: ``source`` is not an integer, ``delta`` is not a positive number.
-        VertexRangeError: ``source`` is not a vertex of the graph.
+        VertexRangeError: ``source`` is not a vertex of the graph, or deleted. A tracker raises it when its result is
+            read, until the vertex is live again.
         WeightError: a reachable edge has a negative weight; after an update on CUDA it is raised when the result is
             read.
     """
@@ -131,6 +133,7 @@ class SSSP(Algorithm):
         if self.source < 0:
             raise VertexRangeError(f"sssp: source is {shown(self.source)}: ids are not negative")
         self._delta = None if delta is None else real("sssp: delta", delta, low=0, include_low=False)
+        self._named = NamedVertices("sssp: source", self.source)
         self._forest: Forest | None = None
         self._roots: Frontier | None = None
         self._graph: Graph | None = None
@@ -140,6 +143,8 @@ class SSSP(Algorithm):
         """Search from scratch; waits for the device."""
         if self.source >= graph.num_vertices:
             raise VertexRangeError(range_message("sssp: source", None, self.source, graph.num_vertices))
+        self._named.note(graph)
+        self._named.demand()
         if self._roots is None or self._graph is not graph:
             self._graph, self._forest = graph, None
             self._roots = Frontier(graph.device, graph.device.xp.array([self.source], np.uint32))
@@ -156,6 +161,7 @@ class SSSP(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Repair after deletions and heavier weights, and search on from inserted edges and lighter weights."""
+        self._named.note(graph)
         forest = self._forest
         if forest is None:
             self.compute(graph)
@@ -172,6 +178,7 @@ class SSSP(Algorithm):
     @property
     def result(self) -> SSSPResult:
         """The current distances and parents, in new arrays; waits for the device."""
+        self._named.demand()
         self._ensure_valid()
         assert self._forest is not None
         tree = self._forest.words
@@ -217,6 +224,8 @@ class SSSP(Algorithm):
         weight: np.ndarray | None,
         num_vertices: int,
         directed: bool,
+        *,
+        live: np.ndarray | None = None,
         **params: Any,
     ) -> SSSPResult:
         """Distances by SciPy's Dijkstra; parents among the edges that explain them, -2 if rounding decides."""
