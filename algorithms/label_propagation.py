@@ -106,6 +106,7 @@ class LabelPropagation(Algorithm):
     name = "label_propagation"
     requires = Requirements(in_edges=True)
     update_kind = "repair"
+    groups = "value"
 
     def __init__(self, max_iter: int = MAX_ITERATIONS, seed: int = 0, synchronous: bool = False) -> None:
         self.max_iter = integer("label_propagation: max_iter", max_iter, low=1)

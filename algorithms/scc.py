@@ -150,6 +150,7 @@ class StronglyConnectedComponents(Algorithm):
     """
 
     name = "scc"
+    groups = "label"
     requires = Requirements(in_edges=True)
 
     def __init__(self) -> None:

@@ -55,6 +55,7 @@ class WCC(Algorithm):
 
     name = "wcc"
     update_kind = "dynamic"
+    groups = "label"
     recompute_share, learns = 0.005, True  # of deletions
     suites = ("algorithms", "ablations", "crossover", "demo")
 

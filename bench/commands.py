@@ -17,6 +17,8 @@ import click
 from suricate.bench import constants
 from suricate.bench.defaults import SUITES
 from suricate.cli.run import literal
+from suricate.cli.sources import FILE, STDOUT, TargetType
+from suricate.cli.terminal import table_format
 from suricate.errors import SuricateError
 
 if TYPE_CHECKING:
@@ -48,8 +50,8 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
 }
 
 SUITABLE = {  #: what does not run workloads -> the options that go with it
-    "listing": ("suite", "backends", "algorithms", "device"),
-    "report": ("files", "plot", "html", "page", "save_map"),
+    "listing": ("suite", "backends", "algorithms", "device", "table_format"),
+    "report": ("files", "plot", "html", "page", "save_map", "table_format"),
 }
 
 SUITE_DEFAULTS: dict[tuple[str, str], Any] = {  #: (suite, option) -> its default there
@@ -58,6 +60,9 @@ SUITE_DEFAULTS: dict[tuple[str, str], Any] = {  #: (suite, option) -> its defaul
     **{(suite, "repeats"): constants.QUICK_REPEATS for suite in ("usage", "ablations")},
     **{(suite, "time_limit"): constants.QUICK_TIME_LIMIT for suite in ("usage", "ablations")},
 }
+
+
+RESULTS = TargetType(dir_okay=True)  #: a folder is refused when the file is opened
 
 
 class Seconds(click.ParamType):
@@ -99,11 +104,12 @@ def limits_options(time_limit: float) -> Any:
 @DEVICE
 @BACKEND
 @ALGORITHM
-@click.option("--output", default="results/demo.jsonl", show_default=True, type=click.Path(path_type=Path))
+@click.option("--output", default="results/demo.jsonl", show_default=True, type=RESULTS)
 @BATCH
 @SEED
 @QUIET_CORE
 @limits_options(constants.DEMO_TIME_LIMIT)
+@table_format
 def demo(
     device: str,
     backends: tuple[str, ...],
@@ -114,6 +120,7 @@ def demo(
     quiet_core: bool,
     repeats: int,
     time_limit: float,
+    table_format: str,
 ) -> None:
     """Compare the backends on a real temporal graph (CollegeMsg).
 
@@ -132,7 +139,7 @@ def demo(
         results = open_results(output)
         data = [inputs.load(str(constants.COLLEGEMSG), seed=seed)]
         tasks = [(item.name, task) for item in data for task in suites.demo_tasks(selection, item)]
-    run_session(tasks, data, selection, limits, results)
+    run_session(tasks, data, selection, limits, results, table_format)
 
 
 @click.command()
@@ -167,7 +174,7 @@ def demo(
 @SEED
 @QUIET_CORE
 @limits_options(constants.TIME_LIMIT)
-@click.option("--output", default="results/bench.jsonl", show_default=True, type=click.Path(path_type=Path))
+@click.option("--output", default="results/bench.jsonl", show_default=True, type=RESULTS)
 @click.option("--resume", is_flag=True, help="Leave out rows that the output file has already.")
 @click.option(
     "--list",
@@ -184,7 +191,8 @@ def demo(
     "--page", type=click.Path(path_type=Path), help="With --report: write the crossover map as Markdown with pictures."
 )
 @click.option("--save-map", type=click.Path(path_type=Path), help="With --report: write the data of 'suricate advise'.")
-@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@table_format
+@click.argument("files", nargs=-1, type=FILE)
 def bench(
     suite: str,
     graphs: tuple[str, ...],
@@ -213,6 +221,7 @@ def bench(
     page: Path | None,
     save_map: Path | None,
     resume: bool,
+    table_format: str,
     files: tuple[Path, ...],
 ) -> None:
     """Run the full sweeps, or report results FILES (--report)."""
@@ -221,12 +230,14 @@ def bench(
         if is_on:
             check_suitable(mode)
     if report:
-        return print_report(files, outputs)
+        return print_report(files, outputs, table_format)
     if files:
         raise click.UsageError("FILES go with --report; graphs are given with --graph")
     for name, path in outputs.items():
         if path:
             raise click.UsageError(f"--{name.replace('_', '-')} goes with --report")
+    if resume and output == STDOUT:
+        raise click.UsageError("--resume needs a file that can be read: it does not go with --output -")
     if edges and graphs:
         raise click.UsageError("--edges stands for graphs of that size: give it or --graph")
     check_fitting(suite)
@@ -239,7 +250,7 @@ def bench(
 
         names = suites.backend_names(backends, where)
         if listing:
-            return print_list(suite, names, suites.algorithm_names(algorithms))
+            return print_list(suite, names, suites.algorithm_names(algorithms), table_format)
         selection = suites.Selection(
             names, where, seed, batches or constants.BATCHES, batches or None, pairs, weighted, checks, parse(options),
             algorithms=suites.algorithm_names(algorithms), hints=hints, scenario=scenario, knobs=knobs,
@@ -258,15 +269,23 @@ def bench(
         if resume:
             done = measured(results.path)
             tasks = [(name, task) for name, task in tasks if place(name, task) not in done]
-    run_session(tasks, data, selection, limits, results)
+    run_session(tasks, data, selection, limits, results, table_format)
 
 
-def run_session(tasks: Any, data: Sequence[Any], selection: Selection, limits: Limits, results: ResultsFile) -> None:
+def run_session(
+    tasks: Any,
+    data: Sequence[Any],
+    selection: Selection,
+    limits: Limits,
+    results: ResultsFile,
+    table_format: str,
+) -> None:
     """Run the tasks; end the command with exit code 1 if a row failed, else 0."""
     from suricate.bench import session
     from suricate.cli import console
 
-    failed = session.run(tasks, data, selection, limits, results, console())
+    to_stdout = table_format == "table" and results.path != STDOUT  # else stdout has the tables or rows alone
+    failed = session.run(tasks, data, selection, limits, results, console(stderr=not to_stdout), table_format)
     raise SystemExit(1 if failed else 0)
 
 
@@ -375,7 +394,7 @@ def make_limits(device: Device, repeats: int, time_limit: float, quiet_core: boo
     return Limits(min_repeats=repeats, time_limit=time_limit, quiet_core=quiet_core)
 
 
-def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None]) -> None:
+def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None], table_format: str) -> None:
     """Print the tables of results files, and write ``outputs``."""
     from suricate.bench import session
     from suricate.cli import console
@@ -384,19 +403,22 @@ def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None]) -> No
         raise click.UsageError("--report needs results files")
     try:
         with usage_errors():
-            session.report(files, outputs, console())
+            session.report(files, outputs, console(stderr=table_format != "table"), table_format)
     except ImportError as error:
         raise click.UsageError("pictures need matplotlib: pip install 'suricate[plot]'") from error
 
 
-def print_list(suite: str, names: tuple[str, ...], chosen: tuple[str, ...]) -> None:
+def print_list(suite: str, names: tuple[str, ...], chosen: tuple[str, ...], table_format: str) -> None:
     """Print what is measured, on which algorithms, and what the backends bring themselves."""
     from suricate.bench.reports.listing import listing
     from suricate.bench.suites import joining, parts_of
-    from suricate.cli import console
+    from suricate.cli.terminal import console, grid_of, show, show_rich
     from suricate.plugins import algorithms, backends
 
     suites = parts_of(suite) if is_given("suite") else tuple(SUITES)
     kinds = [kind for name, kind in algorithms().items() if name in (chosen or joining(suites))]
-    for table in listing(suites, [backends()[name] for name in names], kinds):
-        console().print(table)
+    found = listing(suites, [backends()[name] for name in names], kinds)
+    if table_format != "table":
+        return show(table_format, [grid_of(table) for table in found])
+    for table in found:
+        show_rich(console(), table)

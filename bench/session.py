@@ -12,15 +12,17 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from suricate.bench.inputs import Input
 from suricate.bench.machine.bandwidth import copy_bandwidth
 from suricate.bench.machine.environment import environment
 from suricate.bench.reports import comparison, crossover, dynamic, maps, tables, text
-from suricate.bench.reports.results import ResultsFile, Row, latest, new_run, read, to_line
+from suricate.bench.reports.results import ResultsFile, Row, latest_of_files, new_run, to_line
 from suricate.bench.runner import Limits, Task, measure
 from suricate.bench.suites import Selection
 from suricate.bench.workloads.references import SCIPY
+from suricate.cli.terminal import grid_of, show, show_rich
 
 Rows = list[dict[str, Any]]
 STYLES = {"FAIL": "bold red", "ERROR": "bold red"}
@@ -33,8 +35,12 @@ def run(
     limits: Limits,
     results: ResultsFile,
     console: Console,
+    table_format: str = "table",
 ) -> bool:
-    """Run ``(graph name, task)`` one after the other; return whether a row failed. ``tasks`` is empty afterwards."""
+    """Run ``(graph name, task)`` one after the other; return whether a row failed. ``tasks`` is empty afterwards.
+
+    The tables at the end go to ``console`` or, in another format than ``"table"``, to stdout.
+    """
     run_id = new_run()
     peak = copy_bandwidth(selection.device) if selection.device.is_cuda else None
     header = environment(run_id, selection.device, selection.seed, [item.describe() for item in inputs], peak)
@@ -65,7 +71,11 @@ def run(
 
         rows = run_tasks(tasks, limits, run_id, peak=peak, starting=starting, finished=finished)
     results.close()
-    print_tables(console, [to_line(row) for row in rows])
+    lines = [to_line(row) for row in rows]
+    if table_format == "table":
+        print_tables(console, lines)
+    else:
+        show(table_format, [grid_of(table) for table in tables_of(lines)])
     failed = [row for row in rows if row.status in ("FAIL", "ERROR")]
     for reason, count in Counter(row.reason for row in rows if row.status == "skip").items():
         console.print(f"{count} rows left out: {reason}", markup=False, soft_wrap=True)
@@ -103,8 +113,10 @@ def run_tasks(
     return rows
 
 
-def report(files: Sequence[Path], outputs: dict[str, Path | None], console: Console) -> None:
-    """Print the tables of results files, and write what ``outputs`` names.
+def report(
+    files: Sequence[Path], outputs: dict[str, Path | None], console: Console, table_format: str = "table"
+) -> None:
+    """Print the tables of results files, a row per file where several have the same; write what ``outputs`` names.
 
     That is pictures ("plot"), an HTML page with both ("html"), the crossover map as a page in Markdown with pictures
     ("page"), and as the data of ``suricate advise`` ("save_map").
@@ -114,9 +126,11 @@ def report(files: Sequence[Path], outputs: dict[str, Path | None], console: Cons
         OSError: a file cannot be written.
         ImportError: pictures were asked for without matplotlib.
     """
-    headers, found = read(files)
-    rows = latest(found)
-    _print_report(console, headers, rows)
+    headers, rows = latest_of_files(files)
+    if table_format == "table":
+        _print_report(console, headers, rows)
+    else:
+        show(table_format, [grid_of(table) for table in tables_of(rows)])
     for kind, path in outputs.items():
         for file in _WRITERS[kind](path, headers, rows) if path else ():
             console.print(f"written to {file}", markup=False)
@@ -163,10 +177,13 @@ def _print_report(console: Console, headers: list[dict[str, Any]], rows: list[di
 
 def print_tables(console: Console, rows: list[dict[str, Any]]) -> None:
     """Print all tables that the rows give."""
+    for table in tables_of(rows):
+        show_rich(console, table)
+
+
+def tables_of(rows: list[dict[str, Any]]) -> list[Table]:
+    """Return all tables that the rows give."""
     compared = [row for row in rows if row.get("suite") not in tables.SUITES]
     makers = comparison.matrix(compared), comparison.ratios(compared), dynamic.of(compared), tables.of(rows)
-    for table in (*chain(*makers), *crossover.of(rows)):
-        console.print(table)
     shares = comparison.bandwidths(compared)
-    if shares:
-        console.print(shares)
+    return [*chain(*makers), *crossover.of(rows), *([] if shares is None else [shares])]

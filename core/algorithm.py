@@ -74,6 +74,8 @@ class Algorithm(ABC):
         recompute_share: the share of the graph's arcs above which a batch :meth:`outweighs` computing anew; measured.
         learns: whether :meth:`outweighs` also goes by how long earlier batches took; only where an update and a
             computation give the same result.
+        groups: the name of the array of the result ("value" if it is the only one) that holds, at every vertex of a
+            group, the same vertex of the group, as labels of components do; ``suricate run`` prints the largest groups.
         iterations: steps that the last computation or update took; None for algorithms that do not count any.
     """
 
@@ -83,6 +85,7 @@ class Algorithm(ABC):
     update_kind: ClassVar[str] = "recompute"
     recompute_share: ClassVar[float] = math.inf
     learns: ClassVar[bool] = False
+    groups: ClassVar[str] = ""
     pace: Pace | None = None  #: what was learnt; of an algorithm that a tracker keeps current
     iterations: int | None = None
 

@@ -45,7 +45,7 @@ def _times(timed: Rows, current: Rows, scratch: dict[Place, float]) -> list[Tabl
             table.add_row(
                 place[2], label(place[3]), seconds(scratch[place]) if place in scratch else "-",
                 *(seconds(found[column]) if column in found else "-" for column in columns),
-                " / ".join("-" if row is None else f"{row['extra']['speedup']:.3g}x" for row in ups),
+                " / ".join(map(_speedup, ups)),
             )  # fmt: skip
         tables.append(table)
     return tables
@@ -67,7 +67,7 @@ def _losses(timed: Rows, scratch: dict[Place, float]) -> list[Table]:
         anew, batch = scratch[_place(row)], f"{count(row['batch'])} {_kind(row)}"
         ratio = f"{row['median_s'] / anew:.2f}"
         table.add_row(
-            row["graph"], row["device"], row["algorithm"], label(row["backend"]), batch,
+            row["graph"], row["device"], row["algorithm"], label(_place(row)[3]), batch,
             seconds(row["median_s"]), seconds(anew), ratio,
         )  # fmt: skip
     return [table]
@@ -97,8 +97,17 @@ def _time_and_error(row: dict[str, Any] | None) -> str:
     return seconds(row["median_s"]) + ("" if error is None else f" ({error:.1e})")
 
 
+def _speedup(row: dict[str, Any] | None) -> str:
+    """Return the median of the speed-ups of ten batches with their quartiles; early files have no such spread."""
+    extra = {} if row is None else row["extra"]
+    if "speedup_low" not in extra:
+        return "-"
+    return f"{extra['speedup']:.2g}x ({extra['speedup_low']:.2g}-{extra['speedup_high']:.2g})"
+
+
 def _place(row: dict[str, Any]) -> Place:
-    return row["graph"], row["device"], row["algorithm"], row["backend"]
+    backend = f"{row['file']}: {label(row['backend'])}" if row.get("file") else row["backend"]
+    return row["graph"], row["device"], row["algorithm"], backend
 
 
 def _kind(row: dict[str, Any]) -> str:

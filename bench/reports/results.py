@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -158,8 +158,9 @@ def to_line(row: Row) -> dict[str, Any]:
 
 
 def what(row: dict[str, Any]) -> str:
-    """Return workload, algorithm and detail in words."""
-    return " ".join(part for part in (row["workload"], row["algorithm"], row["detail"]) if part)
+    """Return workload, algorithm and detail in words, ahead of them the file (see :func:`latest_of_files`)."""
+    words = " ".join(part for part in (row["workload"], row["algorithm"], row["detail"]) if part)
+    return f"{row['file']}: {words}" if row.get("file") else words
 
 
 def place(graph: str, task: Task) -> tuple[Any, ...]:
@@ -172,6 +173,26 @@ def measured(path: Path) -> set[tuple[Any, ...]]:
     _, rows = read([path])
     names = ("graph", "device", "backend", "workload", "algorithm", "detail", "batch")
     return {tuple(row[name] for name in names) for row in rows if row["status"] in ("ok", "over", "skip")}
+
+
+def latest_of_files(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return headers and the :func:`latest` rows of results files.
+
+    If files have rows of the same measurement, every row gets the name of its file under ``"file"``, and tables have a
+    row per file.
+
+    Raises:
+        ValueError: as :func:`read`.
+    """
+    found = [read([path]) for path in paths]
+    headers, each = [line for lines, _ in found for line in lines], [latest(rows) for _, rows in found]
+    together = [row for rows in each for row in rows]
+    if len(latest(together)) < len(together):
+        short = len({path.stem for path in paths}) == len(paths)
+        for path, rows in zip(paths, each, strict=True):
+            for row in rows:
+                row["file"] = path.stem if short else str(path)
+    return headers, together
 
 
 def latest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,13 +7,22 @@ from typing import Any
 
 import click
 
-from suricate.cli.sources import FILE, SNAPSHOT, TARGET, is_snapshot, load_snapshot, read_file, reading_options
+from suricate.cli.sources import (
+    GRAPH_FILE,
+    SNAPSHOT,
+    TARGET,
+    ReadingCommand,
+    is_snapshot,
+    load_snapshot,
+    read_file,
+    reading_options,
+)
 from suricate.cli.terminal import progress_bar, working
 from suricate.files import check_writable
 
 
-@click.command()
-@click.argument("source", type=FILE, metavar="IN")
+@click.command(cls=ReadingCommand)
+@click.argument("source", type=GRAPH_FILE, metavar="IN")
 @click.argument("target", type=TARGET, metavar="OUT")
 @reading_options
 @click.option("--to", "target_format", metavar="NAME", help="Format of OUT; default: by its name.")
@@ -21,8 +30,9 @@ from suricate.files import check_writable
 def convert(source: Path, target: Path, target_format: str | None, labels: bool, **reading: Any) -> None:
     """Convert the graph file IN to OUT.
 
-    OUT is replaced when all of it is written; a device or pipe (/dev/stdout, for instance) is written through. A name
-    that ends in .npz is a snapshot, which loads fastest; it keeps no times, no duplicates and no original ids.
+    IN may be - for standard input, a folder or a pattern of Parquet or Arrow files; OUT may be - for standard output.
+    OUT is replaced when all of it is written; a device or pipe is written through. A name that ends in .npz is
+    a snapshot, which loads fastest; it keeps no times, no duplicates and no original ids.
     """
     from suricate.io import write
     from suricate.io.writing import format_of

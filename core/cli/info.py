@@ -11,8 +11,16 @@ import click
 from suricate import __version__, plugins
 from suricate.algorithm import UPDATE_KINDS
 from suricate.cli.group import FAILED
-from suricate.cli.sources import FILE, describe, is_snapshot, load_snapshot, read_file, reading_options
-from suricate.cli.terminal import print_table
+from suricate.cli.sources import (
+    GRAPH_FILE,
+    ReadingCommand,
+    describe,
+    is_snapshot,
+    load_snapshot,
+    read_file,
+    reading_options,
+)
+from suricate.cli.terminal import Grid, show, table_format
 from suricate.cli.warmup import kernel_cache
 
 if TYPE_CHECKING:
@@ -25,8 +33,9 @@ LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "cupy-cuda12x", "cupy-cuda13x
 
 
 @click.command("plugins")
+@table_format
 @click.pass_context
-def show_plugins(ctx: click.Context) -> None:
+def show_plugins(ctx: click.Context, table_format: str) -> None:
     """List the plugins, and how each algorithm is updated.
 
     Version, source, hooks and state of each; exit code 1 if one failed.
@@ -36,10 +45,12 @@ def show_plugins(ctx: click.Context) -> None:
         found = plugins.installed()
     states = [f"failed: {plugin.error}" if plugin.error else "ok" for plugin in found]
     rows = [(p.name, p.version, p.source, " ".join(p.hooks), state) for p, state in zip(found, states, strict=True)]
-    print_table(("name", "version", "source", "hooks", "state"), rows)
+    grids = [Grid("plugins", ("name", "version", "source", "hooks", "state"), rows)]
     offered = plugins.algorithms()
     if offered:
-        print_table(("algorithm", "update", "which"), [update_row(offered[name]) for name in sorted(offered)])
+        updates = [update_row(offered[name]) for name in sorted(offered)]
+        grids.append(Grid("algorithms", ("algorithm", "update", "which"), updates))
+    show(table_format, grids)
     ctx.exit(FAILED if any(plugin.error for plugin in found) else 0)
 
 
@@ -48,10 +59,11 @@ def update_row(algorithm: type[Algorithm]) -> tuple[str, str, str]:
     return algorithm.name, algorithm.update_kind, UPDATE_KINDS[algorithm.update_kind]
 
 
-@click.command()
-@click.argument("file", type=FILE, required=False)
+@click.command(cls=ReadingCommand)
+@click.argument("file", type=GRAPH_FILE, required=False)
 @reading_options
-def info(file: Path | None, **reading: Any) -> None:
+@table_format
+def info(file: Path | None, table_format: str, **reading: Any) -> None:
     """Show versions, devices and caches; or the facts of a graph FILE."""
     if file is None:
         facts = machine_facts()
@@ -59,7 +71,7 @@ def info(file: Path | None, **reading: Any) -> None:
         facts = snapshot_facts(file, reading)
     else:
         facts = file_facts(read_file(file, **reading))
-    print_table(("what", "value"), facts.items())
+    show(table_format, [Grid("facts", ("what", "value"), list(facts.items()))])
 
 
 def machine_facts() -> dict[str, Any]:
@@ -100,6 +112,7 @@ def file_facts(data: EdgeFile) -> dict[str, Any]:
     import numpy as np
 
     from suricate.arrays import sorted_distinct
+    from suricate.io.parts import parts_of
     from suricate.types import edge_keys
 
     keys = sorted_distinct(edge_keys(data.src, data.dst))
@@ -112,7 +125,7 @@ def file_facts(data: EdgeFile) -> dict[str, Any]:
         counts = np.unique(ends, return_counts=True)[1]
         without = data.num_vertices - len(counts)
         facts[f"lines per vertex ({name})"] = f"at most {counts.max(initial=0)}, {without} vertices without"
-    if data.path.is_file():  # a pipe cannot be read again
+    if data.path.is_file() or parts_of(data.path):  # a pipe cannot be read again
         facts["sha256"] = data.sha256
     return facts
 

@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from suricate import plugins
-from suricate.cli.sources import FILE, TARGET, describe, is_snapshot, load_snapshot, read_file, reading_options
-from suricate.cli.terminal import print_table, working
+from suricate.cli.sources import (
+    GRAPH_FILE,
+    STDOUT,
+    TARGET,
+    ReadingCommand,
+    describe,
+    is_snapshot,
+    load_snapshot,
+    read_file,
+    reading_options,
+)
+from suricate.cli.terminal import Grid, show, table_format, working
 from suricate.files import check_writable
 
 if TYPE_CHECKING:
@@ -20,16 +30,17 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
-@click.command()
+@click.command(cls=ReadingCommand)
 @click.argument("algorithm")
-@click.argument("file", type=FILE)
+@click.argument("file", type=GRAPH_FILE)
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="Parameter, as alpha=0.9; repeatable.")
 @click.option("--backend", metavar="BACKEND", help="Storage backend; default: the one of highest priority.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--directed/--undirected", default=None, help="Default: what the file says or the algorithm needs.")
 @reading_options
-@click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="Vertices to print.")
-@click.option("--output", type=TARGET, help="Write all values: .npz (arrays), else CSV.")
+@click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="Vertices or components to print.")
+@click.option("--output", type=TARGET, help="Write all values: .npz (arrays), else CSV; - is standard output.")
+@table_format
 def run(
     algorithm: str,
     file: Path,
@@ -39,11 +50,15 @@ def run(
     directed: bool | None,
     top: int,
     output: Path | None,
+    table_format: str,
     **reading: Any,
 ) -> None:
     """Run ALGORITHM on the graph in FILE, print the top vertices.
 
-    The graph is built as the algorithm needs it (direction, in-edges, weights).
+    Of components, and other groups, the largest are printed.
+
+    FILE may be - for standard input, or a folder or pattern of Parquet or Arrow files. The graph is built as the
+    algorithm needs it (direction, in-edges, weights).
     """
     kind = plugins.algorithm(algorithm)
     arguments = parse_params(kind, params)
@@ -65,16 +80,20 @@ def run(
     if output is not None and not written:
         reason = f"{algorithm} gives no value per vertex, as CSV files have: name a file that ends in .npz"
         raise click.BadParameter(reason, param_hint="--output")
-    click.echo(describe(graph))
-    for name, value in rest.items():
-        if value.ndim < 2:
-            click.echo(f"{name}: {value}")
-        elif top:
-            print_table(("row", name), list_rows(value, labels, top))
-    if columns and top:
-        print_table(("vertex", *columns), top_rows(columns, vertices, labels, top))
+    facts = {"graph": describe(graph), **{name: value for name, value in rest.items() if value.ndim < 2}}
+    grids = [
+        Grid(name, ("row", name), list_rows(value, labels, top)) for name, value in rest.items() if value.ndim >= 2
+    ]
+    if kind.groups in columns:
+        grids.append(largest_groups(kind.groups, columns[kind.groups], labels, top))
+    elif columns:
+        grids.append(Grid("vertices", ("vertex", *columns), top_rows(columns, vertices, labels, top)))
+    if output == STDOUT:
+        click.echo(facts["graph"], err=True)  # stdout has the values, and nothing else
+    else:
+        show(table_format, grids if top else [], facts)
     if output is not None:
-        write_columns(output, {"vertex": vertices, **({} if labels is None else {"label": labels}), **written})
+        write_columns(output, {"vertex": vertices, **({} if labels is None else {"name": labels[vertices]}), **written})
         click.echo(f"written to {output}", err=True)
 
 
@@ -154,17 +173,17 @@ def per_vertex(result: Any, graph: Graph) -> tuple[dict[str, Any], dict[str, Any
     return columns, scalars
 
 
-def list_rows(array: Any, labels: Any, top: int) -> list[list[str]]:
+def list_rows(array: Any, labels: Any, top: int) -> list[list[Any]]:
     """Return the cells of the first ``top`` rows of an array of vertices that have any, each up to its first EMPTY."""
     from suricate.types import EMPTY
 
     names = (lambda v: v) if labels is None else labels.__getitem__
     filled = (array != EMPTY).any(axis=1).nonzero()[0][:top]
     rows = [(i, array[i].tolist()) for i in filled.tolist()]
-    return [[str(i), " ".join(str(names(v)) for v in row[: (*row, EMPTY).index(EMPTY)])] for i, row in rows]
+    return [[i, " ".join(str(names(v)) for v in row[: (*row, EMPTY).index(EMPTY)])] for i, row in rows]
 
 
-def top_rows(columns: dict[str, Any], vertices: Any, labels: Any, top: int) -> list[list[str]]:
+def top_rows(columns: dict[str, Any], vertices: Any, labels: Any, top: int) -> list[list[Any]]:
     """Return the cells of the ``top`` of these ``vertices`` by the first column, ties by id."""
     import numpy as np
 
@@ -172,8 +191,19 @@ def top_rows(columns: dict[str, Any], vertices: Any, labels: Any, top: int) -> l
     best = np.lexsort((np.arange(len(ranked)), -ranked.astype(np.float64)))[:top]
     names = vertices[best] if labels is None else labels[vertices[best]]
     return [
-        [str(name), *(f"{column[v]:.6g}" for column in columns.values())] for name, v in zip(names, best, strict=True)
+        list(row)
+        for row in zip(*(part.tolist() for part in (names, *(c[best] for c in columns.values()))), strict=True)
     ]
+
+
+def largest_groups(name: str, values: Any, labels: Any, top: int) -> Grid:
+    """Return the ``top`` largest groups of vertices with the same value, which is one of the vertices; ties by id."""
+    import numpy as np
+
+    found, sizes = np.unique(values, return_counts=True)
+    best = np.lexsort((found, -sizes))[:top]
+    names = found[best] if labels is None else labels[found[best]]
+    return Grid("groups", (name, "vertices"), list(zip(names.tolist(), sizes[best].tolist(), strict=True)))
 
 
 def check_output(path: Path) -> None:

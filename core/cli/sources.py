@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +17,54 @@ if TYPE_CHECKING:
     from suricate.io import EdgeFile
 
 SNAPSHOT = ".npz"  #: what the name of a snapshot ends in
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-TARGET = click.Path(dir_okay=False, path_type=Path)
+STDOUT = Path("/dev/stdout")
+RELABEL = ("auto", "text")  #: values of ``--relabel``
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class SourceType(click.Path):
+    """A file that is there; ``-`` is standard input. With ``parts`` also a folder, or a pattern with ``*``."""
+
+    def __init__(self, *, parts: bool = False) -> None:
+        super().__init__(exists=True, dir_okay=parts, path_type=Path)
+        self._parts = parts
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if str(value) == "-":
+            return Path("/dev/stdin")
+        if self._parts and glob.has_magic(str(value)) and not Path(value).exists():
+            return Path(value)  # what it matches, if anything, shows when it is read
+        return super().convert(value, param, ctx)
+
+
+class TargetType(click.Path):
+    """A file to write; ``-`` is standard output."""
+
+    def __init__(self, *, dir_okay: bool = False) -> None:
+        super().__init__(dir_okay=dir_okay, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        return STDOUT if str(value) == "-" else super().convert(value, param, ctx)
+
+
+FILE, GRAPH_FILE, TARGET = SourceType(), SourceType(parts=True), TargetType()
+
+
+class ReadingCommand(click.Command):
+    """A command with :func:`reading_options`, whose ``--relabel`` may stand without a value, before a file too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give ``--relabel`` its value: the next argument if that is one of its values, else ``auto``."""
+        given: list[str] = []
+        for at, arg in enumerate(args):
+            if arg == "--relabel" and "--" not in args[:at]:
+                given.append(arg if args[at + 1 : at + 2] in [[kind] for kind in RELABEL] else "--relabel=auto")
+            else:
+                given.append(arg)
+        return super().parse_args(ctx, given)
 
 
 class ColumnsType(click.ParamType):
@@ -38,15 +83,22 @@ class ColumnsType(click.ParamType):
         return columns
 
 
+def _relabel(ctx: click.Context, param: click.Parameter, value: str | None) -> bool | str:
+    """Return the value that ``suricate.read`` takes."""
+    return "text" if value == "text" else value is not None
+
+
 def reading_options(function: Function) -> Function:
-    """Add ``--format``, ``--relabel`` and ``--columns`` to a command; they are keyword arguments of ``read_file``."""
+    """Add ``--from``, ``--relabel`` and ``--columns`` to a :class:`ReadingCommand`, as arguments of ``read_file``."""
     for option in (
         click.option("--columns", type=ColumnsType(), metavar="ROLE=COLUMN,...", help=(
             "Columns of a CSV, text, Parquet or Arrow file, by name or position from 0; "
             "roles: src, dst, weight, time. Example: src=payer,dst=payee,weight=amount,time=ts."
         )),
-        click.option("--relabel", is_flag=True, help="Map arbitrary ids to 0, 1, 2, ... in order of appearance."),
-        click.option("--format", metavar="NAME", help="Format of the file; default: by its name and content."),
+        click.option("--relabel", type=click.Choice(RELABEL), callback=_relabel, help=(
+            "Map arbitrary ids to 0, 1, 2, ... in order of appearance; text: even if they are numbers."
+        )),
+        click.option("--from", "format", metavar="NAME", help="Format of the file; default: by its name and content."),
     ):  # fmt: skip
         function = option(function)
     return function
@@ -69,7 +121,7 @@ def load_snapshot(path: Path, reading: dict[str, Any], **options: Any) -> Graph:
     """Load a snapshot; raises ``click.UsageError`` if options for reading an edge file were given."""
     from suricate.graph import Graph
 
-    given = ", ".join(f"--{name}" for name, value in reading.items() if value)
+    given = ", ".join(f"--{'from' if name == 'format' else name}" for name, value in reading.items() if value)
     if given:
         raise click.UsageError(f"{path} is a snapshot: {given} cannot be used with it")
     with working(f"loading {path.name}"):

@@ -1,37 +1,167 @@
-"""What commands print to: consoles, tables, progress."""
+"""What commands print to: consoles, tables in three formats, progress."""
 
 from __future__ import annotations
 
+import json
+import math
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
-PIPE_WIDTH = 160  #: columns of a table that is not printed to a terminal
+PIPE_WIDTH = 160  #: columns of running text that is not printed to a terminal; tables there are as wide as they need
+GAP = "  "  #: between the columns of a plain table
+
+#: the option of every command that prints tables; its value is for :func:`show`
+table_format = click.option(
+    "--format", "table_format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True,
+    help="Format of what is printed; csv and json have all digits.",
+)  # fmt: skip
+
+
+class Grid(NamedTuple):
+    """A table to print: its key in JSON, its columns, its rows of numbers and texts."""
+
+    name: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console; wide where the output is not a terminal, so that nothing is cut."""
+    """Return a console; on anything but a terminal it is plain, and as wide as ``COLUMNS`` says."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else PIPE_WIDTH)
+    if stream.isatty():
+        return Console(stderr=stderr, highlight=False)
+    width = columns_of_pipes() or PIPE_WIDTH
+    return Console(stderr=stderr, highlight=False, width=width, force_terminal=False, color_system=None)
 
 
-def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+def columns_of_pipes() -> int | None:
+    """Return the width that the environment variable ``COLUMNS`` asks for, or None."""
+    text = os.environ.get("COLUMNS", "")
+    return int(text) if text.isdecimal() and int(text) > 0 else None
+
+
+def show(format: str, grids: Sequence[Grid], facts: Mapping[str, Any] | None = None) -> None:
+    """Print facts and tables to stdout in a format of :data:`table_format`.
+
+    As a table every fact is a line of its own. In CSV tables are separated by a blank line, and facts go to stderr. In
+    JSON a table is a list of objects, and several ones, or facts, are the members of one object.
+    """
+    facts = facts or {}
+    if format == "json":
+        tables = {
+            grid.name: [dict(zip(grid.columns, map(_plain, row), strict=True)) for row in grid.rows] for grid in grids
+        }
+        content = {**{name: _plain(value) for name, value in facts.items()}, **tables}
+        click.echo(json.dumps(next(iter(tables.values())) if len(content) == len(tables) == 1 else content, indent=1))
+        return
+    for name, value in facts.items():
+        click.echo(value if name == "graph" else f"{name}: {value}", err=format == "csv")
+    for number, grid in enumerate(grids):
+        if format == "csv":
+            click.echo("\n" * bool(number) + _csv(grid), nl=False)
+        else:
+            click.echo("\n" * bool(number), nl=False)
+            _print_table(grid)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: a number of NumPy as one of Python, what is not finite as None."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (int, float, str, list)) or value is None else str(value)
+
+
+def _csv(grid: Grid) -> str:
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(grid.columns)
+    writer.writerows(grid.rows)
+    return text.getvalue()
+
+
+def _print_table(grid: Grid) -> None:
     """Print a table whose cells are folded, not cut."""
+    cells = [[_rounded(value) for value in row] for row in grid.rows]
+    if not sys.stdout.isatty():
+        click.echo(plain_table(grid.columns, cells))
+        return
     from rich.markup import escape
     from rich.table import Table
 
     table = Table()
-    for column in columns:
+    for column in grid.columns:
         table.add_column(escape(column), overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
+    for row in cells:
+        table.add_row(*map(escape, row))
     console().print(table)
+
+
+def _rounded(value: Any) -> str:
+    import numpy as np
+
+    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return the lines of a table without a frame, no wider than ``COLUMNS`` where it is set and they can be."""
+    cells = [list(map(str, row)) for row in (columns, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    most = columns_of_pipes()
+    while most is not None and sum(widths) + len(GAP) * (len(widths) - 1) > most and max(widths) > 1:
+        widths[widths.index(max(widths))] -= 1
+    lines = [line for row in cells[1:] for line in _folded(row, widths)]
+    return "\n".join([*_folded(cells[0], widths), GAP.join("-" * width for width in widths), *lines])
+
+
+def _folded(row: list[str], widths: list[int]) -> list[str]:
+    """Return the lines of one row; a cell that is too long goes on in the next line."""
+    parts = [
+        [cell[at : at + width] for at in range(0, len(cell), max(width, 1))] or [""]
+        for cell, width in zip(row, widths, strict=True)
+    ]
+    height = max(map(len, parts), default=0)
+    lines = ([part[line] if line < len(part) else "" for part in parts] for line in range(height))
+    return [GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def grid_of(table: Table) -> Grid:
+    """Return the texts of a table of rich, named by its title."""
+    from rich.text import Text
+
+    def text(cell: Any) -> str:
+        return cell.plain if isinstance(cell, Text) else Text.from_markup(str(cell)).plain
+
+    columns = [text(column.header) for column in table.columns]
+    cells = ([text(cell) for cell in column.cells] for column in table.columns)
+    return Grid(text(table.title or ""), columns, list(zip(*cells, strict=True)))
+
+
+def show_rich(console: Console, table: Table) -> None:
+    """Print a table of rich to a console; without its frame if that is no terminal but a pipe or a file."""
+    if console.is_terminal or console.record:
+        console.print(table)
+        return
+    grid = grid_of(table)
+    console.print(
+        "\n".join([*([grid.name] if grid.name else []), plain_table(grid.columns, grid.rows)]),
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import glob
-import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from suricate.errors import FileFormatError
@@ -15,18 +15,17 @@ from suricate.io.formats import BY_SUFFIX, TABLE_FORMATS
 def parts_of(path: Path) -> list[Path] | None:
     """Return the files that a folder or a pattern stands for, in natural order; None if ``path`` is neither.
 
-    In a folder these are the files with the extension of a table, those of its folders included; hidden files and those
-    that start with ``_`` (marks of Spark) are left out.
+    In a folder these are the files with the extension of a table, those of its folders ``KEY=VALUE`` included; hidden
+    files and those that start with ``_`` (marks of Spark) are left out.
 
     Raises:
         OSError: there are none.
         FileFormatError: a file that a pattern matches is no table, or they are of several formats.
     """
     if path.is_dir():
-        inside = (found for found in path.rglob("*") if found.is_file() and not _is_hidden(found.relative_to(path)))
-        found = [file for file in inside if file.suffix.lower() in _TABLE_SUFFIXES]
+        found = [file for file in _files_in(path) if file.suffix.lower() in _TABLE_SUFFIXES]
         if not found:
-            reason = f"{os.strerror(errno.EISDIR)}, and none of its files is named {' or '.join(_TABLE_SUFFIXES)}"
+            reason = f"it is a directory, and none of its files is named {' or '.join(_TABLE_SUFFIXES)}"
             raise IsADirectoryError(errno.EISDIR, reason, str(path))
     elif glob.has_magic(str(path)) and not path.exists():
         found = [Path(name) for name in glob.glob(str(path), recursive=True)]
@@ -44,5 +43,12 @@ _TABLE_SUFFIXES = tuple(suffix for suffix, format in BY_SUFFIX.items() if format
 _DIGITS = re.compile(r"(\d+)")
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in path.parts)
+def _files_in(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder and of the folders ``KEY=VALUE`` in it, as Spark and Hive make them."""
+    for entry in folder.iterdir():
+        if entry.name.startswith((".", "_")):
+            continue
+        if entry.is_file():
+            yield entry
+        elif "=" in entry.name and entry.is_dir():
+            yield from _files_in(entry)

@@ -220,10 +220,16 @@ def test_batches_of_one_kind_and_meerkats_speed_up(data, strange, kind):
         lines.append(to_line(Row.of("run", "tiny", task, found)))
     edges = len(data.model)
     assert task.graph.num_edges < edges if kind == DELETIONS else task.graph.num_edges > edges
-    assert lines[-1]["extra"]["speedup"] > 0
+    extra = lines[-1]["extra"]
+    assert 0 < extra["speedup_low"] <= extra["speedup"] <= extra["speedup_high"]
     times, *losses = dynamic.of(lines)
     assert (times.row_count, times.columns[3].header) == (1, "+20" if kind == INSERTIONS else "-20")
     assert (times.columns[2].header, losses) == ("from scratch", [])  # it computes every answer anew
+    shown = f"{extra['speedup']:.2g}x ({extra['speedup_low']:.2g}-{extra['speedup_high']:.2g})"
+    cells = [shown, "-"] if kind == INSERTIONS else ["-", shown]
+    assert list(times.columns[-1].cells) == [" / ".join(cells)]
+    del extra["speedup_low"]  # an early file: one run without spread is not shown
+    assert list(dynamic.of(lines)[0].columns[-1].cells) == ["- / -"]
 
 
 def test_updates_that_lose_to_computing_anew_are_listed(data, strange):

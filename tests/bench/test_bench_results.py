@@ -154,6 +154,19 @@ def test_high_noise_is_flagged():
     assert text.noise(0.2) == "20.0 %!"
 
 
+def test_files_with_the_same_rows_are_told_apart(tmp_path):
+    before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
+    for path, medians in ((before, (1.0, 2.0)), (after, (3.0,))):
+        path.write_text("".join(json.dumps(row(median=median)) + "\n" for median in medians))
+    _, rows = results.latest_of_files([before, after])
+    assert [(line["file"], line["median_s"]) for line in rows] == [("before", 2.0), ("after", 3.0)]
+    assert [results.what(line).split(":")[0] for line in rows] == ["before", "after"]
+    assert "file" not in results.latest_of_files([before])[1][0]
+    after.write_text("x")
+    with pytest.raises(ValueError, match="after"):
+        results.latest_of_files([before, after])
+
+
 def test_the_latest_of_equal_rows_is_reported():
     assert [line["median_s"] for line in results.latest([row(median=1.0), row(median=2.0), row("other", 3.0)])] == [
         2.0,

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -39,10 +45,13 @@ def call(*args: object) -> Result:
 
 
 def rows(result: Result) -> list[list[str]]:
-    """The cells of a printed table."""
-    return [
-        [cell.strip() for cell in line.strip("│ ").split("│")] for line in result.output.splitlines() if "│" in line
-    ]
+    """The cells of the plain tables that were printed, without their heads."""
+    found: list[list[str]] = []
+    lines = result.stdout.splitlines()
+    for number, line in enumerate(lines):
+        if set(line) == {"-", " "} or set(line) == {"-"}:
+            found += [re.split("  +", row) for row in itertools.takewhile(bool, lines[number + 1 :])]
+    return found
 
 
 # -- the group ---------------------------------------------------------------------------------------------------------
@@ -98,12 +107,13 @@ USAGE_ERRORS = {
         "convert",
         "FILE",
         "out.data",
-    ): "unknown extension '.data' of out.data: name the format, or use one of .arrow, .csv,",
+    ): "unknown extension '.data' of out.data: name the format, or use one of .arrow, .arrows, .csv,",
     ("convert", "FILE", "/"): "directory",
     ("convert", "FILE", "out.txt", "--to", "png"): "unknown format 'png'",
     ("info", "none.txt"): "'none.txt' does not exist",
-    ("info", "FILE", "--relabel=yes"): "does not take a value",
-    ("info", "FILE", "--format", "png"): "unknown format 'png'",
+    ("info", "FILE", "--relabel=yes"): "'yes' is not one of 'auto', 'text'",
+    ("info", "FILE", "--from", "png"): "unknown format 'png'",
+    ("info", "FILE", "--format", "png"): "'png' is not one of 'table', 'csv', 'json'",
     ("plugins", "x"): "unexpected extra argument (x)",
     ("bench", "--fly"): "No such option",
     ("demo", "x"): "unexpected extra argument (x)",
@@ -184,7 +194,9 @@ def test_plugins_lists_all() -> None:
 
 
 def test_plugins_says_how_each_algorithm_is_updated() -> None:
-    table = {row[0]: row[1:] for row in rows(call("plugins")) if len(row) == 3}
+    found = json.loads(call("plugins", "--format", "json").stdout)
+    table = {row["algorithm"]: [row["update"], row["which"]] for row in found["algorithms"]}
+    assert [row["name"] for row in found["plugins"]] == [plugin.name for plugin in plugins.installed()]
     assert set(table) == set(plugins.algorithms())
     assert table["bfs"] == ["dynamic", "the work follows the change, for insertions and deletions"]
     for name, algorithm in plugins.algorithms().items():
@@ -194,9 +206,7 @@ def test_plugins_says_how_each_algorithm_is_updated() -> None:
 
 def test_plugins_fails_if_one_failed() -> None:
     environ = {**os.environ, "SURICATE_PLUGINS": "bfs,absent", "COLUMNS": "160"}
-    done = subprocess.run(
-        [sys.executable, "-m", "suricate.cli", "plugins"], capture_output=True, text=True, env=environ
-    )
+    done = subprocess.run([sys.executable, "-m", "suricate", "plugins"], capture_output=True, text=True, env=environ)
     assert done.returncode == 1
     assert "failed: PluginError: no plugin or distribution of this name" in done.stdout
     assert done.stderr == ""
@@ -204,7 +214,7 @@ def test_plugins_fails_if_one_failed() -> None:
 
 def test_a_failed_plugin_warns_in_one_line(path_graph: Path) -> None:
     environ = {**os.environ, "SURICATE_PLUGINS": "absent"}
-    command = [sys.executable, "-m", "suricate.cli", "run", "bfs", str(path_graph)]
+    command = [sys.executable, "-m", "suricate", "run", "bfs", str(path_graph)]
     done = subprocess.run(command, capture_output=True, text=True, env=environ)
     assert done.returncode == 2
     warning, error = done.stderr.splitlines()
@@ -243,9 +253,79 @@ def test_run_keeps_the_original_ids(weighted: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert rows(result) == [["cid", "2", "1"]]
     assert output.read_text().splitlines() == [
-        "vertex,label,level,parent", "0,ann,0,0", "1,bob,1,0", "2,cid,2,1",
+        "vertex,name,level,parent", "0,ann,0,0", "1,bob,1,0", "2,cid,2,1",
     ]  # fmt: skip
     assert "float64 weights" in result.stdout
+
+
+def shell(*args: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    command = [sys.executable, "-m", "suricate", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+def test_names_are_in_the_output_of_every_algorithm(weighted: Path, tmp_path: Path) -> None:
+    for algorithm, second in (("pagerank", "0,ann,"), ("wcc", "0,ann,0")):
+        done = shell("run", algorithm, "-", "--relabel", "--device", "cpu", "--output", "-", stdin=weighted.open())
+        assert done.stdout.splitlines()[1].startswith(second), done.stderr
+        assert len(done.stdout.splitlines()) == 4
+    assert "4 edges" in done.stderr or "3 edges" in done.stderr
+    call("run", "wcc", weighted, "--relabel", "--device", "cpu", "--output", tmp_path / "wcc.npz")
+    with np.load(tmp_path / "wcc.npz", allow_pickle=True) as found:
+        assert (found["name"].tolist(), found["label"].tolist()) == (["ann", "bob", "cid"], [0, 0, 0])
+
+
+def test_the_largest_components_are_listed(tmp_path: Path) -> None:
+    file = tmp_path / "parts.txt"
+    file.write_text("z y\na b\nb c\nk l\n")
+    result = call("run", "wcc", file, "--relabel", "text", "--device", "cpu", "--top", 2)
+    assert "num_components: 3" in result.stdout
+    assert rows(result) == [["a", "3"], ["z", "2"]]
+    found = json.loads(call("run", "scc", file, "--relabel", "--device", "cpu", "--format", "json").stdout)
+    assert found["num_components"] == 7
+    assert found["groups"][0] == {"label": "z", "vertices": 1}
+
+
+def test_formats_of_tables(path_graph: Path) -> None:
+    options = ("run", "pagerank", path_graph, "--device", "cpu", "--top", 1)
+    found = list(csv.DictReader(io.StringIO(call(*options, "--format", "csv").stdout)))
+    assert [row["vertex"] for row in found] == ["3"]
+    assert len(found[0]["value"]) > 10  # all digits
+    found = json.loads(call(*options, "--format", "json").stdout)
+    assert "4 vertices" in found["graph"]
+    assert found["vertices"][0]["vertex"] == 3
+    unreached = call("run", "sssp", path_graph, "--param", "source=3", "--device", "cpu", "--format", "json")
+    assert [row["distance"] for row in json.loads(unreached.stdout)["vertices"]] == [0, -1, -1, -1]
+    facts = {row["what"]: row["value"] for row in json.loads(call("info", path_graph, "--format", "json").stdout)}
+    assert facts["vertices"] == 4
+
+
+@pytest.mark.parametrize("columns", ["", "30", "7"])
+def test_piped_tables_are_plain_and_obey_columns(columns: str) -> None:
+    environ = {**os.environ, "COLUMNS": columns, "FORCE_COLOR": "1"}
+    lines = shell("plugins", env=environ).stdout.splitlines()
+    assert not {"\x1b", "│", "…"} & set("".join(lines))
+    assert max(map(len, lines)) <= {"": 10**6, "30": 30, "7": 13}[columns]  # five columns of one sign, four gaps
+    text = "".join("".join(line.split()) for line in lines)
+    assert "thework" in text if columns == "" else len(lines) > 100
+
+
+def test_relabel_may_stand_before_a_file(weighted: Path, tmp_path: Path) -> None:
+    numbers = tmp_path / "numbers.csv"
+    numbers.write_text("src,dst\n07,7\n")
+    options = ("--device", "cpu", "--top", 5)
+    assert {row[0] for row in rows(call("run", "bfs", "--relabel", weighted, *options))} == {"ann", "bob", "cid"}
+    assert {row[0] for row in rows(call("run", "bfs", "--relabel", "text", numbers, *options))} == {"07", "7"}
+    assert {row[0] for row in rows(call("run", "bfs", numbers, "--relabel", *options))} == {"7"}
+
+
+def test_parts_are_one_file(tmp_path: Path) -> None:
+    su.write(([0], [1]), tmp_path / "part-0.parquet")
+    su.write(([1], [2]), tmp_path / "part-1.parquet")
+    for source in (tmp_path, tmp_path / "*.parquet"):
+        assert rows(call("run", "bfs", source, "--device", "cpu", "--top", 1)) == [["2", "2", "1"]]
+    assert call("info", tmp_path).exit_code == 0
+    assert call("info", tmp_path / "*.arrow").exit_code == 2
 
 
 def test_a_source_is_named_by_its_original_id(weighted: Path, tmp_path: Path) -> None:
@@ -393,6 +473,12 @@ def test_convert_chooses_the_format(path_graph: Path, tmp_path: Path) -> None:
     assert out.read_text().startswith("src,dst")
 
 
+def test_convert_from_and_to_a_pipe(path_graph: Path) -> None:
+    done = shell("convert", "-", "-", "--from", "snap", "--to", "csv", stdin=path_graph.open())
+    assert done.stdout.splitlines()[:2] == ["src,dst", "0,1"]
+    assert not Path("-").exists()
+
+
 def test_convert_relabels(weighted: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     assert call("convert", weighted, out, "--relabel").exit_code == 0
@@ -420,7 +506,7 @@ def test_convert_and_run_on_columns_and_parquet(tmp_path: Path) -> None:
 
 
 def test_info_of_a_pipe(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "suricate.cli", "info", "/dev/stdin"]
+    command = [sys.executable, "-m", "suricate", "info", "/dev/stdin"]
     done = subprocess.run(command, input="0 1\n", capture_output=True, text=True)
     assert "1 (1 distinct, 0 self-loops)" in done.stdout
     assert "sha256" not in done.stdout
@@ -451,7 +537,7 @@ def test_convert_to_a_full_device(path_graph: Path) -> None:
 
 
 def test_convert_into_a_pipeline(path_graph: Path) -> None:
-    command = [sys.executable, "-m", "suricate.cli", "convert", str(path_graph), "/dev/stdout", "--to", "csv"]
+    command = [sys.executable, "-m", "suricate", "convert", str(path_graph), "/dev/stdout", "--to", "csv"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout == "src,dst\n0,1\n1,2\n2,3\n2,3\n"
     assert done.stderr == "/dev/stdout is written\n"

@@ -1,4 +1,4 @@
-"""``python -m suricate.cli`` is ``suricate``."""
+"""``python -m suricate`` is ``suricate``."""
 
 from __future__ import annotations
 
