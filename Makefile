@@ -17,7 +17,7 @@ QUICK_CACHE ?= $(CURDIR)/.cache/quick
 QUICK := NUMBA_OPT=1 SURICATE_CACHE_DIR=$(QUICK_CACHE)
 COMMIT ?= $(shell git rev-parse HEAD)
 
-.PHONY: demo test test-all test-share soak faults lint format wheel-check compile-cuda gpu-test gpu-test-all sanitize bench map map-page clean
+.PHONY: demo test test-all test-share soak faults lint format wheel-check compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize bench map map-page clean
 
 demo: $(VENV)/.demo
 	$(BIN)/suricate demo
@@ -26,7 +26,7 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev
 	NUMBA_DISABLE_JIT=1 $(QUICK) $(TESTS) $(ARGS); plain=$$?; $(QUICK) $(TESTS) --compiled-part $(ARGS) && exit $$plain
 
-test-all: $(VENV)/.dev
+test-all: compile-cuda-all
 	$(TESTS) --tier=all $(ARGS)
 
 # What the quick tier leaves out, in parts; the commit picks one.
@@ -55,7 +55,11 @@ format: $(VENV)/.dev
 wheel-check: $(VENV)/.dev
 	$(BIN)/python .ci/check_wheel.py
 
+# All programs with default options; of what other options, cursors and weights change, the part of the commit.
 compile-cuda: $(VENV)/.dev
+	$(BIN)/python .ci/compile_cuda.py --share-of=$(COMMIT)
+
+compile-cuda-all: $(VENV)/.dev
 	$(BIN)/python .ci/compile_cuda.py
 
 gpu-test: $(VENV)/.dev

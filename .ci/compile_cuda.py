@@ -1,15 +1,19 @@
 """Compile every CUDA source for sm_70 to sm_90, without a GPU: backends, operators and a set of edge functions.
 
-Usage: ``python .ci/compile_cuda.py [BACKEND ...]`` (default: all installed backends). A backend's options are those it
-declares in ``Store.knobs``: each is varied alone, unweighted and with float32 weights. With default options and these
-weights, each backend's own programs, and all over the cursor of the default backend, are compiled to machine code for
-the oldest and the newest architecture, and to PTX for the one in between; what other cursors, options and weights
-change is compiled to PTX for the oldest one, which takes a sixth of the time. Texts that come out equal are compiled
-once.
+Usage: ``python .ci/compile_cuda.py [--share-of COMMIT] [BACKEND ...]`` (default: all installed backends). A backend's
+options are those it declares in ``Store.knobs``: each is varied alone, unweighted and with float32 weights. With
+default options and these weights, each backend's own programs, and all over the cursor of the default backend, are
+compiled to machine code for the oldest and the newest architecture, and to PTX for the one in between; what other
+cursors, options and weights change is compiled to PTX for the oldest one, which takes a sixth of the time. Texts that
+come out equal are compiled once. With ``--share-of`` the former are compiled to PTX for the oldest architecture, and of
+the rest, machine code for the oldest architecture included, one of twelve parts is compiled, which a hash of the commit
+picks.
 """
 
 from __future__ import annotations
 
+import argparse
+import hashlib
 import sys
 import time
 from collections.abc import Iterator
@@ -31,6 +35,8 @@ from suricate.testing.nvrtc import compile_program, cursor_program, own_programs
 
 ARCHES = ("sm_70", "compute_80", "sm_90")
 VARIED = ("compute_70",)
+COMMON = ("compute_70", "compute_80", "sm_90")  #: instead of ``ARCHES`` with every commit
+SHARES = 12  #: parts of the rest
 STRUCTURES = (component_forest, connect, core_numbers, triangle_changes)  # those that walk a graph
 WEIGHTS = (None, "float32", "float64")
 VARIED_WEIGHTS = WEIGHTS[:2]  #: with which options are varied, and machine code is made
@@ -82,6 +88,27 @@ def all_sources() -> set[Path]:
     return {source for layer in ("core", "backends") for source in (root / layer).rglob("*.cu")}
 
 
+Entry = tuple[str, Program, tuple[str, ...]]
+
+
+def share(entries: list[Entry], commit: str) -> list[Entry]:
+    """Return what to compile with a commit: all programs with default options, and its part of the rest."""
+    turn = stable_hash(commit) % SHARES
+    chosen = []
+    for label, program, arches in entries:
+        is_turn = stable_hash(f"{label} {program.source.name}") % SHARES == turn
+        if arches == ARCHES:
+            chosen.append((label, program, (*COMMON, *(("sm_70",) if is_turn else ()))))
+        elif is_turn:
+            chosen.append((label, program, arches))
+    return chosen
+
+
+def stable_hash(text: str) -> int:
+    """Return the same number for a text in every process."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
 def attempt(job: tuple[str, Program, str]) -> str | None:
     """Compile one program for one architecture; return the error, if there was one."""
     label, program, arch = job
@@ -95,14 +122,20 @@ def attempt(job: tuple[str, Program, str]) -> str | None:
 def main() -> int:
     """Compile everything; return 1 if anything failed."""
     begun = time.perf_counter()
-    backends = sys.argv[1:] or [name for name, cls in su.plugins.backends().items() if "cuda" in cls.devices]
-    distinct: dict[str, tuple[str, Program, tuple[str, ...]]] = {}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("backends", nargs="*")
+    parser.add_argument("--share-of", metavar="COMMIT")
+    options = parser.parse_args()
+    backends = options.backends or [name for name, cls in su.plugins.backends().items() if "cuda" in cls.devices]
+    distinct: dict[str, Entry] = {}
     for entry in sorted(all_programs(backends), key=lambda entry: -len(entry[2])):
         distinct.setdefault(entry[1].text, entry)
-    jobs = [(label, program, arch) for label, program, arches in distinct.values() for arch in arches]
+    entries = list(distinct.values())
+    chosen = entries if options.share_of is None else share(entries, options.share_of)
+    jobs = [(label, program, arch) for label, program, arches in chosen for arch in arches]
     with ProcessPoolExecutor() as pool:
         errors = [error for error in pool.map(attempt, jobs, chunksize=8) if error]
-    if not sys.argv[1:]:
+    if not options.backends:
         left = all_sources() - {program.source.resolve() for _, program, _ in distinct.values()}
         errors += [f"FAIL {source}: no programs() lists it" for source in sorted(left)]
     print(*errors, sep="\n")
