@@ -35,6 +35,7 @@ def verify(graph: su.Graph, tracker: Any, params: dict[str, Any]) -> None:
     assert kind.mismatch(got, right, **params) is None
 
 
+@pytest.mark.compiled
 @pytest.mark.may_recompute
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_right_on_both_sides_of_the_bound(

@@ -50,6 +50,7 @@ def changed(graph: su.Graph, rng: np.random.Generator, batch: int) -> None:
         graph.insert_edges(src[some[:2]], dst[some[:2]], weight[:2])
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     "params",
@@ -123,6 +124,7 @@ def grid(side: int, device: Any, **options: Any) -> su.Graph:
     return graph
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("params", [{}, TIGHT, {"norm": "linf", "tol": 1e-8}, {"dtype": "float32"}])
 def test_extrapolated_steps_are_few_where_changes_fade_slowly(
     device: su.devices.Device, params: dict[str, Any]
@@ -173,6 +175,7 @@ def test_geometric_series_of_changes_are_summed_up_at_once_on_the_cpu(graph: str
     assert np.abs(few.result - exact(stored, alpha=0.5)).sum() < 1e-11
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("method", ["dt", "df", "dfp"])
 def test_passes_that_take_over_keep_the_sum_of_the_ranks(method: str, device: su.devices.Device) -> None:
     n, rng = 1 << 10, np.random.default_rng(2)
