@@ -19,9 +19,12 @@ LONGEST = 60  #: characters of a value that a message shows
 
 
 def shown(value: Any) -> str:
-    """Return ``repr(value)`` for a message, shortened; Python writes no integers of thousands of digits at all."""
+    """Return ``repr(value)`` for a message, in one line and shortened.
+
+    Python writes no integers of thousands of digits at all.
+    """
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except ValueError:
         return "a number of thousands of digits"
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import itertools
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from cli_calls import call, rows
+from click.testing import CliRunner
 
 import suricate as su
 from suricate import plugins
@@ -38,20 +34,6 @@ def weighted(tmp_path: Path) -> Path:
     file = tmp_path / "weighted.csv"
     file.write_text("src,dst,weight\nann,bob,0.5\nbob,cid,1.5\ncid,cid,2\n")
     return file
-
-
-def call(*args: object) -> Result:
-    return CliRunner().invoke(cli, [str(arg) for arg in args], env={"COLUMNS": "160"}, prog_name="suricate")
-
-
-def rows(result: Result) -> list[list[str]]:
-    """The cells of the plain tables that were printed, without their heads."""
-    found: list[list[str]] = []
-    lines = result.stdout.splitlines()
-    for number, line in enumerate(lines):
-        if set(line) == {"-", " "} or set(line) == {"-"}:
-            found += [re.split("  +", row) for row in itertools.takewhile(bool, lines[number + 1 :])]
-    return found
 
 
 # -- the group ---------------------------------------------------------------------------------------------------------
@@ -258,76 +240,6 @@ def test_run_keeps_the_original_ids(weighted: Path, tmp_path: Path) -> None:
     assert "float64 weights" in result.stdout
 
 
-def shell(*args: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own."""
-    command = [sys.executable, "-m", "suricate", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, **options)
-
-
-def test_names_are_in_the_output_of_every_algorithm(weighted: Path, tmp_path: Path) -> None:
-    for algorithm, second in (("pagerank", "0,ann,"), ("wcc", "0,ann,0")):
-        done = shell("run", algorithm, "-", "--relabel", "--device", "cpu", "--output", "-", stdin=weighted.open())
-        assert done.stdout.splitlines()[1].startswith(second), done.stderr
-        assert len(done.stdout.splitlines()) == 4
-    assert "4 edges" in done.stderr or "3 edges" in done.stderr
-    call("run", "wcc", weighted, "--relabel", "--device", "cpu", "--output", tmp_path / "wcc.npz")
-    with np.load(tmp_path / "wcc.npz", allow_pickle=True) as found:
-        assert (found["name"].tolist(), found["label"].tolist()) == (["ann", "bob", "cid"], [0, 0, 0])
-
-
-def test_the_largest_components_are_listed(tmp_path: Path) -> None:
-    file = tmp_path / "parts.txt"
-    file.write_text("z y\na b\nb c\nk l\n")
-    result = call("run", "wcc", file, "--relabel", "text", "--device", "cpu", "--top", 2)
-    assert "num_components: 3" in result.stdout
-    assert rows(result) == [["a", "3"], ["z", "2"]]
-    found = json.loads(call("run", "scc", file, "--relabel", "--device", "cpu", "--format", "json").stdout)
-    assert found["num_components"] == 7
-    assert found["groups"][0] == {"label": "z", "vertices": 1}
-
-
-def test_formats_of_tables(path_graph: Path) -> None:
-    options = ("run", "pagerank", path_graph, "--device", "cpu", "--top", 1)
-    found = list(csv.DictReader(io.StringIO(call(*options, "--format", "csv").stdout)))
-    assert [row["vertex"] for row in found] == ["3"]
-    assert len(found[0]["value"]) > 10  # all digits
-    found = json.loads(call(*options, "--format", "json").stdout)
-    assert "4 vertices" in found["graph"]
-    assert found["vertices"][0]["vertex"] == 3
-    unreached = call("run", "sssp", path_graph, "--param", "source=3", "--device", "cpu", "--format", "json")
-    assert [row["distance"] for row in json.loads(unreached.stdout)["vertices"]] == [0, -1, -1, -1]
-    facts = {row["what"]: row["value"] for row in json.loads(call("info", path_graph, "--format", "json").stdout)}
-    assert facts["vertices"] == 4
-
-
-@pytest.mark.parametrize("columns", ["", "30", "7"])
-def test_piped_tables_are_plain_and_obey_columns(columns: str) -> None:
-    environ = {**os.environ, "COLUMNS": columns, "FORCE_COLOR": "1"}
-    lines = shell("plugins", env=environ).stdout.splitlines()
-    assert not {"\x1b", "│", "…"} & set("".join(lines))
-    assert max(map(len, lines)) <= {"": 10**6, "30": 30, "7": 13}[columns]  # five columns of one sign, four gaps
-    text = "".join("".join(line.split()) for line in lines)
-    assert "thework" in text if columns == "" else len(lines) > 100
-
-
-def test_relabel_may_stand_before_a_file(weighted: Path, tmp_path: Path) -> None:
-    numbers = tmp_path / "numbers.csv"
-    numbers.write_text("src,dst\n07,7\n")
-    options = ("--device", "cpu", "--top", 5)
-    assert {row[0] for row in rows(call("run", "bfs", "--relabel", weighted, *options))} == {"ann", "bob", "cid"}
-    assert {row[0] for row in rows(call("run", "bfs", "--relabel", "text", numbers, *options))} == {"07", "7"}
-    assert {row[0] for row in rows(call("run", "bfs", numbers, "--relabel", *options))} == {"7"}
-
-
-def test_parts_are_one_file(tmp_path: Path) -> None:
-    su.write(([0], [1]), tmp_path / "part-0.parquet")
-    su.write(([1], [2]), tmp_path / "part-1.parquet")
-    for source in (tmp_path, tmp_path / "*.parquet"):
-        assert rows(call("run", "bfs", source, "--device", "cpu", "--top", 1)) == [["2", "2", "1"]]
-    assert call("info", tmp_path).exit_code == 0
-    assert call("info", tmp_path / "*.arrow").exit_code == 2
-
-
 def test_a_source_is_named_by_its_original_id(weighted: Path, tmp_path: Path) -> None:
     options = ("--relabel", "--device", "cpu", "--top", 1)
     assert rows(call("run", "bfs", weighted, *options, "--param", "source=bob")) == [["cid", "1", "1"]]
@@ -471,12 +383,6 @@ def test_convert_chooses_the_format(path_graph: Path, tmp_path: Path) -> None:
     assert out.read_text().splitlines()[:2] == ["src,dst", "0,1"]
     assert call("convert", path_graph, out, "--to", "nope").exit_code == 2
     assert out.read_text().startswith("src,dst")
-
-
-def test_convert_from_and_to_a_pipe(path_graph: Path) -> None:
-    done = shell("convert", "-", "-", "--from", "snap", "--to", "csv", stdin=path_graph.open())
-    assert done.stdout.splitlines()[:2] == ["src,dst", "0,1"]
-    assert not Path("-").exists()
 
 
 def test_convert_relabels(weighted: Path, tmp_path: Path) -> None:
