@@ -101,6 +101,7 @@ class BFS(Algorithm):
         self._named.note(graph)
         forest, deleted, inserted = self._forest, delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
         if forest is None or self.outweighs(graph, deleted, inserted):
+            self.recomputes()
             self._search(graph)
             return
         forest.words.resize(graph.num_vertices)

@@ -61,9 +61,10 @@ class KCore(Algorithm):
         row = graph.most_arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
         level = min(max(1.0, 1 / max(row, 1 / MOST_WEIGHT) ** 2), MOST_WEIGHT)  # what an insertion may reach
         if self.outweighs(graph, deleted, inserted, times=row, each=level):
+            self.recomputes()
             self._numbers.compute(graph)
-        else:
-            self._numbers.update(graph, deleted, inserted)
+        elif not self._numbers.update(graph, deleted, inserted):
+            self.recomputes("too many vertices may have another core number")
 
     @property
     def result(self) -> KCoreResult:

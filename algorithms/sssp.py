@@ -168,6 +168,7 @@ class SSSP(Algorithm):
             return
         deleted, inserted = delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
         if self.outweighs(graph, deleted, inserted, times=max(1.0, self._depth / USUAL_DEPTH)):
+            self.recomputes()
             self._run(graph, forest)
         else:
             forest.words.resize(graph.num_vertices)
@@ -212,6 +213,7 @@ class SSSP(Algorithm):
         """Compute from scratch, with wider words if necessary, if a step of an update did not increase the keys."""
         assert self._graph is not None
         if self._forest is None or self._forest.violated[0]:
+            self.recomputes("an edge does not increase the distance: words of 128 bits are needed")
             self.compute(self._graph)
 
     # -- verification and benchmark ------------------------------------------------------------------------------------

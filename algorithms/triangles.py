@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
+from suricate.algorithm import ID_BYTES, LARGE, OFFSET_BYTES, Algorithm, Requirements
 from suricate.effects import atomic
 from suricate.errors import ParameterError
 from suricate.operators import edge_map, intersect, neighbor_reduce
@@ -145,6 +145,7 @@ class Triangles(Algorithm):
         new, gone = delta.placed_arcs("inserted"), delta.placed_arcs("deleted")
         changed = sum(part.size for part in (new, gone) if part is not None)
         if self._counts_anew(graph, changed):
+            self.recomputes("the method is static" if self.method == "static" else LARGE)
             self.compute(graph)
             return
         self._grow(graph.num_vertices)

@@ -90,6 +90,7 @@ class WCC(Algorithm):
         elif self._forest is None and self._anew:
             self._anew -= 1
             self._discard_pace()
+            self.recomputes("a large deletion dropped the forest of components, which is built later")
             self.compute(graph)
         elif self._forest is None or graph.num_vertices > self._forest.capacity:
             self._plant(graph)
@@ -97,17 +98,19 @@ class WCC(Algorithm):
             self._repair(self._forest, graph, deleted, inserted)
 
     def _compute_anew(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
-        """Compute from scratch; where that is done only to time it, repair the forest as well."""
+        """Compute from scratch; where the next such batch will be an update, repair the forest as well."""
         forest = self._forest
+        if not graph.has_in_edges:
+            self.recomputes("the graph keeps no in-edges")
         self.compute(graph)
-        if forest is not None and self._is_comparing() and graph.num_vertices <= forest.capacity:
+        if forest is not None and self._ends_comparison() and graph.num_vertices <= forest.capacity:
             self._repair(forest, graph, deleted, inserted)
             self._forest = forest
         elif forest is not None or self._anew:
             self._anew = COMPUTED_FIRST
 
-    def _is_comparing(self) -> bool:
-        """Return whether a computation was only to be timed, and end its time."""
+    def _ends_comparison(self) -> bool:
+        """Return whether batches of this size will be updated once this computation was timed, and end its time."""
         if self.pace is None or not self.pace.comparing:
             return False
         self.pace.finish()
@@ -121,6 +124,7 @@ class WCC(Algorithm):
     def _plant(self, graph: Graph) -> None:
         """Compute from scratch, and make the forest."""
         self._discard_pace()
+        self.recomputes("a deletion needs the forest of components, which is built now")
         self.compute(graph)
         self._forest = ComponentForest(graph.device)
         self._forest.plant(graph, self._sets.parent, self._largest)

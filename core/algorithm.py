@@ -12,8 +12,9 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -37,6 +38,8 @@ UPDATE_KINDS = {  #: how ``update`` of an algorithm brings its result up to date
     "warm": "iterates over the whole graph, starting from the previous result",
     "recompute": "computes from scratch",
 }
+LARGE = "the batch is large for the graph"  #: a reason to compute from scratch
+SLOWER = "updates of such batches took longer"  #: another
 ID_BYTES, OFFSET_BYTES = 4, 8  #: of a vertex id, and of the position where the edges of a vertex start
 
 
@@ -88,6 +91,13 @@ class Algorithm(ABC):
     groups: ClassVar[str] = ""
     pace: Pace | None = None  #: what was learnt; of an algorithm that a tracker keeps current
     iterations: int | None = None
+    _why = "its update calls compute()"  # the reason to give for the next computation from scratch
+    _recomputed: str | None = None  # the reason for a computation since the tracker last asked
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "compute" in cls.__dict__:
+            cls.compute = _noted(cls.compute)  # type: ignore[assignment,method-assign]
 
     @abstractmethod
     def compute(self, graph: Graph) -> None:
@@ -95,7 +105,22 @@ class Algorithm(ABC):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Bring the result up to date; ``graph`` already holds ``delta``. The default computes from scratch."""
+        self.recomputes("it has no update of its own")
         self.compute(graph)
+
+    def recomputes(self, reason: str | None = None) -> None:
+        """Note that :meth:`update` computes from scratch, and why; trackers count it so.
+
+        A call of :meth:`compute` is noted by itself, with this reason if one was given before. An update that computes
+        in another way calls this. ``None``: what :meth:`outweighs` found.
+        """
+        self._recomputed = reason or self._recomputed or self._why
+
+    def take_recomputed(self) -> str | None:
+        """Return why there was a computation from scratch since the last call, None if there was none."""
+        reason, self._recomputed = self._recomputed, None
+        self.__dict__.pop("_why", None)
+        return reason
 
     def outweighs(
         self,
@@ -108,14 +133,16 @@ class Algorithm(ABC):
         """Return whether to repair the result after these changes costs more than computing anew; does not wait.
 
         The size of an edge set counts, an upper bound of its arcs, against an upper bound of those of ``graph``.
-        ``times``, ``each``: what a deletion and another change count. To be called once per update.
+        ``times``, ``each``: what a deletion and another change count. To be called once per update. This is the only
+        place where what a tracker does depends on a clock.
         """
         lost, gained = 0 if deleted is None else deleted.size, sum(0 if part is None else part.size for part in others)
         size, arcs = times * lost + each * gained, max(graph.most_arcs, 1)
         bound = self.recompute_share * arcs
-        if self.pace is None:
-            return size > bound
-        return self.pace.outweighs((lost > 0, gained > 0), size, bound, arcs)
+        answer = size > bound if self.pace is None else self.pace.outweighs((lost > 0, gained > 0), size, bound, arcs)
+        if answer:
+            self._why = LARGE if size > bound else SLOWER
+        return answer
 
     @property
     @abstractmethod
@@ -237,6 +264,17 @@ class Algorithm(ABC):
     def traffic(self, graph: Graph) -> int | None:
         """Return the least number of bytes that the last :meth:`compute` on ``graph`` had to move; None: unknown."""
         return None
+
+
+def _noted(compute: Callable[[Any, Graph], None]) -> Callable[[Any, Graph], None]:
+    """Return ``compute`` with a note of each call for trackers."""
+
+    @wraps(compute)
+    def noting(self: Any, graph: Graph) -> None:
+        self.recomputes()
+        compute(self, graph)
+
+    return noting
 
 
 def pull_bytes(num_vertices: int, num_edges: int, value_bytes: int, weight_bytes: int = 0) -> int:

@@ -1,16 +1,15 @@
 """Choose between updating and computing from scratch by measured times; one instance per algorithm and graph.
 
 The size of a batch does not tell whether it reaches a whole road network or a corner of a social network. So batches
-that are not small for the graph are timed, on the device, without a wait:
+that are not small for the graph are timed, on the device, without a wait, and so are computations that are made anyway:
+for large batches, for stale trackers. No batch is computed from scratch to time it. The first computation of a tracker
+does not count, since it may include loading code.
 
-- The first timed batch is computed from scratch, to have a time to compare with.
-- Later batches are updated, up to a multiple of the share of the arcs that the algorithm declares, or of the largest
-  size at which updates were faster.
+- While no computation has been timed, of a graph of about as many arcs, the share of the arcs that the algorithm
+  declares decides.
+- Then batches are updated, up to a multiple of that share, or of the largest size at which updates were faster.
 - A size at which updates were slower is computed from scratch. It is tried again after a number of computations, which
-  doubles every time that the update is slower again.
-- The time of a computation changes too: a few edges across a grid make it several times shorter. So if updates are not
-  much faster, a batch is computed from scratch to time it again. The cost is the difference of the two times, and this
-  is done once updates have taken a multiple of that cost. In the long run it costs a twentieth.
+  doubles every time that the update is slower again, and is the larger the slower updates were.
 
 Both ways give the same result: this is used only by algorithms whose result does not depend on the history.
 """
@@ -29,13 +28,9 @@ GROWTH = 2  #: batches up to GROWTH times the largest size that won are updated 
 SLACK = 1.1  #: an update that takes at most SLACK times as long as a computation counts as won
 LOSSES = 2  #: slower updates in a row after which a size has lost, if it is below the declared share or not CLEAR
 CLEAR = 2  #: above the declared share, one update that takes CLEAR times as long as a computation is enough
-PATIENCE = 16  #: computations after which a size that lost is tried again, the first time
-FAST = 0.2  #: updates that take at most this fraction of a computation are far from losing
+PATIENCE = 16  #: computations after which a size that lost is tried again, for each computation that an update takes
+FAR = 16  #: the most computations that an update is taken to take
 CLOSE = 0.5  #: updates that take more than this fraction of a computation are all timed
-#: a computation is timed again once updates have taken this multiple of (computation - update): the first time, the
-#: second time, and from then on
-DOUBTS = 1, 8, 20
-STEADY = 0.8  #: if a computation takes less than this fraction of the last one, DOUBTS starts again
 CALM = 8  #: one in CALM updates of a size that won is timed
 
 
@@ -48,25 +43,23 @@ class _Side:
         lost: the smallest size at which updates were slower.
         losses: number of slower updates in a row.
         skipped: batches computed from scratch because of ``lost``, since the last trial.
+        trials: updates of a size that has lost that were slower again, and the first time.
         patience: the number of such batches before the next trial.
         calm: number of updates of sizes that had won.
         seconds: time of the last timed update.
-        doubtful: number of timed updates since the last computation that were not fast.
-        fastest: the shortest time of these, in seconds, and their least size.
     """
 
     won: float = 0.0
     lost: float = math.inf
     losses: int = 0
     skipped: int = 0
+    trials: int = 0
     patience: int = PATIENCE
     calm: int = 0
     seconds: float = 0.0
-    doubtful: int = 0
-    fastest: tuple[float, float] = math.inf, math.inf
 
     def note(self, size: float, bound: float, seconds: float, computed: float) -> None:
-        """Record the time of an update, in seconds, beside that of the last computation.
+        """Record the time of an update, in seconds, beside that of a computation.
 
         Args:
             size: of the batch.
@@ -75,65 +68,62 @@ class _Side:
             computed: time of the last computation.
         """
         self.seconds = seconds
-        if seconds > FAST * computed:
-            self.doubtful += 1
-            self.fastest = min(self.fastest[0], seconds), min(self.fastest[1], size)
         if seconds <= SLACK * computed:
             self.losses, self.won = 0, max(self.won, size)
             if size >= self.lost:
-                self.lost, self.patience = math.inf, PATIENCE
+                self.lost, self.trials = math.inf, 0
             return
         self.losses += 1
-        if size >= self.lost:
-            self.patience *= 2
-        elif self.losses < LOSSES and (size <= bound or seconds <= CLEAR * computed):
+        if size < self.lost and self.losses < LOSSES and (size <= bound or seconds <= CLEAR * computed):
             return
-        self.lose(size)
-
-    def lose(self, size: float) -> None:
-        """Record that updates of this size and larger ones are slower than computations."""
+        self.trials += 1
+        self.patience = math.ceil(PATIENCE * min(seconds / computed, FAR)) << (self.trials - 1)
         self.losses, self.skipped = 0, 0
         self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
-        self._forget()
 
-    def compare(self, computed: float) -> None:
-        """Compare the updates since the last computation with the new time of a computation, in seconds."""
-        (seconds, size), count = self.fastest, self.doubtful
-        self._forget()
-        if SLACK * computed < seconds < math.inf:
-            self.losses = count
-            if count >= LOSSES:
-                self.lose(size)
+    def is_due(self) -> bool:
+        """Return whether to try a size that has lost again; to be called once per such batch."""
+        self.skipped += 1
+        if self.skipped <= self.patience:
+            return False
+        self.skipped = 0
+        return True
 
-    def _forget(self) -> None:
-        self.doubtful, self.fastest = 0, (math.inf, math.inf)
+
+@dataclass
+class _Span:
+    """What is being timed: an update of a batch of some size, or a computation (``side`` is None)."""
+
+    side: _Side | None
+    size: float
+    bound: float
+    arcs: int
 
 
 class Pace:
-    """The times of one algorithm on one graph; the caller of an update calls :meth:`finish` when it is done.
+    """The times of one algorithm on one graph.
 
     Args:
         device: where the graph is.
         clock: default: that of the device.
 
     Attributes:
-        comparing: whether the last batch was computed from scratch only to time it. Later batches will be updated, so
-            the algorithm should keep the state that updates need.
+        comparing: whether the last batch was computed from scratch because nothing had been measured, and one of its
+            size will now be updated, so that the algorithm should keep the state that updates need.
     """
 
     def __init__(self, device: Device, clock: Clock | None = None) -> None:
         self._clock = clock or clock_on(device)
-        self._computed: tuple[float, int] | None = None  # seconds of the last computation that counts, and arcs
-        self._spent = 0.0  # seconds of updates since, as far as is known
-        self._doubt = 0  # the next of DOUBTS
-        self._in_doubt = False  # whether a computation is being timed because of that
+        self._computed: tuple[float, int] | None = None  # seconds of the last timed computation, arcs at that time
         self._sides: dict[tuple[bool, ...], _Side] = {}
-        self._timed: tuple[_Side, float, float, bool, int] | None = None  # side, size, bound, whether it computes, arcs
+        self._timed: _Span | None = None
         self._running = False
         self.comparing = False
 
     def outweighs(self, kind: tuple[bool, ...], size: float, bound: float, arcs: int) -> bool:
         """Return whether to compute from scratch after a batch, and start the clock if the batch is to be timed.
+
+        What follows is timed until :meth:`finish`.
 
         Args:
             kind: what the batch consists of; sizes are recorded per kind.
@@ -144,73 +134,61 @@ class Pace:
         if WATCHED * size <= bound:
             return False
         self._take_time()
-        side = self._sides.setdefault(kind, _Side())
-        answer = self._answer(side, size, bound, arcs)
-        if not answer:
-            side.calm += size <= side.won
-            self._spent += side.seconds
-        is_wanted = answer or size > side.won or self._is_close(side) or side.calm % CALM == 0
-        if self._timed is None and is_wanted and self._clock.start():
-            self._timed, self._running = (side, size, bound, answer, arcs), True
-        return answer
+        side, computed = self._sides.setdefault(kind, _Side()), self._seconds(arcs)
+        self.comparing = computed is None and bound < size <= REACH * bound
+        if self._is_lost(side, size, bound, computed):
+            self._start(_Span(None, size, bound, arcs))
+            return True
+        if computed is None:
+            return False
+        side.calm += size <= side.won
+        if size > side.won or side.losses > 0 or side.seconds > CLOSE * computed or side.calm % CALM == 0:
+            self._start(_Span(side, size, bound, arcs))
+        return False
+
+    def computes(self, arcs: int) -> None:
+        """Start the clock for a computation that is made for other reasons, of a graph of ``arcs`` arcs."""
+        self._take_time()
+        self._start(_Span(None, 0, 0, arcs))
 
     def finish(self) -> None:
-        """Stop the clock that :meth:`outweighs` started: the work has been done, or queued."""
+        """Stop the clock if it is running: the work has been done, or queued."""
         if self._running:
             self._clock.stop()
             self._running = False
 
     def discard(self) -> None:
-        """Drop the timing that :meth:`outweighs` started: the work included something that is done only once."""
+        """Drop the timing in progress: the work includes something that is done only once."""
         self._timed = None
 
-    def _answer(self, side: _Side, size: float, bound: float, arcs: int) -> bool:
-        tried = size < side.lost and size <= max(REACH * bound, GROWTH * side.won)
-        self.comparing = tried
+    def _seconds(self, arcs: int) -> float | None:
+        """Return the time of a computation, in seconds; None if none of a graph of about as many arcs was timed."""
         if self._computed is None or not arcs / 2 <= self._computed[1] <= 2 * arcs:
-            return True
-        if size < side.lost:
-            if self._timed is None and self._is_due(side, size, self._computed[0]):
-                self._in_doubt = True
-                return True
-            return not tried
-        side.skipped += 1
-        if side.skipped <= side.patience:
-            return True
-        side.skipped = 0
-        return False
+            return None
+        return self._computed[0]
 
-    def _is_close(self, side: _Side) -> bool:
-        """Return whether updates of a side may be close to losing, in which case each of them is timed."""
-        if 0 < side.doubtful < LOSSES:
+    @staticmethod
+    def _is_lost(side: _Side, size: float, bound: float, computed: float | None) -> bool:
+        """Return whether a batch is too large to be updated, as far as is known."""
+        if computed is None:
+            return size > bound
+        if size > max(REACH * bound, GROWTH * side.won):
             return True
-        return self._computed is not None and side.seconds > CLOSE * self._computed[0]
+        return size >= side.lost and not side.is_due()
 
-    def _is_due(self, side: _Side, size: float, computed: float) -> bool:
-        """Return whether to compute from scratch, in place of an update, to time the computation again."""
-        if side.seconds <= FAST * computed or size < side.fastest[1]:
-            return False
-        return self._spent >= DOUBTS[self._doubt] * (computed - side.seconds)
+    def _start(self, span: _Span) -> None:
+        if self._timed is None and self._clock.start():
+            self._timed, self._running = span, True
 
     def _take_time(self) -> None:
-        """Record the time of the last timed batch, if the device has reported it."""
+        """Record the time of the last timed span, if the device has reported it."""
         if self._timed is None or self._running:
             return
         seconds = self._clock.seconds()
         if seconds is None:
             return
-        (side, size, bound, computed, arcs), self._timed = self._timed, None
-        if seconds > 0 and computed:
-            self._note_computed(seconds, arcs)
-        elif seconds > 0 and self._computed is not None:
-            side.note(size, bound, seconds, self._computed[0])
-
-    def _note_computed(self, seconds: float, arcs: int) -> None:
-        """Record the time of a computation, in seconds."""
-        if self._computed is not None and seconds < STEADY * self._computed[0]:
-            self._doubt = 0
-        elif self._in_doubt:
-            self._doubt = min(self._doubt + 1, len(DOUBTS) - 1)
-        self._computed, self._spent, self._in_doubt = (seconds, arcs), 0.0, False
-        for side in self._sides.values():
-            side.compare(seconds)
+        span, self._timed = self._timed, None
+        if seconds > 0 and span.side is None:
+            self._computed = seconds, span.arcs
+        elif seconds > 0 and span.side is not None and self._computed is not None:
+            span.side.note(span.size, span.bound, seconds, self._computed[0])

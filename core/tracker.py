@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
@@ -32,9 +32,11 @@ class UpdateCounts:
     """Counts of the work done so far for a tracker and those that share its state.
 
     Attributes:
-        computed: computations from scratch, the first one included.
-        updated: updates by a delta. On CUDA these include batches that changed nothing, and invalid batches of a graph
-            with ``checks="deferred"``: the host would have to wait for the device to recognise them.
+        computed: computations from scratch: the first one, those for ``refresh()`` and stale results, and those that
+            took the place of an update (:attr:`Tracker.recomputations` says why).
+        updated: updates by a delta, from the result before it. On CUDA these include batches that changed nothing, and
+            invalid batches of a graph with ``checks="deferred"``: the host would have to wait for the device to
+            recognise them; and updates that computed from scratch because of what they found on the device.
         skipped: deltas known to have changed nothing, for which no work was done.
         failed: updates that raised.
     """
@@ -45,11 +47,20 @@ class UpdateCounts:
     failed: int = 0
 
 
+class Advance(NamedTuple):
+    """What a tracker did last: ``kind`` is ``"computed"``, ``"updated"``, ``"recomputed"`` (from scratch in place of an
+    update, for a ``reason``), ``"skipped"`` or ``"failed"``.
+    """
+
+    kind: str
+    reason: str = ""
+
+
 class Kept:
     """One instance of an algorithm, kept current for the trackers that share it; used under the lock of the graph.
 
     Attributes:
-        algorithm, updates, version: as of :class:`Tracker`.
+        algorithm, updates, recomputations, did, version: as of :class:`Tracker` (``did`` is ``Tracker.last``).
         params: the parameters of the algorithm.
         trackers: the open trackers, held weakly; if there are none, the instance does not follow the graph.
         last: for a closed tracker, its last result in a tuple; empty if the result is still read from the algorithm.
@@ -60,7 +71,7 @@ class Kept:
         if algorithm.learns:
             algorithm.pace = Pace(graph.device)
         self.trackers: WeakSet[Tracker] = WeakSet()
-        self.updates = UpdateCounts()
+        self.updates, self.recomputations, self.did = UpdateCounts(), dict[str, int](), Advance("computed")
         self._failed, self.version = True, graph.version
         self.last: tuple[Any, ...] = ()
 
@@ -72,10 +83,17 @@ class Kept:
     def compute(self) -> None:
         """Compute from scratch."""
         self.graph.synchronize()
-        self._failed = True
-        self.algorithm.compute(self.graph)
+        self._failed, pace = True, self.algorithm.pace
+        if pace is not None and self.updates.computed:
+            pace.computes(self.graph.most_arcs)
+        try:
+            self.algorithm.compute(self.graph)
+        finally:
+            if pace is not None:
+                pace.finish()
+        self.algorithm.take_recomputed()
         self.updates.computed += 1
-        self._failed, self.version, self.last = False, self.graph.version, ()
+        self.did, self._failed, self.version, self.last = Advance("computed"), False, self.graph.version, ()
 
     def distrust(self) -> None:
         """Have the next access compute from scratch."""
@@ -85,7 +103,13 @@ class Kept:
         """Return the result, computed first if it is stale, protected against changes."""
         if self.stale:
             self.compute()
-        return protected(self.last[0] if self.last else self.algorithm.result)
+        if self.last:
+            return protected(self.last[0])
+        result = self.algorithm.result
+        if self.algorithm.take_recomputed() is not None:  # some find out here that their last update does not do
+            self.updates.computed += 1
+            self.did = Advance("computed")
+        return protected(result)
 
     def advance(self, delta: Delta, before: int) -> None:
         """Update by one change of the graph, whose version before the change was ``before``."""
@@ -93,19 +117,30 @@ class Kept:
             return
         if delta.is_known_empty:
             self.updates.skipped += 1
+            self.did = Advance("skipped")
         else:
-            self._failed = True
-            try:
-                self.algorithm.update(self.graph, delta)
-            except Exception:
-                self.updates.failed += 1
-                raise
-            finally:
-                if self.algorithm.pace is not None:
-                    self.algorithm.pace.finish()
-            self.updates.updated += 1
-            self._failed = False
+            self._update(delta)
         self.version = before + 1  # not that of the graph, which an update may have changed further
+
+    def _update(self, delta: Delta) -> None:
+        algorithm, self._failed, self.did = self.algorithm, True, Advance("failed")
+        try:
+            algorithm.update(self.graph, delta)
+        except Exception:
+            self.updates.failed += 1
+            raise
+        finally:
+            reason = algorithm.take_recomputed()
+            if algorithm.pace is not None:
+                algorithm.pace.finish()
+        if reason is None:
+            self.updates.updated += 1
+            self.did = Advance("updated")
+        else:
+            self.updates.computed += 1
+            self.recomputations[reason] = self.recomputations.get(reason, 0) + 1
+            self.did = Advance("recomputed", reason)
+        self._failed = False
 
     def close(self, tracker: Tracker) -> Kept:
         """Remove ``tracker``; return where its last result stays: here, or in a copy if other trackers are open."""
@@ -114,7 +149,8 @@ class Kept:
         if not self.trackers:
             return self
         left = Kept(self.graph, type(self.algorithm).create(self.params), self.params)
-        left.updates, left.version = replace(self.updates), self.version
+        left.updates, left.version, left.did = replace(self.updates), self.version, self.did
+        left.recomputations = dict(self.recomputations)
         if not self.stale:
             with suppress(SuricateError):  # there is no result, of a deleted source for instance
                 left.last, left._failed = (protected(self.algorithm.result, copies=True),), False
@@ -160,6 +196,16 @@ class Tracker:
     def updates(self) -> UpdateCounts:
         """The work done so far, including that before this tracker joined."""
         return self._kept.updates
+
+    @property
+    def recomputations(self) -> dict[str, int]:
+        """How many changes of the graph the algorithm answered by computing from scratch, by reason; a copy."""
+        return dict(self._kept.recomputations)
+
+    @property
+    def last(self) -> Advance:
+        """What was done last: at the last change of the graph, or to read the result."""
+        return self._kept.did
 
     @property
     def version(self) -> int:

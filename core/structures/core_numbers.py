@@ -104,17 +104,21 @@ class CoreNumbers:
         else:
             self._peel(graph)
 
-    def update(self, graph: Graph, deleted: Arcs = None, inserted: Arcs = None) -> None:
-        """Bring the numbers up to date with arcs that were deleted and inserted; ``graph`` holds the change already."""
+    def update(self, graph: Graph, deleted: Arcs = None, inserted: Arcs = None) -> bool:
+        """Bring the numbers up to date with arcs that were deleted and inserted; ``graph`` holds the change already.
+
+        Returns:
+            False if it computed them from scratch; on CUDA, where the device decides that, always True.
+        """
         n = graph.num_vertices
         self.grow(n)
         if self.device.is_cuda:
             self._updates_of(graph).launch(deleted, inserted)
-            return
+            return True
         if self._kept[:3].max() >= LAST_EPOCH:
             self._stamp[...] = self._mark[...] = self._kept[:2] = 0
             self._peel(graph)
-            return
+            return False
         assert not isinstance(deleted, PlacedArcs)  # which lie on a device
         assert not isinstance(inserted, PlacedArcs)
         view, gone, come = graph.view("out"), plain_arcs(deleted or NO_ARCS), plain_arcs(inserted or NO_ARCS)
@@ -125,8 +129,10 @@ class CoreNumbers:
         loops.tally(*come, *numbers, 1)
         loops.tally(*gone, *numbers, -1)
         loops.lower(view.data, *gone, *numbers, self._stamp, self._kept, queues[0])
-        if not loops.raise_all(view.data, *come, *numbers, left, *marks, listed, work, *queues):
-            self._peel(graph)
+        if loops.raise_all(view.data, *come, *numbers, left, *marks, listed, work, *queues):
+            return True
+        self._peel(graph)
+        return False
 
     def grow(self, num_vertices: int) -> None:
         """Add vertices without edges, up to ``num_vertices``."""

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from counting_backend import counting_store
 
 import suricate as su
+from suricate.algorithm import LARGE
 from suricate.bench.verify.results import on_host
 from suricate.plugins import algorithm
 
@@ -115,3 +117,47 @@ def test_insertions_into_sparse_graphs_count_more_for_core_numbers(
     assert tracker.result is not None
     graph.insert_edges(ids[:100], ids[500:600])
     assert decided == [anew]
+
+
+class SteadyClock:
+    """A clock by which every span takes a tenth of a second: updates are as slow as computations, and not slower."""
+
+    def start(self) -> bool:
+        return True
+
+    def stop(self) -> None:
+        pass
+
+    def seconds(self) -> float:
+        return 0.1
+
+
+@pytest.mark.may_recompute
+@pytest.mark.parametrize("share", [0.5, 2.0], ids=["below", "above"])
+@pytest.mark.parametrize(("name", "weight"), [("bfs", 4), ("wcc", 2), ("kcore", 11.5)])
+def test_batches_that_visit_many_vertices_are_computations_with_a_reason(
+    name: str, weight: float, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal batches, each of which counts ``weight`` arcs per edge: none is computed from scratch to time it."""
+    monkeypatch.setattr("suricate.pace.clock_on", lambda _: SteadyClock())
+    monkeypatch.setattr(algorithm(name), "recompute_share", 0.02)
+    store, n = counting_store(), 1 << 12
+    edges, rng = su.generators.rmat(12, 8, seed=1), np.random.default_rng(2)
+    graph = su.Graph(n, backend=store, device="cpu", directed=False, threads=1)
+    graph.insert_edges(edges.src, edges.dst)
+    tracker = graph.track(name, **({"source": int(np.bincount(edges.src).argmax())} if name == "bfs" else {}))
+    graph.delete_edges(edges.src[:1], edges.dst[:1])  # for components, builds what later deletions are repaired in
+    size = int(share * 0.02 * graph.most_arcs / weight)
+    before, visits, found = tracker.updates.computed, [], []
+    for _ in range(16):
+        at = rng.integers(0, len(edges.src), size)
+        store.visits[0] = 0
+        graph.apply(su.Batch(delete=(edges.src[at], edges.dst[at]), insert=tuple(rng.integers(0, n, (2, size)))))
+        visits.append(int(store.visits[0]))
+        found.append(tracker.last)
+    assert all(one.reason for one in found if one.kind == "recomputed")
+    many = [count > 3 * np.median(visits) for count in visits]
+    assert many == [one.kind == "recomputed" for one in found]
+    assert [one.kind for one in found].count("recomputed") == tracker.updates.computed - before <= 2
+    assert (found[0] == ("recomputed", LARGE)) == (share > 1)
+    assert all(one.reason != LARGE for one in found[1:])

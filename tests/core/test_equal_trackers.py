@@ -62,10 +62,13 @@ def test_equal_trackers_share_one_update_per_batch(graph):
     graph.delete_edges([1], [2])
     late = graph.track(Degrees, scale=np.int64(2), offset=0.0)
     assert late.algorithm.calls == 3
-    assert first.updates == late.updates == UpdateCounts(computed=1, updated=2)
+    assert first.updates == late.updates == UpdateCounts(computed=3)
+    assert first.recomputations == {"it has no update of its own": 2}
+    assert late.last == ("recomputed", "it has no update of its own")
     assert listed(first) == listed(second) == listed(late) == [2, 2, 0, 2, 0, 0]
     first.refresh()
-    assert second.updates.computed == 2
+    assert second.updates.computed == 4
+    assert second.last == ("computed", "")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +115,7 @@ def test_one_of_two_is_dropped(graph):
     del first
     gc.collect()
     graph.insert_edges([3], [4])
-    assert second.updates.updated == 1
+    assert second.updates.computed == 2
     assert listed(second) == [1, 2, 0, 1, 0, 0]
     del second
     gc.collect()
@@ -128,11 +131,13 @@ def test_one_of_two_is_closed(graph):
     graph.insert_edges([4], [5])
     assert (first.closed, second.closed) == (True, False)
     assert (listed(first), first.version) == ([1, 2, 0, 1, 0, 0], 2)
-    assert first.updates == UpdateCounts(computed=1, updated=1)
+    assert first.updates == UpdateCounts(computed=2)
+    assert sum(first.recomputations.values()) == 1
     assert (listed(second), second.version) == ([1, 2, 0, 1, 1, 0], 3)
     first.refresh()  # on its own: it follows nobody
     assert listed(first) == listed(second)
-    assert second.updates == UpdateCounts(computed=1, updated=2)
+    assert second.updates == UpdateCounts(computed=3)
+    assert (sum(first.recomputations.values()), sum(second.recomputations.values())) == (1, 2)
 
 
 def test_a_closed_tracker_is_not_joined(graph):
@@ -211,7 +216,7 @@ def test_threads_that_track_and_drop(device):
         thread.join()
     assert not errors
     assert listed(held) == device.to_numpy(graph.degrees()).tolist()
-    assert held.updates.computed == 1
+    assert held.updates.computed == 1 + sum(held.recomputations.values())
 
 
 def arrays(tracker):
@@ -236,7 +241,8 @@ def test_shared_results_are_those_of_separate_graphs(device, name):
             late.close()
             kept = arrays(late)
     assert arrays(late) == kept
-    assert trackers[-1].updates.computed == 1
+    assert trackers[-1].updates == trackers[0].updates  # it joined, and computed nothing of its own
+    assert trackers[-1].updates.computed == 1 + sum(trackers[-1].recomputations.values())
 
 
 def test_one_search_serves_equal_trackers(device):

@@ -294,3 +294,43 @@ def test_results_of_the_built_in_algorithms_are_protected(device, algorithm):
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
     graph.insert_edges([4], [5])
     assert not tracker.stale
+
+
+class Sometimes(Degrees):
+    """Degrees that are computed from scratch after batches of more than one edge, in one of two ways."""
+
+    name = "sometimes"
+
+    def __init__(self, *, way="compute"):
+        super().__init__()
+        self.way = way
+
+    def update(self, graph, delta):
+        if len(delta.arcs("inserted").src) <= 1:
+            super().update(graph, delta)
+        elif self.way == "compute":
+            self.compute(graph)
+        else:
+            self.recomputes(self.way)
+            Degrees.compute.__wrapped__(self, graph)
+
+
+@pytest.mark.parametrize(
+    ("way", "reason"), [("compute", "its update calls compute()"), ("more than one edge", "more than one edge")]
+)
+def test_computations_within_updates_are_counted_as_such(way, reason):
+    graph = su.Graph(6, device="cpu")
+    tracker = graph.track(Sometimes, way=way)
+    assert tracker.last == ("computed", "")
+    graph.insert_edges([0], [1])
+    assert (tracker.updates, tracker.last) == (UpdateCounts(computed=1, updated=1), ("updated", ""))
+    graph.insert_edges([1, 2], [3, 4])
+    assert (tracker.updates, tracker.last) == (UpdateCounts(computed=2, updated=1), ("recomputed", reason))
+    graph.insert_edges([1, 2], [3, 4])
+    assert (tracker.updates.skipped, tracker.last) == (1, ("skipped", ""))
+    graph.insert_edges([5], [0])
+    assert tracker.recomputations == {reason: 1}
+    tracker.recomputations.clear()
+    assert tracker.recomputations == {reason: 1}
+    assert tracker.updates == UpdateCounts(computed=2, updated=2, skipped=1)
+    assert tracker.result == degrees(graph)
