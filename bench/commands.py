@@ -348,6 +348,8 @@ def usage_errors() -> Iterator[None]:
     """Turn what a user can cause into a usage error (exit code 2)."""
     try:
         yield
+    except BrokenPipeError:
+        raise  # click ends quietly when nobody reads the output any more
     except (SuricateError, ValueError, OSError, MemoryError) as error:
         raise click.UsageError(str(error) or "there is not enough memory") from error
 

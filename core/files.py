@@ -12,13 +12,16 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 _MAX_LINKS = 40  # as in Linux
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 @contextlib.contextmanager
@@ -41,6 +44,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if error.filename is None and error.errno is not None:  # a failed write or fsync names no file
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def open_for_reading(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file for reading without a buffer; a socket that is an open file of this process can be read, too.
+
+    Raises:
+        OSError: the file is missing or cannot be read.
+    """
+    number = _own_descriptor(Path(path))
+    if number is not None and stat.S_ISSOCK(os.fstat(number).st_mode):
+        return os.fdopen(os.dup(number), "rb", buffering=0)
+    return open(path, "rb", buffering=0)
 
 
 def is_special(path: Path) -> bool:
@@ -68,6 +83,18 @@ def check_writable(path: Path) -> None:
     raise OSError(code, os.strerror(code), str(path))
 
 
+def _own_descriptor(path: Path) -> int | None:
+    """Return the number of the open file of this process that ``path`` stands for (``/dev/stdout``: 1), or None."""
+    for _ in range(_MAX_LINKS):
+        found = _DESCRIPTOR.fullmatch(str(path.absolute()))
+        if found:
+            return int(found[1])
+        if not path.is_symlink():
+            return None
+        path = path.parent / os.readlink(path)
+    return None
+
+
 def _names_open_file(path: Path) -> bool:
     """Return whether ``path`` is a link into ``/proc``, directly or through others: it stands for an open file."""
     for _ in range(_MAX_LINKS):
@@ -80,7 +107,14 @@ def _names_open_file(path: Path) -> bool:
 
 
 def _written_through(path: Path) -> IO[bytes]:
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb")  # append: what an open file holds stays
+    """Open a special file for writing; an open file of this process goes on where it is, as sockets can, too."""
+    number = _own_descriptor(path)
+    if number is None:
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb")  # append: what an open file holds stays
+    for stream in (sys.stdout, sys.stderr):  # what they were told to print comes first
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    return os.fdopen(os.dup(number), "wb")
 
 
 @contextlib.contextmanager

@@ -212,7 +212,9 @@ def check_output(path: Path) -> None:
 
     extension, compression = split_suffix(path)
     if extension not in ("", ".csv", ".npz") or (extension == ".npz" and compression):
-        reason = f"{path.name!r} ends in {extension}{compression}: values are written to .npz, or to .csv[.gz|.xz|.bz2]"
+        reason = (
+            f"{path.name!r} ends in {extension}{compression}: values are written to .npz, .csv, .csv.gz and the like"
+        )
         raise click.BadParameter(reason, param_hint="--output")
     check_writable(path)
 

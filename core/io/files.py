@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 
 from suricate.errors import FileFormatError
-from suricate.files import replacing
+from suricate.files import open_for_reading, replacing
 from suricate.io.compression import compressed, decompressor, kind_of, other_kind, split_suffix
 
 CHUNK = 1 << 20  #: bytes that are read, decompressed and parsed at a time
@@ -50,7 +50,7 @@ class ByteSource:
         self.lines, self.longest_line = 0, MAX_LINE
         self._progress = progress
         self._consumed = 0
-        self._raw: IO[bytes] = open(self.path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
+        self._raw: IO[bytes] = open_for_reading(self.path)
         try:
             self._size = os.fstat(self._raw.fileno()).st_size
             self.start = self._ahead = self._read_start()

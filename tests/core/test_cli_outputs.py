@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +95,28 @@ def test_parts_are_one_file(tmp_path: Path) -> None:
         assert rows(call("run", "bfs", source, "--device", "cpu", "--top", 1)) == [["2", "2", "1"]]
     assert call("info", tmp_path).exit_code == 0
     assert call("info", tmp_path / "*.arrow").exit_code == 2
+
+
+def test_standard_input_and_output_may_be_files_and_sockets(path_graph: Path, tmp_path: Path) -> None:
+    with (tmp_path / "out").open("w") as out:
+        for command in (("convert", "-", "-", "--to", "csv"), ("run", "bfs", "-", "--device", "cpu", "--output", "-")):
+            out.write("#\n")
+            out.flush()
+            subprocess.run(
+                [sys.executable, "-m", "suricate", *command],
+                stdin=path_graph.open(),
+                stdout=out,
+                stderr=subprocess.DEVNULL,
+            )
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert (lines[:3], lines[6], lines[7:9]) == (["#", "src,dst", "0,1"], "#", ["vertex,level,parent", "0,0,0"])
+    here, there = socket.socketpair()
+    with here, there:
+        here.sendall(path_graph.read_bytes())
+        here.shutdown(socket.SHUT_WR)
+        command = [sys.executable, "-m", "suricate", "convert", "-", "-", "--to", "csv"]
+        subprocess.run(command, stdin=there, stdout=there, stderr=subprocess.DEVNULL)
+        assert here.recv(1000).startswith(b"src,dst\n0,1\n")
 
 
 def test_convert_from_and_to_a_pipe(path_graph: Path) -> None:
