@@ -62,6 +62,20 @@ def test_the_quick_tier_has_the_default_backend_and_one_other_by_turns() -> None
     assert len(chosen(on_backends("tests/test_c.py::test_it", "every_backend"))) == 15
 
 
+def test_on_cuda_a_kit_of_algorithms_runs_with_few_sets_of_parameters() -> None:
+    group = [
+        item("tests/algorithms/test_a.py::TestA::test_one", "gpu", backend=name, variant=kind, params=params)
+        for name in BACKENDS
+        for kind in ("directed", "undirected", "weighted")
+        for params in ({}, {"k": 2})
+    ]
+    quick = [one.callspec.params for one in chosen(group)]  # type: ignore[attr-defined]
+    default = [each for each in quick if each["backend"] == tiers.DEFAULT]
+    assert [each["variant"] for each in default if not each["params"]] == ["directed", "undirected", "weighted"]
+    assert len([each for each in default if each["params"]]) == 1
+    assert [each["params"] for each in quick if each not in default] == [{}]
+
+
 def test_backends_are_named_or_given_as_classes_and_others_are_left_alone() -> None:
     classes = [item("tests/test_c.py::test_it", backend=SimpleNamespace(name=name)) for name in (*BACKENDS, "mine")]
     assert len(chosen(classes)) == 3

@@ -77,10 +77,14 @@ def stable_hash(text: str) -> int:
 
 def backend_of(item: pytest.Item) -> str | None:
     """Return the name of the built-in backend that a test is for, if it is for one."""
-    callspec = getattr(item, "callspec", None)
-    value: Any = callspec.params.get("backend") if callspec else None
+    value = _params(item).get("backend")
     name = value if isinstance(value, str) else getattr(value, "name", None)
     return name if name in (DEFAULT, *TURNS) else None
+
+
+def _params(item: pytest.Item) -> dict[str, Any]:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params if callspec else {}
 
 
 def _file(item: pytest.Item) -> str:
@@ -113,7 +117,7 @@ def _by_function(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
 def quick_items(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Return the tests of the quick tier."""
     quick = (item for item in items if not item.get_closest_marker("slow"))
-    return [item for group in _by_function(quick) for item in _in_turn(group)]
+    return [item for group in _by_function(quick) for item in _few_on_gpu(_in_turn(group))]
 
 
 def _in_turn(group: list[pytest.Item]) -> list[pytest.Item]:
@@ -124,6 +128,26 @@ def _in_turn(group: list[pytest.Item]) -> list[pytest.Item]:
         return group
     turn = others[stable_hash(_file(group[0])) % len(others)]
     return [item for item in group if backend_of(item) in (None, DEFAULT, turn)]
+
+
+def _few_on_gpu(group: list[pytest.Item]) -> list[pytest.Item]:
+    """Return what runs of a test of a kit of algorithms on CUDA, where nothing is plain Python; other tests whole.
+
+    That is every kind of graph on the default backend with the first set of parameters, and one kind, in turn, with
+    each other set and on each other backend.
+    """
+    if not (group[0].get_closest_marker("gpu") and {"variant", "params"} <= _params(group[0]).keys()):
+        return group
+    first = str(_params(group[0])["params"])
+    few: list[pytest.Item] = []
+    rest: dict[tuple[str, str], list[pytest.Item]] = {}
+    for item in group:
+        backend, params = backend_of(item), str(_params(item)["params"])
+        if (backend, params) == (DEFAULT, first):
+            few.append(item)
+        elif backend == DEFAULT or params == first:
+            rest.setdefault((str(_params(item).get("backend")), params), []).append(item)
+    return few + [kinds[stable_hash(kinds[0].nodeid) % len(kinds)] for kinds in rest.values()]
 
 
 def _once(items: Iterable[pytest.Item]) -> list[pytest.Item]:
