@@ -27,11 +27,20 @@ import numpy as np
 import suricate as su
 from suricate import fallbacks
 from suricate.cuda import clock, id_checks, ingest, revive
+from suricate.cuda.own_programs import own_programs
 from suricate.cuda.program import Program
 from suricate.operators.cuda import intersect
 from suricate.operators.cuda import samples as operators
-from suricate.structures import component_forest, connect, core_numbers, edge_set_cuda, triangle_changes, union_find
-from suricate.testing.nvrtc import compile_program, cursor_program, own_programs
+from suricate.structures import (
+    component_forest,
+    connect,
+    core_numbers,
+    edge_set_cuda,
+    triangle_changes,
+    union_find,
+    words,
+)
+from suricate.testing.nvrtc import compile_program, cursor_program
 
 ARCHES = ("sm_70", "compute_80", "sm_90")
 VARIED = ("compute_70",)
@@ -52,6 +61,7 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
     """Yield (label, program, architectures): the core's, each backend's own, and all over each backend's cursor."""
     for program in (
         union_find.PROGRAM,
+        words.PROGRAM,
         *edge_set_cuda.programs(),
         *ingest.programs(),
         *id_checks.programs(),

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from suricate import interop, snapshot
+from suricate.ahead import rehearse_updates
 from suricate.arrays import absent_weight, as_ids, bits, checked_ids, on_host, picked
 from suricate.cuda.ingest import Ingest
 from suricate.delta import Batch, Delta
@@ -86,10 +87,8 @@ class Graph:
         **backend_options: Any,
     ) -> None:
         chosen, place = choose_backend(backend, device)
-        options = GraphOptions(
-            chosen, directed, weight_dtype, in_edges, self_loops, checks,
-            memory_limit, backend_options, threads,  # type: ignore[arg-type]
-        )  # fmt: skip
+        options = GraphOptions(chosen, directed, weight_dtype, in_edges, self_loops, checks,
+            memory_limit, backend_options, threads)  # type: ignore[arg-type]  # fmt: skip
         self._assemble(options, options.make_stores(num_vertices, place, degree_hints, in_degree_hints))
 
     def _assemble(self, options: GraphOptions, stores: tuple[Store, ...]) -> None:
@@ -103,6 +102,7 @@ class Graph:
         self._views: dict[str, StoreView] = {}
         self._walked = as_stored  # what operators walk in place of the view of a store
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
+        rehearse_updates(self)
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from weakref import WeakSet, WeakValueDictionary
 import numpy as np
 
 from suricate import plugins
+from suricate.ahead import rehearse_tracking
 from suricate.algorithm import Algorithm
 from suricate.delta import Delta
 from suricate.errors import ParameterError, SuricateError
@@ -322,6 +323,7 @@ def make_tracker(
     kept = every.get(key)
     if kept is None or not kept.trackers:
         kept = Kept(graph, instance, params)
+        rehearse_tracking(graph, type(instance), params)
     if kept.stale:
         kept.compute()
     every[key] = kept

@@ -122,9 +122,9 @@ class Updater:
                     delete, insert = self._uploaded(delete, insert, parts)
                     changes = self._fused_changes(delete, insert, parts)
             if changes:
-                if insert is not None:
-                    self._added += insert[0].size << self._symmetric
+                self._added += 0 if insert is None else insert[0].size << self._symmetric
                 assert ingest is not None
+                revival = None if changes[1] is None else revival  # an empty insertion
                 revived = None if revival is None else self.live.revive(revival, changes[1], ingest.guard)
                 delta = self._delta(None, changes[0], changes[1], revived_vertices=revived)
                 if eager:

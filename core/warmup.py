@@ -1,7 +1,7 @@
 """Compiling ahead what common calls need, so that nobody waits for it (``suricate warmup``).
 
-Kernels are compiled when they are first called and kept on disk. Warming up makes those calls, on tiny graphs: updates
-and queries of a backend, unweighted and weighted, every algorithm kept current, and the readers of text files.
+Kernels are compiled when they are first called and kept on disk. Warming up makes those calls (``suricate.ahead``):
+updates and queries of a backend, unweighted and weighted, every algorithm kept current, and the readers of text files.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from suricate import plugins
+from suricate.ahead import EDGES, FIRST, VERTICES, Kind, rehearsing, tracking, updates
 from suricate.algorithm import Algorithm
+from suricate.cuda.compiler import POOL
 from suricate.devices import Device, resolve_device
 from suricate.graph import Graph
+from suricate.options import GraphOptions
 from suricate.primitives.sorting import LARGE
 
-VERTICES, EDGES = 500, 6_000  # enough that vertices outgrow what they begin with
-FIRST = 100  # edges of a batch before those
 Step = tuple[str, Callable[[], None]]  #: what it is for, and the calls
 
 
@@ -46,6 +46,7 @@ def warm_up(
         run()
         if report is not None:
             report(what, time.perf_counter() - start)
+    POOL.wait()  # for final builds
     return time.perf_counter() - began
 
 
@@ -68,52 +69,33 @@ def _can_be_sampled(algorithm: type[Algorithm]) -> bool:
     return all(p.default is not p.empty or p.kind in optional or p.name in given for p in parameters)
 
 
-def _edges(size: int = EDGES) -> tuple[np.ndarray, np.ndarray]:
-    """Return random edges, a third of them of one vertex."""
-    src, dst = np.random.default_rng(1).integers(0, VERTICES, (2, size)).astype(np.uint32)
-    src[: size // 3] = 0
-    return src, dst
-
-
 def _update(backend: str, device: Device, weight_dtype: str | None) -> None:
+    kind = _kind(backend, device, weight_dtype=weight_dtype)
     for size, first in ((EDGES, FIRST), (LARGE, LARGE)):  # small batches; a bulk load and large ones
-        graph = Graph(VERTICES, backend=backend, device=device, weight_dtype=weight_dtype)
-        for xp in {np, device.xp}:  # arrays of the host, and of the device
-            src, dst = (xp.asarray(ids) for ids in _edges(size))
-            weight = None if weight_dtype is None else xp.ones(size, weight_dtype)
-            few = graph.insert_edges(src[:first], dst[:first], None if weight is None else weight[:first])
-            many = graph.insert_edges(src, dst, weight)
-            graph.has_edges(src, dst)
-            gone = graph.delete_edges(src[: size // 2], dst[: size // 2])
-            assert few.num_inserted + many.num_inserted >= gone.num_deleted  # counts are worked out when they are read
-        if weight_dtype is not None:
-            graph.edge_weights(src, dst, default=0)
-        graph.degrees()
-        graph.edges()
-        graph.neighbors(0)
-        graph.synchronize()
+        _run(updates(kind, size, first))
 
 
 def _track(algorithm: type[Algorithm], backend: str, device: Device) -> None:
     requires = algorithm.requires
+    kind = _kind(
+        backend,
+        device,
+        in_edges=requires.in_edges,
+        directed=not requires.undirected,
+        weight_dtype="float32" if requires.weighted else None,
+    )
     for size in (EDGES,) if device.is_cuda else (EDGES, 4 * LARGE):  # loops of one thread, and of several
-        graph = Graph(
-            VERTICES,
-            backend=backend,
-            device=device,
-            in_edges=requires.in_edges,
-            directed=not requires.undirected,
-            weight_dtype="float32" if requires.weighted else None,
-        )
-        src, dst = (device.xp.asarray(ids) for ids in _edges(size))
-        weight = device.xp.ones(size, np.float32) if requires.weighted else None
-        tracker = graph.track(algorithm, **algorithm.sample_params(VERTICES, 0))
-        graph.insert_edges(src, dst, weight)
-        graph.delete_edges(src[::10], dst[::10])
-        graph.delete_edges(src[1:3], dst[1:3])  # so few that results are repaired
-        graph.insert_edges(src[1:3], dst[1:3], None if weight is None else weight[1:3])
-        assert tracker.result is not None  # worked out when it is read
-        graph.synchronize()
+        _run(tracking(kind, algorithm, algorithm.sample_params(VERTICES, 0), size))
+
+
+def _kind(backend: str, device: Device, **options: Any) -> Kind:
+    return Kind(Graph, GraphOptions(plugins.backend(backend), **options), device)
+
+
+def _run(steps: Iterator[None]) -> None:
+    with rehearsing():
+        for _ in steps:
+            pass
 
 
 def _read() -> None:

@@ -14,7 +14,7 @@ from suricate.backends.slabhash import loops, maintain, trim
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.duplicates import merge_duplicates
 from suricate.backends.slabhash.kernels import Batch, BucketPlan
-from suricate.backends.slabhash.layout import BUMP, LISTED, TAKEN, Slabs
+from suricate.backends.slabhash.layout import BUMP, FREED, LISTED, TAKEN, Slabs
 from suricate.backends.slabhash.ledger import Arrived, Reservation
 from suricate.backends.slabhash.load import Load
 from suricate.devices import Array
@@ -360,8 +360,9 @@ class CpuKernels:
         maintain.free_vertices(slabs, vertices)
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Fill ``found`` with the free slabs below ``bump``."""
+        """Fill ``found`` with the free slabs below ``bump``, and start their counters."""
         maintain.list_free(slabs, found)
+        slabs.counters[LISTED], slabs.counters[TAKEN], slabs.counters[FREED] = len(found), 0, 0
 
     def gather(self, slabs: Slabs, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
         """Write the edges of the i-th vertex from ``offsets[i]`` on."""

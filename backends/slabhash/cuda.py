@@ -20,7 +20,7 @@ from suricate.backends.slabhash.batches import (
 )
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import Batch, BucketPlan, SecondLaunch
-from suricate.backends.slabhash.layout import TOUCHED, Geometry, Slabs
+from suricate.backends.slabhash.layout import FREED, LISTED, TAKEN, TOUCHED, Geometry, Slabs
 from suricate.backends.slabhash.ledger import LOWER_HALF, Arrived, Reservation
 from suricate.backends.slabhash.options import Options
 from suricate.backends.slabhash.programs import (
@@ -459,16 +459,17 @@ class CudaKernels:
 
     def free_vertices(self, slabs: Slabs, vertices: Array) -> None:
         """Free the storage of distinct vertices."""
-        count, view = len(vertices), self._packed(slabs)[0]
-        sections = cupy.empty(count, np.int64)
+        count, view, sections = len(vertices), self._packed(slabs)[0], cupy.empty(len(vertices), np.int64)
         self._launch("count_sections", count, view, vertices, np.int64(count), sections)
         ends = cupy.cumsum(sections)
         self._launch("free_sections", FILL_THREADS, view, vertices, ends, np.int64(count))
         self._launch("forget_vertices", count, view, vertices, np.int64(count))
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Fill ``found`` with the free slabs below ``bump``."""
-        self._launch("list_free", bump, VIEW.pack(slabs), found, cupy.zeros(1, np.uint32))
+        """Fill ``found`` with the free slabs below ``bump``, and start their counters."""
+        for at in (LISTED, TAKEN, FREED):
+            slabs.counters[at : at + 1].fill(0)  # a copy of zeros; assigning a number would compile a kernel of CuPy
+        self._launch("list_free", bump, VIEW.pack(slabs), found, slabs.counters[LISTED : LISTED + 1])
 
     def gather(self, slabs: Slabs, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
         """Write the edges of the i-th vertex from ``offsets[i]`` on."""
@@ -496,4 +497,4 @@ class CudaKernels:
     def forget_touched(self, slabs: Slabs) -> None:
         """Forget which edges were inserted since the mark."""
         self._launch("forget_touched", FILL_THREADS, self._packed(slabs)[0])
-        slabs.counters[TOUCHED] = 0
+        slabs.counters[TOUCHED : TOUCHED + 1].fill(0)

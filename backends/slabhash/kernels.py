@@ -140,7 +140,7 @@ class Kernels(Protocol):
         """Free the storage of distinct vertices."""
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Fill ``found`` with the free slabs below ``bump``; it has as many elements as there are."""
+        """Fill ``found`` with the free slabs below ``bump``, as many as it has elements, and start their counters."""
 
     def gather(self, slabs: Slabs, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
         """Write the edges of the i-th vertex from ``offsets[i]`` on."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from suricate.backends.slabhash import ledger as steps
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import Batch, Kernels
-from suricate.backends.slabhash.layout import DENIED, FREED, LISTED, TAKEN
+from suricate.backends.slabhash.layout import DENIED
 from suricate.backends.slabhash.ledger import Demand, Ledger, Steps
 from suricate.backends.slabhash.pool import Pool
 from suricate.backends.slabhash.rebuild import Sizing, rebuild
@@ -122,7 +122,7 @@ class Supply:
             case steps.Read():
                 self.read()
             case steps.ForgetDenied():
-                self._pool.slabs.counters[DENIED] = 0
+                self._pool.slabs.counters[DENIED : DENIED + 1].fill(0)
             case steps.CountEdges():
                 return self._stored()
             case steps.CountBatch():
@@ -152,7 +152,6 @@ class Supply:
         except CapacityError:
             return
         self._kernels.list_free(slabs, self._ledger.capacity - self._ledger.space, slabs.free_list)
-        slabs.counters[LISTED], slabs.counters[TAKEN], slabs.counters[FREED] = length, 0, 0
         self._pool.adopt(slabs)
         self.read()
 

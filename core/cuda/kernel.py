@@ -1,4 +1,4 @@
-"""A kernel of a program, called like CuPy's with grid, block and arguments, with less work for the host."""
+"""Kernels of a program on their devices, called like CuPy's with grid, block and arguments, with less host work."""
 
 from __future__ import annotations
 
@@ -8,53 +8,150 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from suricate.cuda.compiler import Compilation
+
 SLOT = 16  #: parameters begin at multiples of so many bytes
+
+
+class Module:
+    """The kernels of one program, loaded on each device that calls them.
+
+    While the final build of the program is being made (see ``suricate.cuda.compiler``), launches take the quick one; a
+    build that was replaced stays loaded, as launches of it may be under way.
+
+    Args:
+        compilation: where the builds come from.
+        cooperative: whether its kernels are launched cooperatively.
+    """
+
+    def __init__(self, compilation: Compilation, *, cooperative: bool) -> None:
+        from cupy.cuda import Device, function, runtime
+
+        self.compilation, self.cooperative = compilation, cooperative
+        self._device, self._new_module, self.current_device = Device, function.Module, runtime.getDevice
+        self.lock = threading.RLock()  # of what is loaded
+        self._loaded: dict[int, tuple[Any, bool]] = {}  # by device: CuPy's module, whether it is the final build
+        self._replaced: list[Any] = []
+        self._kernels: dict[str, Kernel] = {}
+
+    def kernel(self, name: str) -> Kernel:
+        """Return a kernel; compiled, and loaded on the current device."""
+        with self.lock:
+            kernel = self._kernels.get(name)
+            if kernel is None:
+                kernel = self._kernels[name] = Kernel(self, name)
+                assert kernel.function.ptr  # compiled by now
+            return kernel
+
+    def load(self, name: str) -> Any:
+        """Return the function of a kernel on the current device, from the build that is there soonest."""
+        with self.lock:
+            return self._of(self.current_device()).get_function(name)
+
+    def make_ready(self, device: int) -> None:
+        """Load the build that is there soonest on a device, if none is loaded."""
+        with self._device(device), self.lock:
+            self._of(device)
+
+    def finish(self) -> None:
+        """See to it that kernels are of the final build; waits until it is made."""
+        if any(not is_final for _, is_final in self._loaded.values()):
+            self.compilation.final()
+            self._replace()
+
+    def _of(self, device: int) -> Any:
+        """Return CuPy's module on the current device."""
+        if device not in self._loaded:
+            binary, is_final = self.compilation.soon(self._replace)
+            self._loaded[device] = self._module_of(binary), is_final
+        return self._loaded[device][0]
+
+    def _module_of(self, binary: bytes) -> Any:
+        module = self._new_module()
+        module.load(binary)
+        return module
+
+    def _replace(self) -> None:
+        """Load the final build in place of quick ones."""
+        binary = self.compilation.final()
+        with self.lock:
+            for device in [device for device, (_, is_final) in self._loaded.items() if not is_final]:
+                with self._device(device):
+                    module = self._module_of(binary)
+                    self._replaced.append(self._loaded[device][0])
+                    self._loaded[device] = module, True
+                    for kernel in self._kernels.values():
+                        kernel.replace(device, module.get_function(kernel.name))
 
 
 class Kernel:
     """A kernel that packs its arguments in one step and hands them to the driver.
 
     Args:
-        raw: CuPy's kernel, a ``RawKernel``.
-        cooperative: whether it is launched cooperatively.
+        module: its program.
+        name: its name there.
     """
 
-    def __init__(self, raw: Any, *, cooperative: bool) -> None:
-        from cupy.cuda import driver, get_current_stream
+    def __init__(self, module: Module, name: str) -> None:
+        from cupy.cuda import driver, get_current_stream, runtime
 
-        self._raw, self._cooperative = raw, cooperative
-        self._driver, self._current_stream = driver, get_current_stream
+        self.name, self._module, self._cooperative = name, module, module.cooperative
+        self._driver, self._current_stream, self._current_device = driver, get_current_stream, runtime.getDevice
+        self._make_current = runtime.free
+        self._functions: dict[int, Any] = {}  # by device
+        self._prepared: WeakSet[PreparedKernel] = WeakSet()
         self._known = _Known()
 
     @property
-    def kernel(self) -> Any:
-        """The function on the current device, with its address ``ptr``."""
-        return self._raw.kernel
+    def function(self) -> Any:
+        """The function on the current device, with its address ``ptr``; it may be replaced by a better build."""
+        device = self._current_device()
+        return self._functions.get(device) or self._load(device)
+
+    def address_for(self, prepared: PreparedKernel) -> int:
+        """Return the address of the function on the current device; ``prepared`` is told when it changes."""
+        with self._module.lock:
+            self._prepared.add(prepared)
+            return self.function.ptr
+
+    def replace(self, device: int, function: Any) -> None:
+        """Take another build of the kernel on a device; called under the module's lock."""
+        before, self._functions[device] = self._functions.get(device), function
+        for prepared in self._prepared:
+            if before is not None and prepared.function == before.ptr:
+                prepared.function = function.ptr
+
+    def finish(self) -> None:
+        """Wait for the final build: for callers that keep the address, or what follows from the registers it takes."""
+        self._module.finish()
 
     def resident(self, threads: int) -> int:
         """Return how many blocks of ``threads`` a multiprocessor of the current device holds at a time."""
-        held: int = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(self._raw.kernel.ptr, threads, 0)
+        self.finish()
+        held: int = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(self.function.ptr, threads, 0)
         return held
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
         """Launch into CuPy's current stream, one block at least; does not wait.
 
         Arguments are CuPy arrays and numbers, at each place of the same size in every call. The first launch of a
-        thread on a device is CuPy's own, which sees to it that the device's context is current in the thread.
+        thread on a device sees to it that the device's context is current in the thread.
         """
-        address = self._raw.kernel.ptr
-        parameters = self._known.parameters.get(address)
+        device = self._current_device()
+        function = self._functions.get(device) or self._load(device)
+        parameters = self._known.parameters.get(device)
         if parameters is None:
-            self._raw(grid, block, arguments)
-            self._known.parameters[address] = Parameters(arguments)
-            return
+            self._make_current(0)
+            parameters = self._known.parameters[device] = Parameters(arguments)
         shape = (grid[0] or 1, *grid[1:], 1, 1)[:3] + (*block, 1, 1)[:3]
         parameters.pack(arguments)
-        self.launch((address, *shape, 0), parameters.address)
+        self.launch((function.ptr, *shape, 0), parameters.address)
 
     def launch(self, shape: tuple[int, ...], parameters: int) -> None:
         """Hand a launch to the driver: address of the function, grid, block, shared memory; where parameters lie."""
@@ -64,9 +161,14 @@ class Kernel:
         else:
             self._driver.launchKernel(*shape, stream, parameters, 0)
 
+    def _load(self, device: int) -> Any:
+        with self._module.lock:
+            function = self._functions[device] = self._module.load(self.name)
+            return function
+
 
 class _Known(threading.local):
-    """A thread's parameters of a kernel, by its address, of which there is one per device."""
+    """A thread's parameters of a kernel, by device."""
 
     def __init__(self) -> None:
         self.parameters: dict[int, Parameters] = {}
@@ -114,6 +216,7 @@ class PreparedKernel:
     """A kernel that is launched again and again: its arguments stay, and a launch is told only those that changed.
 
     It belongs to one device; its user sees to it that one thread at a time uses it, and keeps the arrays alive.
+    ``function`` is the address of the kernel, which a better build may change.
 
     Args:
         kernel: the kernel.
@@ -129,13 +232,13 @@ class PreparedKernel:
         self.put, self.put_struct, self.run_of = (
             self._parameters.put, self._parameters.put_struct, self._parameters.run_of
         )  # fmt: skip
-        self._function, self._blocks, self._threads = kernel.kernel.ptr, blocks, threads
+        self.function, self._blocks, self._threads = kernel.address_for(self), blocks, threads
 
     def launch(self, blocks: int | None = None) -> None:
         """Launch into CuPy's current stream, with another number of blocks if it is given; does not wait."""
         if not self._initialised.here:
             self._initialised.make_current()
-        shape = self._function, blocks or self._blocks, 1, 1, self._threads, 1, 1, 0
+        shape = self.function, blocks or self._blocks, 1, 1, self._threads, 1, 1, 0
         self._kernel.launch(shape, self._parameters.address)
 
 

@@ -23,7 +23,8 @@ class StructKernel:
         from cupy.cuda import driver, get_current_stream
 
         self._kernel = program.kernel(name)  # keeps the module
-        self._address = self._kernel.kernel.ptr
+        self._kernel.finish()  # its address is kept
+        self._address = self._kernel.function.ptr
         self._cooperative = program.cooperative
         self._driver, self._current_stream = driver, get_current_stream
         self.buffer = ctypes.create_string_buffer(size)

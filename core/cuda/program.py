@@ -1,9 +1,9 @@
 """Assembling, compiling and caching CUDA programs.
 
 A kernel lives in a ``.cu`` or ``.cuh`` file beside the Python that launches it. :class:`Program` says what is put in
-front of it (macros, the struct of a view, a device functor) and compiles the whole with NVRTC through CuPy, once per
-process and source text; CuPy keeps the binary on disk. Assembling the text needs no GPU and no CuPy, so that every
-source can be compiled anywhere (see ``.ci/compile_cuda.py``).
+front of it (macros, the struct of a view, a device functor); ``suricate.cuda.compiler`` compiles the whole with NVRTC,
+once per source text, and keeps the binary on disk. Assembling the text needs no GPU and no CuPy, so that every source
+can be compiled anywhere (see ``.ci/compile_cuda.py``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate import types
-from suricate.cuda.kernel import Kernel
-from suricate.notice import compiling
+from suricate.cuda.compiler import POOL, Compilation, is_ahead
+from suricate.cuda.kernel import Kernel, Module
 
 HERE = Path(__file__).parent
 STRUCTURES = HERE.parent / "structures"
@@ -65,8 +65,7 @@ class Program:
     def text(self) -> str:
         """The source text handed to NVRTC, headers included.
 
-        So caches notice a changed header, and the compiler's options are the same for all programs: CuPy compiles an
-        empty program for every new tuple of options.
+        So the cache on disk notices a changed header.
         """
         macros = (f"#define {name} {value}" for name, value in self.defines)
         before = "\n".join(
@@ -91,12 +90,16 @@ class Program:
         """Return the compiled kernel ``name``, to be called as ``kernel(grid, block, arguments)``."""
         kernel = self._kernels.get(name)
         if kernel is None:
-            with compiling():
-                kernel = self._kernels[name] = self._loaded(name)
+            kernel = self._kernels[name] = _module(self).kernel(name)
         return kernel if getattr(_local, "notes", None) is None else NotedKernel(name, kernel)
 
-    def _loaded(self, name: str) -> Kernel:
-        return Kernel(_module(self).get_function(name), cooperative=self.cooperative)
+    def prepare(self) -> None:
+        """Have the program compiled for the current device beside this thread, unless it is; returns at once."""
+        if is_ahead() and self not in _modules:
+            from cupy.cuda import runtime
+
+            device = runtime.getDevice()
+            POOL.add(lambda: _module(self).make_ready(device), soon=True)
 
     @cached_property
     def _kernels(self) -> dict[str, Kernel]:
@@ -175,13 +178,14 @@ def _header(name: str, folders: tuple[Path, ...]) -> str:
     raise FileNotFoundError(f"no header {name} in {', '.join(map(str, folders))}")
 
 
-@cache
-def _module(program: Program) -> Any:
-    import cupy
+_modules: dict[Program, Module] = {}
+_lock = threading.Lock()  # of adding to them: a program is compiled once, whichever threads ask
 
-    return cupy.RawModule(
-        code=program.text,
-        options=program.options,
-        backend="nvrtc",
-        enable_cooperative_groups=program.cooperative,
-    )
+
+def _module(program: Program) -> Module:
+    module = _modules.get(program)
+    if module is None:
+        made = Module(Compilation(program.text, program.source.name, program.options), cooperative=program.cooperative)
+        with _lock:
+            module = _modules.setdefault(program, made)
+    return module

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from suricate import threads
 from suricate.arrays import as_ids, checked_ids, fill, on_device, range_message
+from suricate.cuda.program import Program
 from suricate.devices import CPU, Array, Device, resolve_device
 from suricate.edgefn.layout import FIELD_DTYPES, HALF, Field, Layout, layout_of
 from suricate.edgefn.parameters import Argument
 from suricate.errors import DeviceError, DTypeError, ParameterError, ShapeError, UnknownNameError, VertexRangeError
 from suricate.parameters import integer, shown
 from suricate.types import MAX_VERTICES
+
+BLOCK = 256  #: threads of a block on CUDA
+PROGRAM = Program(Path(__file__).with_name("words.cu"))
 
 
 def words(
@@ -119,13 +124,12 @@ class Words:
         field = layout.field(name) if layout is not None else None
         if field is None:
             raise AttributeError(f"words have no field {name}")
+        unsigned, top = np.dtype(f"u{field.dtype.itemsize}"), 1 << (field.bits - 1)
+        signs = [np.uint64(top if field.dtype.kind == kind else 0) for kind in "if"]
         if self.device.is_cuda:
-            with self.device.current():
-                return self._values(field)
+            return self._decoded_on_cuda(f"decode_{unsigned.itemsize}", field, unsigned, *signs).view(field.dtype)
         from suricate.structures.words_cpu import decode  # imports Numba, which CUDA does without
 
-        unsigned, top = np.dtype(f"u{field.dtype.itemsize}"), 1 << (field.bits - 1)
-        signs = (np.uint64(top if field.dtype.kind == kind else 0) for kind in "if")
         return self._decoded(decode, field, unsigned, *signs).view(field.dtype)
 
     def ids(self, name: str) -> Array:
@@ -133,8 +137,7 @@ class Words:
         field = self.layout.field(name)
         assert field is not None
         if self.device.is_cuda:
-            with self.device.current():
-                return (self._values(field) + np.uint32(1)).astype(np.int64) - 1
+            return self._decoded_on_cuda("decode_ids", field, np.dtype(np.int64))
         from suricate.structures.words_cpu import decode_ids  # as above
 
         return self._decoded(decode_ids, field, np.dtype(np.int64))
@@ -207,20 +210,23 @@ class Words:
 
     def _decoded(self, kernel: Callable[..., Any], field: Field, dtype: np.dtype, *form: Any) -> Array:
         """Return what a kernel of ``words_cpu`` makes of a field, in a new array."""
-        (half, right), *rest = field.parts()
-        left = -rest[0][1] if rest else 0
         found = np.empty(len(self), dtype)
-        place = self.data.reshape(len(self), self.layout.bits // HALF), half, np.uint64(right), np.uint64(left)
-        threads.over(len(self), kernel, *place, *form, found)
+        threads.over(len(self), kernel, self.data.reshape(len(self), self._halves), *_place(field), *form, found)
         return found
 
-    def _values(self, field: Field) -> Array:
-        """Return the values of a field, on CUDA."""
-        raw = 0
-        for half, shift in field.parts():
-            part = self._half(half)
-            raw = raw | (part << np.uint64(-shift) if shift < 0 else part >> np.uint64(shift))
-        return _numbers(self.device.xp, raw, field.dtype)
+    def _decoded_on_cuda(self, kernel: str, field: Field, dtype: np.dtype, *form: Any) -> Array:
+        """Return what a kernel of ``words.cu`` makes of a field, in a new array."""
+        with self.device.current():
+            found = self.device.xp.empty(len(self), dtype)
+            half, right, left = _place(field)
+            place = np.uint32(half), np.uint32(right), np.uint32(left)
+            given = self.data, np.uint64(len(self)), np.uint32(self._halves), *place, *form, found
+            PROGRAM.kernel(kernel)((-(-len(self) // BLOCK),), (BLOCK,), given)
+            return found
+
+    @property
+    def _halves(self) -> int:
+        return self.layout.bits // HALF
 
     def _encoded(self, values: dict[str, Any], count: int | None) -> list[tuple[Field, Any]]:
         """Return the bits of each field as ``uint64``; ``count`` values, or one (None: only one)."""
@@ -309,11 +315,7 @@ def _encoded_bits(xp: Any, values: Array) -> Array:
     return raw.astype(np.uint64)
 
 
-def _numbers(xp: Any, raw: Array, dtype: np.dtype) -> Array:
-    """Return the numbers of which ``raw`` holds the bits; bits above the width are ignored."""
-    unsigned = np.dtype(f"u{dtype.itemsize}")
-    top = unsigned.type(1 << (8 * dtype.itemsize - 1))
-    bits = raw.astype(unsigned)
-    if dtype.kind == "f":
-        return xp.where(bits & top, bits ^ top, ~bits).view(dtype)
-    return (bits ^ top).view(dtype) if dtype.kind == "i" else bits
+def _place(field: Field) -> tuple[int, np.uint64, np.uint64]:
+    """Return the half in which a field begins, at which bit, and how far left its part in half 1 belongs (0: none)."""
+    (half, right), *rest = field.parts()
+    return half, np.uint64(right), np.uint64(-rest[0][1] if rest else 0)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from suricate.cuda.own_programs import own_programs
 from suricate.cuda.program import Program
 from suricate.devices import CPU, Array, resolve_device
 from suricate.graph import Graph
@@ -115,7 +116,7 @@ class StoreConformance:
 
     def cuda_programs(self, store: Store) -> Iterable[Program]:
         """Return the CUDA programs of the backend itself, to be compiled without a GPU."""
-        return nvrtc.own_programs(store)
+        return own_programs(store)
 
     def limited(self, device_kind: str, weight_dtype: str | None) -> memory.Build:
         """Return a function that builds an empty store with a memory limit, beside its model."""

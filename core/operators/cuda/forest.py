@@ -72,18 +72,32 @@ class Repairs:
     def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool) -> None:
         self.graph, self._given = graph, (graph, call, words, violated, uniform)
         self._repairs = _Launches(*self._given, anew=False)
+        self._prepared: tuple[str, bool] | None = None  # the view and order whose programs are being compiled
         self._computations: dict[int, _Launches] = {}  # by threads of a block
 
     def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
         """Propagate from ``roots``, or repair after ``changes``, in ``order``."""
         if roots is None:
             return self._repairs.repair(changes, order)
+        self._prepare(order is not None)
         graph = self.graph
         threads = DENSE_BLOCK if graph.most_arcs > DENSE * graph.num_vertices else PROPAGATE_BLOCK
         launches = self._computations.get(threads)
         if launches is None:
             launches = self._computations[threads] = _Launches(*self._given, anew=True, threads=threads)
         return launches.compute(roots, order)
+
+    def _prepare(self, ordered: bool) -> None:
+        """Have all programs compiled that a later change may need, beside this process."""
+        graph, call, _, _, uniform = self._given
+        walk = walk_of(graph.view("out"))
+        if self._prepared == (walk.prelude, ordered):
+            return
+        self._prepared = walk.prelude, ordered
+        for anew, threads in ((True, PROPAGATE_BLOCK), (False, PROPAGATE_BLOCK), (True, DENSE_BLOCK)):
+            program(
+                walk, call, anew=anew, has_back=graph.has_in_edges, ordered=ordered, uniform=uniform, threads=threads
+            ).prepare()
 
 
 class _Launches:

@@ -20,11 +20,10 @@ from cupy import cuda
 from cupy.arrays import array, asarray, ascontiguousarray, empty, empty_like, from_dlpack, full, ndarray
 from cupy.arrays import on_device as _on_device
 from cupy.arrays import plain as _plain
-from cupy.modules import RawKernel, RawModule
 
 __version__ = "emulated"
 __all__ = [
-    "RawKernel", "RawModule", "array", "asarray", "ascontiguousarray", "asnumpy", "cuda", "empty", "empty_like",
+    "array", "asarray", "ascontiguousarray", "asnumpy", "cuda", "empty", "empty_like",
     "from_dlpack", "full", "ndarray",
 ]  # fmt: skip
 

@@ -10,12 +10,12 @@ import pytest
 from emulated_programs import MULTIPROCESSORS, THREADS
 
 from cupy import memory
-from cupy.cuda import driver, runtime
+from cupy.cuda import driver, function, nvrtc, runtime
 from cupy.memory import COUNTS, MemoryHook, alloc, alloc_pinned_memory, get_allocator, using_allocator
 
 __all__ = [
-    "Device", "Event", "ExternalStream", "MemoryHook", "Stream", "alloc", "alloc_pinned_memory", "driver",
-    "get_allocator", "get_current_stream", "memory", "runtime", "using_allocator",
+    "Device", "Event", "ExternalStream", "MemoryHook", "Stream", "alloc", "alloc_pinned_memory", "driver", "function",
+    "get_allocator", "get_current_stream", "memory", "nvrtc", "runtime", "using_allocator",
 ]  # fmt: skip
 
 

@@ -18,6 +18,11 @@ def getDeviceCount() -> int:  # noqa: N802
     return 1
 
 
+def getDevice() -> int:  # noqa: N802
+    """Return the one device."""
+    return 0
+
+
 def free(address: int) -> None:
     """Nothing: 0 makes the device's context."""
 

@@ -1,0 +1,286 @@
+"""Rehearsals: what a graph and its trackers will call is called first on a tiny graph of the same kind, in a thread.
+
+Nothing may compile in the middle of a stream. What an algorithm needs is known only when it runs, so it is run: on a
+few hundred vertices, through updates of all sorts (insertions, deletions, both, new weights, batches so large that
+results are recomputed, growth, vertices that go and come back). On CUDA that happens in a thread beside the program, as
+soon as a graph is made and as soon as an algorithm is tracked; there kernels get a quick build when they are first
+called and the final one later (``suricate.cuda.compiler``), so a rehearsal does not take long. A rehearsal that went
+well is noted on disk, with the state of all sources: the next process does not repeat it.
+
+A rehearsal that fails says nothing: what it did not reach is compiled when it is called.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate import cache
+from suricate.cuda import compiler
+from suricate.cuda.own_programs import own_programs
+from suricate.delta import Batch
+from suricate.devices import Array, Device
+from suricate.errors import SuricateError
+from suricate.forks import in_child
+from suricate.options import GraphOptions
+
+if TYPE_CHECKING:
+    from suricate.algorithm import Algorithm
+    from suricate.graph import Graph
+    from suricate.tracker import Tracker
+
+VERTICES, EDGES = 500, 6_000  #: of a rehearsal: enough that vertices outgrow what they begin with
+FIRST = 100  #: edges of its first batch
+BULK = 40_000  #: edges of a batch that is loaded and sorted as large ones are
+PLAIN = (bool, int, float, str, type(None))  #: types of parameters that a rehearsal takes over
+PATIENCE = 10.0  #: seconds that the end of the process waits for the step of a rehearsal that is under way
+SLIDES = 12  #: mixed batches of a rehearsal, so that maintenance is due
+SWITCH = 5e-4  #: seconds after which a thread of a rehearsal makes way for others, at most
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the kernels of a graph depend on: its class, its options and its device."""
+
+    graph_type: type[Graph]
+    options: GraphOptions
+    device: Device
+
+    def graph(self) -> Graph:
+        """Return an empty graph of this kind, without a limit of memory."""
+        options = self.options
+        return self.graph_type(
+            VERTICES,
+            backend=options.backend,
+            device=self.device,
+            directed=options.directed,
+            weight_dtype=options.weight_dtype,
+            in_edges=options.in_edges,
+            self_loops=options.self_loops,
+            checks=options.checks,
+            threads=options.threads,
+            **options.backend_options,
+        )
+
+    def edges(self, xp: Any, size: int = EDGES) -> list[Array]:
+        """Return random edges without self-loops, a third of them of one vertex, with weights if the graph has any."""
+        src, shift = np.random.default_rng(1).integers((0, 1), VERTICES, (size, 2)).T
+        src[: size // 3] = 0
+        dtype = self.options.weight_dtype
+        weights = [] if dtype is None else [np.ones(size, dtype)]
+        ids = (part.astype(np.uint32) for part in (src, (src + shift) % VERTICES))
+        return [xp.asarray(part) for part in (*ids, *weights)]
+
+    def __str__(self) -> str:
+        options = self.options
+        described = {name: getattr(options, name) for name in ("directed", "weight_dtype", "in_edges", "self_loops")}
+        backend = f"{options.backend.__module__}.{options.backend.__qualname__}"
+        return f"{backend} {described} {options.checks} {sorted(options.backend_options.items())} {self.device.kind}"
+
+
+def updates(kind: Kind, size: int = EDGES, first: int = FIRST) -> Iterator[None]:
+    """Rehearse batches and queries of a graph, with arrays of the host and of the device, step by step."""
+    graph, xp = kind.graph(), kind.device.xp
+    for module in {np, xp}:
+        src, dst, *weight = kind.edges(module, size)
+        few = graph.insert_edges(src[:first], dst[:first], *(part[:first] for part in weight))
+        yield
+        many = graph.insert_edges(src, dst, *weight)
+        graph.has_edges(src, dst)
+        yield
+        gone = graph.delete_edges(src[: size // 2], dst[: size // 2])
+        assert min(few.num_inserted, many.num_inserted, gone.num_deleted) >= 0  # worked out when they are read
+        yield
+        for i in range(SLIDES):
+            here = slice(i * first, (i + 1) * first)
+            insert = (src[here], dst[here], *(part[here] for part in weight))
+            graph.apply(Batch(delete=(src[::-1][here], dst[::-1][here]), insert=insert))
+        yield
+        if weight:
+            graph.edge_weights(src, dst, default=0)
+    graph.degrees()
+    graph.edges()
+    graph.neighbors(0)
+    graph.synchronize()
+
+
+def tracking(kind: Kind, algorithm: type[Algorithm], params: dict[str, Any], size: int = EDGES) -> Iterator[None]:
+    """Rehearse an algorithm that follows a graph through changes of all sorts, step by step."""
+    graph = kind.graph()
+    src, dst, *weight = kind.edges(kind.device.xp, size)
+    tracker = graph.track(algorithm, **params)
+    graph.insert_edges(src[:-FIRST], dst[:-FIRST], *(part[:-FIRST] for part in weight))
+    _read(tracker)
+    yield
+    graph.delete_edges(src[1:3], dst[1:3])  # so few that results are repaired
+    _read(tracker)
+    yield
+    graph.insert_edges(src[1:3], dst[1:3], *(part[1:3] for part in weight))
+    _read(tracker)
+    yield
+    few = slice(10, 14)
+    graph.apply(Batch(delete=(src[few], dst[few]), insert=(src[-4:], dst[-4:], *(part[-4:] for part in weight))))
+    _read(tracker)
+    yield
+    if weight:
+        graph.insert_edges(src[20:24], dst[20:24], 2 * weight[0][20:24])
+        graph.insert_edges(src[20:24], dst[20:24], weight[0][20:24])
+        _read(tracker)
+        yield
+    graph.delete_edges(src[::10], dst[::10])
+    _read(tracker)
+    yield
+    graph.delete_vertices([VERTICES - 1])
+    graph.insert_vertices(VERTICES)
+    graph.insert_edges([VERTICES], [1], *([1.0] for _ in weight))
+    _read(tracker)
+    yield
+    graph.apply(Batch(delete=(src[::2], dst[::2]), insert=(src, dst, *weight)))
+    _read(tracker)
+    graph.synchronize()
+
+
+def _read(tracker: Tracker) -> None:
+    """Read a result; an error that a user may get (a centrality does not converge) does not end a rehearsal."""
+    with suppress(SuricateError):
+        assert tracker.result is not None
+
+
+# -- beside the program, on CUDA ---------------------------------------------------------------------------------------
+
+
+class _Rehearsals:
+    """The rehearsals of this process; ``failed``: what ended some of them."""
+
+    def __init__(self) -> None:
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Forget what was started, as a child of ``fork`` does."""
+        self._lock, self._known, self._threads = threading.Lock(), set[str](), list[threading.Thread]()
+        self._stopped, self._running, self.failed = False, 0, list[Exception]()
+
+    def start(self, name: str, kind: Kind, steps: Callable[[], Iterator[None]]) -> None:
+        """Run ``steps`` in a thread, unless they were rehearsed before under this name, or from such a thread."""
+        if not compiler.is_ahead() or _local.rehearsing:
+            return
+        with self._lock:
+            if name in self._known or self._stopped:
+                return
+            self._known.add(name)
+            thread = threading.Thread(
+                target=self._run, args=(name, kind.device, steps), name="suricate-ahead", daemon=True
+            )
+            self._threads = [one for one in self._threads if one.is_alive()] + [thread]
+        thread.start()
+
+    def stop(self) -> None:
+        """Let no rehearsal begin another step, and wait for the ones under way."""
+        with self._lock:
+            self._stopped = True
+        compiler.POOL.close()  # nobody waits for a process any more
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+    def wait(self) -> None:
+        """Wait until all rehearsals that were started have ended."""
+        for thread in list(self._threads):
+            thread.join()
+
+    @contextmanager
+    def _making_way(self) -> Iterator[None]:
+        """Let the program's threads wait less for the interpreter while rehearsals run."""
+        with self._lock:
+            self._running += 1
+            if self._running == 1:
+                self._interval = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._interval, SWITCH))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                if self._running == 0:
+                    sys.setswitchinterval(self._interval)
+
+    def _run(self, name: str, device: Device, steps: Callable[[], Iterator[None]]) -> None:
+        note = f"rehearsed-{hashlib.sha256(f'{name} {_state_of_sources()}'.encode()).hexdigest()[:32]}"
+        if cache.get(note) is not None:
+            return
+        try:
+            with self._making_way(), rehearsing(), device.current(), device.xp.cuda.Stream(non_blocking=True):
+                for _ in steps():
+                    if self._stopped:
+                        return
+        except Exception as error:  # the program itself will meet it, if it matters
+            self.failed.append(error)
+            return
+        cache.put(note, name.encode())
+
+
+class _Local(threading.local):
+    """Whether a thread is that of a rehearsal."""
+
+    rehearsing = False
+
+
+_local = _Local()
+
+
+@contextmanager
+def rehearsing() -> Iterator[None]:
+    """Start no rehearsal for the graphs and trackers that this thread makes."""
+    before, _local.rehearsing = _local.rehearsing, True
+    try:
+        yield
+    finally:
+        _local.rehearsing = before
+
+
+REHEARSALS = _Rehearsals()
+atexit.register(REHEARSALS.stop)
+in_child(REHEARSALS.begin_again)
+
+
+def rehearse_updates(graph: Graph) -> None:
+    """Have what batches of ``graph`` need compiled beside the program, on CUDA; returns at once."""
+    if graph.device.is_cuda and compiler.is_ahead():
+        for program in own_programs(graph.store("out")):
+            program.prepare()
+        kind = Kind(type(graph), graph.options, graph.device)
+        REHEARSALS.start(f"updates of {kind}", kind, lambda: chain(updates(kind), updates(kind, BULK, BULK)))
+
+
+def rehearse_tracking(graph: Graph, algorithm: type[Algorithm], params: dict[str, Any]) -> None:
+    """Have what updates of a tracker need compiled beside the program, on CUDA; returns at once."""
+    if graph.device.is_cuda and compiler.is_ahead():
+        kind = Kind(type(graph), graph.options, graph.device)
+        plain = {name: value for name, value in params.items() if isinstance(value, PLAIN)}
+        name = f"{algorithm.__module__}.{algorithm.__qualname__} {plain} on {kind}"
+        small = {"source": algorithm.sample_params(VERTICES, 0).get("source", 0)} if "source" in params else {}
+        REHEARSALS.start(name, kind, lambda: tracking(kind, algorithm, plain | small))
+
+
+@functools.cache
+def _state_of_sources() -> str:
+    """Return a digest of the names, sizes and times of all sources of the package and its plugins, and of versions."""
+    digest = hashlib.sha256(repr((compiler.nvrtc_version(), compiler.target_options(), np.__version__)).encode())
+    for package in ("suricate", "suricate.algorithms", "suricate.backends"):
+        folder = Path(str(import_module(package).__file__)).parent
+        for path in sorted(folder.rglob("*.[pc]*")):
+            if path.suffix in (".py", ".cu", ".cuh"):
+                stat = path.stat()
+                digest.update(f"{path} {stat.st_size} {stat.st_mtime_ns}".encode())
+    return digest.hexdigest()

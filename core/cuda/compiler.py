@@ -1,0 +1,289 @@
+"""Where the machine code of a CUDA program comes from: the disk, a process beside this one, or this process.
+
+Good machine code of a large program takes seconds, and a caller may need it now. So there are two builds of a program:
+*final*, as well as NVRTC can, kept on disk; and *quick*, hardly optimised, in a quarter of the time, never kept. What
+is asked for in vain is compiled quickly in the calling thread, and finally in a process beside this one; when that is
+done, launches take the final build (see ``suricate.cuda.kernel``). :meth:`Compilation.prepare` starts that process
+before anybody asks. As many processes run side by side as there are cores but one, at low priority; they end with this
+process. Where processes cannot be started, or NVRTC knows no quick build, callers wait for the final one.
+
+``SURICATE_AHEAD=0``: nothing is compiled beside or ahead; a program is compiled finally when it is first called.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+
+from suricate import cache
+from suricate.cuda import nvrtc
+from suricate.cuda.nvrtc import CompileError
+from suricate.forks import in_child
+from suricate.notice import compiling
+
+QUICK = ("--Ofast-compile=max",)  #: what the quick build has in addition
+QUICK_SINCE = (12, 9)  #: version of NVRTC that knows this option
+PATIENCE = 10.0  #: seconds that the end of this process waits for a build in one of its threads
+
+
+class Compilation:
+    """The machine code of one program text.
+
+    Args:
+        text: the program, headers included.
+        name: what messages call it.
+        options: of NVRTC, without the architecture.
+    """
+
+    def __init__(self, text: str, name: str, options: tuple[str, ...]) -> None:
+        self._text, self._name, self._options = text, name, (*options, *target_options())
+        self._lock = threading.Lock()
+        self._final: bytes | None = None
+        self._state = "new"  # "queued", "running": of the process beside this one
+        self._ended = threading.Event()
+        self._on_final: list[Callable[[], None]] = []
+
+    @cached_property
+    def entry(self) -> str:
+        """The name under which the final build is kept (``suricate.cache``)."""
+        digest = hashlib.sha256("\0".join((self._text, str(nvrtc_version()), *self._options)).encode())
+        return f"{self._name.partition('.')[0]}-{digest.hexdigest()[:32]}.cubin"
+
+    def prepare(self) -> None:
+        """Have the final build made beside this process, unless it is there; returns at once."""
+        if not is_ahead() or library_path() is None or self.ready() is not None:
+            return
+        with self._lock:
+            if self._state != "new":
+                return
+            self._state = "queued"
+        POOL.add(self._make_beside)
+
+    def ready(self) -> bytes | None:
+        """Return the final build if this process or the disk has it."""
+        if self._final is None:
+            self._final = cache.get(self.entry)
+        return self._final
+
+    def final(self) -> bytes:
+        """Return the final build; waits until it is made.
+
+        Raises:
+            CompileError: the program has errors.
+        """
+        found = self.ready()
+        if found is not None:
+            return found
+        with self._lock:
+            taken = self._state != "running"
+            if taken:
+                self._state = "new"  # no longer queued: it is compiled here
+        with compiling():
+            if not taken:
+                self._ended.wait()
+            found = self.ready()
+            if found is None and POOL.closed:
+                raise CompileError(f"{self._name}: this process ends")
+            return found or self._compiled()
+
+    def soon(self, on_final: Callable[[], None]) -> tuple[bytes, bool]:
+        """Return a build that is there soonest, and whether it is the final one; if not, ``on_final`` is called later.
+
+        ``on_final`` is called once, in another thread.
+
+        Raises:
+            CompileError: the program has errors.
+        """
+        found = self.ready()
+        if found is not None or not _has_quick_builds():
+            return found or self.final(), True
+        with compiling():
+            self.prepare()
+            quick = compile_here(self._text, self._name, (*self._options, *QUICK))
+        with self._lock:
+            if self._final is None:
+                self._on_final.append(on_final)
+                return quick, False
+        return self._final, True
+
+    def _make_beside(self) -> None:
+        with self._lock:
+            if self._state != "queued":  # it was compiled otherwise meanwhile
+                return
+            self._state = "running"
+        library = library_path()
+        assert library is not None
+        command = [sys.executable, "-I", "-S", nvrtc.__file__, library, self._name, *self._options]
+        binary = POOL.run(command, self._text.encode())
+        if binary:
+            self._keep(binary)
+        with self._lock:
+            self._state = "new"  # if it failed, whoever needs it compiles it
+        self._ended.set()
+
+    def _compiled(self) -> bytes:
+        binary = compile_here(self._text, self._name, self._options)
+        self._keep(binary)
+        return binary
+
+    def _keep(self, binary: bytes) -> None:
+        cache.put(self.entry, binary)
+        with self._lock:
+            self._final = binary
+            waiting, self._on_final = self._on_final, []
+        for call in waiting:
+            call()
+
+
+class Pool:
+    """Work for compiler processes beside this one, and the threads that wait for them: one per process."""
+
+    def __init__(self) -> None:
+        self.usable = True  # until a process could not be started
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Forget all work, as a child of ``fork`` does, which has neither the threads nor the processes."""
+        self._lock = threading.Lock()
+        self._idle = threading.Condition(self._lock)
+        self._queue: deque[Callable[[], None]] = deque()
+        self._threads: set[threading.Thread] = set()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self.closed = False
+
+    def add(self, work: Callable[[], None], *, soon: bool = False) -> None:
+        """Call ``work`` in a thread when its turn comes; ``soon``: before all that is not."""
+        with self._lock:
+            (self._queue.appendleft if soon else self._queue.append)(work)
+            if self.closed or len(self._threads) >= max(1, (os.cpu_count() or 1) - 1):
+                return
+            thread = threading.Thread(target=self._work, name="suricate-compile", daemon=True)
+            self._threads.add(thread)
+        thread.start()
+
+    def wait(self) -> None:
+        """Wait until all work is done."""
+        with self._idle:
+            self._idle.wait_for(lambda: not self._threads)
+
+    def close(self) -> None:
+        """End all processes, as this one ends, and wait for the quick builds under way."""
+        with self._lock:
+            self.closed = True
+            self._queue.clear()
+            for process in self._processes:
+                process.kill()
+            threads = list(self._threads)
+        for thread in threads:
+            thread.join(PATIENCE)
+
+    def _work(self) -> None:
+        while (work := self._next()) is not None:
+            with suppress(Exception):  # whoever needs the program meets it again
+                work()
+
+    def _next(self) -> Callable[[], None] | None:
+        with self._lock:
+            if self._queue and not self.closed:
+                return self._queue.popleft()
+            self._threads.discard(threading.current_thread())
+            self._idle.notify_all()
+            return None
+
+    def run(self, command: list[str], text: bytes) -> bytes | None:
+        """Return what a process makes of ``text``, None if it fails."""
+        try:
+            with self._lock:
+                if self.closed:
+                    return None
+                pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+                process = subprocess.Popen(command, **pipes)  # type: ignore[call-overload]
+                self._processes.add(process)
+        except OSError:
+            self.usable = False
+            return None
+        try:
+            binary: bytes = process.communicate(text)[0]
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+        return binary if process.returncode == 0 else None
+
+
+POOL = Pool()
+atexit.register(POOL.close)
+in_child(POOL.begin_again)
+
+
+def compile_here(text: str, name: str, options: tuple[str, ...]) -> bytes:
+    """Return the binary of a program, compiled in this thread by CuPy's NVRTC, which lets others run meanwhile."""
+    from cupy.cuda import nvrtc as library
+
+    program = library.createProgram(text, name, (), ())
+    try:
+        library.compileProgram(program, options)
+        binary = (library.getPTX if _is_ptx(options) else library.getCUBIN)(program)
+    except library.NVRTCError:
+        raise CompileError(f"{name} with {' '.join(options)}:\n{library.getProgramLog(program)}") from None
+    finally:
+        library.destroyProgram(program)
+    return binary.encode() if isinstance(binary, str) else bytes(binary)
+
+
+def _is_ptx(options: tuple[str, ...]) -> bool:
+    return any(option.startswith("-arch=compute_") for option in options)
+
+
+def is_ahead() -> bool:
+    """Return whether programs are compiled beside this process, and ahead."""
+    return os.environ.get("SURICATE_AHEAD", "1") != "0"
+
+
+def _has_quick_builds() -> bool:
+    return is_ahead() and POOL.usable and library_path() is not None and nvrtc_version() >= QUICK_SINCE
+
+
+@functools.cache
+def nvrtc_version() -> tuple[int, int]:
+    """Return the version of CuPy's NVRTC."""
+    from cupy.cuda import nvrtc as library
+
+    major, minor = library.getVersion()
+    return major, minor
+
+
+@functools.cache
+def target_options() -> tuple[str, ...]:
+    """Return the options for the devices of this machine: machine code if all are of one kind, else PTX for the oldest.
+
+    Like CuPy's own kernels, programs take subnormal floats for zero in arithmetic.
+    """
+    from cupy.cuda import Device, runtime
+    from cupy.cuda import nvrtc as library
+
+    kinds = {int(Device(i).compute_capability) for i in range(runtime.getDeviceCount())}
+    known = [int(one) for one in library.getSupportedArchs()]
+    kind = min(kinds)
+    exact = len(kinds) == 1 and kind in known
+    newest = kind if kind in known else max(one for one in known if one <= kind)
+    return "-ftz=true", f"-arch={'sm' if exact else 'compute'}_{kind if exact else newest}"
+
+
+@functools.cache
+def library_path() -> str | None:
+    """Return the path of the NVRTC library that CuPy has loaded; None where there is no process to be started."""
+    nvrtc_version()  # loads it
+    paths = (line.split(maxsplit=5)[-1].strip() for line in Path("/proc/self/maps").read_text().splitlines())
+    found = next((path for path in paths if re.search(r"/libnvrtc\.so[.\d]*$", path)), None)
+    return found if sys.executable else None

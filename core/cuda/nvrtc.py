@@ -1,0 +1,79 @@
+"""NVIDIA's runtime compiler, called through ctypes: for processes without CuPy, and for machines without a GPU.
+
+Run as a script it is a compiler in a process of its own (see ``suricate.cuda.compiler``), which imports nothing else::
+
+    python -I -S nvrtc.py LIBRARY NAME OPTION ... < text > binary
+
+It ends with status 1, and the compiler's messages on stderr, if the text has errors.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+NICE = 10  #: added to the niceness of a compiler process: the program that waits for nothing goes first
+
+
+class CompileError(RuntimeError):
+    """NVRTC rejected a program, or is missing; the message is its log."""
+
+
+@cache
+def library(path: str) -> ctypes.CDLL:
+    """Return the NVRTC library at ``path``."""
+    return ctypes.CDLL(path)
+
+
+def compile_text(path: str, text: str, name: str, options: tuple[str, ...]) -> bytes:
+    """Return the binary of a program: machine code, or PTX if ``-arch`` among the options is a ``compute_`` one.
+
+    Args:
+        path: of the NVRTC library.
+        text: the program; it includes nothing.
+        name: what messages call it.
+        options: of the compiler, ``-arch=...`` among them.
+
+    Raises:
+        CompileError: the text has errors, or an option is unknown.
+    """
+    nvrtc, handle = library(path), ctypes.c_void_p()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(handle), text.encode(), name.encode(), 0, None, None)
+    try:
+        given = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        if nvrtc.nvrtcCompileProgram(handle, len(options), given):
+            log = _read(handle, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+            raise CompileError(f"{name} with {' '.join(options)}:\n{log.rstrip(bytes(1)).decode(errors='replace')}")
+        if any(option.startswith("-arch=compute_") for option in options):
+            return _read(handle, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+        return _read(handle, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(handle))
+
+
+def _read(handle: ctypes.c_void_p, size_of: Callable[..., Any], read: Callable[..., Any]) -> bytes:
+    size = ctypes.c_size_t()
+    size_of(handle, ctypes.byref(size))
+    found = ctypes.create_string_buffer(size.value)
+    read(handle, found)
+    return found.raw
+
+
+def main(path: str, name: str, *options: str) -> int:
+    """Compile standard input to standard output; return the status of the process."""
+    os.nice(NICE)
+    try:
+        binary = compile_text(path, sys.stdin.buffer.read().decode(), name, options)
+    except CompileError as error:
+        print(error, file=sys.stderr)
+        return 1
+    sys.stdout.buffer.write(binary)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

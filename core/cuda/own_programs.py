@@ -1,0 +1,25 @@
+"""The CUDA programs that a backend brings."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING
+
+from suricate.cuda.program import Program
+
+if TYPE_CHECKING:
+    from suricate.store import Store
+
+
+def own_programs(store: Store) -> list[Program]:
+    """Return the CUDA programs of a backend: ``programs(store)`` of the module ``programs`` or ``cuda`` beside its own.
+
+    That module must be importable without CuPy. A backend without kernels of its own has neither, or no such function.
+    """
+    package = type(store).__module__.rpartition(".")[0]
+    for name in ("programs", "cuda"):
+        if package and importlib.util.find_spec(f"{package}.{name}"):
+            listed = getattr(importlib.import_module(f"{package}.{name}"), "programs", None)
+            return [] if listed is None else list(listed(store))
+    return []

@@ -1,0 +1,146 @@
+"""Builds of CUDA programs: from the disk, from a process beside this one, or compiled here; without a GPU."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from suricate import cache
+from suricate.cuda import compiler, nvrtc
+from suricate.cuda.compiler import QUICK, Compilation, Pool
+from suricate.cuda.nvrtc import CompileError
+from suricate.testing.nvrtc import library_file, no_nvrtc
+
+pytestmark = pytest.mark.skipif(bool(no_nvrtc()), reason=str(no_nvrtc()))
+
+OPTIONS = ("-std=c++17",)
+
+
+def text_of(value: int) -> str:
+    """Return a program that differs from others by a number."""
+    return f'extern "C" __global__ void put(int* at) {{ at[threadIdx.x] = {value} * threadIdx.x; }}'
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[tuple[str, ...]]]:
+    """Compile for one architecture with the library of the wheel, into an empty cache; lists what this process did."""
+    calls: list[tuple[str, ...]] = []
+
+    def here(text: str, name: str, options: tuple[str, ...]) -> bytes:
+        calls.append(options)
+        return nvrtc.compile_text(str(library_file()), text, name, options)
+
+    monkeypatch.setenv("SURICATE_AHEAD", "1")
+    monkeypatch.setattr(compiler, "compile_here", here)
+    monkeypatch.setattr(compiler, "library_path", lambda: str(library_file()))
+    monkeypatch.setattr(compiler, "nvrtc_version", lambda: (12, 9))
+    monkeypatch.setattr(compiler, "target_options", lambda: ("-arch=sm_80",))
+    monkeypatch.setattr(cache, "_folders", lambda: [tmp_path])
+    monkeypatch.setattr(cache, "put", lambda name, content: entry(tmp_path, name, content))
+    pool = Pool()
+    monkeypatch.setattr(compiler, "POOL", pool)
+    yield calls
+    pool.close()
+
+
+def entry(folder: Path, name: str, content: bytes) -> None:
+    """Write an entry as the cache does."""
+    import hashlib
+
+    (folder / name).write_bytes(cache.MAGIC + hashlib.sha256(content).digest() + content)
+
+
+def test_a_quick_build_comes_first_and_the_final_one_from_a_process(compiled: list[tuple[str, ...]]) -> None:
+    arrived = threading.Event()
+    one = Compilation(text_of(1), "put.cu", OPTIONS)
+    quick, is_final = one.soon(arrived.set)
+    assert not is_final
+    assert arrived.wait(60)
+    assert one.ready() not in (None, quick)
+    assert compiled == [(*OPTIONS, "-arch=sm_80", *QUICK)], "this process made the quick build only"
+
+
+def test_a_second_process_finds_the_final_build(compiled: list[tuple[str, ...]]) -> None:
+    first = Compilation(text_of(2), "put.cu", OPTIONS).final()
+    assert Compilation(text_of(2), "put.cu", OPTIONS).soon(lambda: None) == (first, True)
+    assert Compilation(text_of(3), "put.cu", OPTIONS).ready() is None, "another text is another program"
+    assert Compilation(text_of(2), "put.cu", ("-std=c++14",)).ready() is None, "and so are other options"
+    assert len(compiled) == 1
+
+
+def test_what_is_prepared_is_there_without_compiling_here(compiled: list[tuple[str, ...]]) -> None:
+    one = Compilation(text_of(4), "put.cu", OPTIONS)
+    one.prepare()
+    compiler.POOL.wait()
+    assert one.soon(lambda: None)[1]
+    assert compiled == []
+
+
+def test_a_damaged_file_is_made_again(compiled: list[tuple[str, ...]], tmp_path: Path) -> None:
+    one = Compilation(text_of(5), "put.cu", OPTIONS)
+    binary = one.final()
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:-7])
+    assert Compilation(text_of(5), "put.cu", OPTIONS).final() == binary
+    assert len(compiled) == 2
+
+
+@pytest.mark.parametrize("ahead", ["0", "1"])
+def test_an_error_of_the_program_is_raised_with_its_line(monkeypatch: pytest.MonkeyPatch, ahead: str) -> None:
+    monkeypatch.setenv("SURICATE_AHEAD", ahead)
+    wrong = Compilation("__global__ void broken() { undefined_name; }", "broken.cu", OPTIONS)
+    with pytest.raises(CompileError, match=r'broken.cu\(1\).*"undefined_name" is undefined'):
+        wrong.soon(lambda: None)
+
+
+def test_without_compiling_ahead_there_is_one_final_build(
+    monkeypatch: pytest.MonkeyPatch, compiled: list[tuple[str, ...]]
+) -> None:
+    monkeypatch.setenv("SURICATE_AHEAD", "0")
+    one = Compilation(text_of(6), "put.cu", OPTIONS)
+    one.prepare()
+    assert one.soon(lambda: None)[1]
+    assert compiled == [(*OPTIONS, "-arch=sm_80")]
+
+
+def test_an_nvrtc_without_quick_builds_makes_the_final_one(
+    monkeypatch: pytest.MonkeyPatch, compiled: list[tuple[str, ...]]
+) -> None:
+    monkeypatch.setattr(compiler, "nvrtc_version", lambda: (12, 4))
+    assert Compilation(text_of(7), "put.cu", OPTIONS).soon(lambda: None)[1]
+    assert compiled == [(*OPTIONS, "-arch=sm_80")]
+
+
+def test_where_no_process_starts_callers_compile(
+    monkeypatch: pytest.MonkeyPatch, compiled: list[tuple[str, ...]]
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    one = Compilation(text_of(8), "put.cu", OPTIONS)
+    one.prepare()
+    compiler.POOL.wait()
+    assert not compiler.POOL.usable
+    assert one.soon(lambda: None)[1]
+    assert compiled == [(*OPTIONS, "-arch=sm_80")]
+
+
+def test_the_end_of_the_process_waits_for_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "library_path", lambda: "/dev/null")
+    begun, pool = threading.Event(), compiler.POOL
+
+    def slow() -> None:
+        begun.set()
+        assert pool.run([sys.executable, "-c", "import time; time.sleep(100)"], b"") is None
+
+    pool.add(slow)
+    begun.wait()
+    pool.close()
+    pool.wait()
+    waiting = Compilation(text_of(9), "put.cu", OPTIONS)
+    waiting._state = "running"  # its process was ended
+    waiting._ended.set()
+    with pytest.raises(CompileError, match="this process ends"):
+        waiting.final()

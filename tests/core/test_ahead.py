@@ -1,0 +1,86 @@
+"""Rehearsals reach their ends on every backend and for every algorithm, and replaced builds compute the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import suricate as su
+from suricate import ahead, plugins
+from suricate.ahead import VERTICES, Kind, rehearsing, tracking, updates
+from suricate.cuda import compiler
+from suricate.cuda.kernel import PreparedKernel
+from suricate.cuda.program import Program, _module
+from suricate.devices import Device
+from suricate.options import GraphOptions
+
+TEXT = 'extern "C" __global__ void put(unsigned int* at) { at[threadIdx.x] = %d * threadIdx.x; }'
+
+
+def kind_of(backend: str | None, device: Device, **options: Any) -> Kind:
+    chosen = plugins.default_backend(device) if backend is None else plugins.backend(backend)
+    return Kind(su.Graph, GraphOptions(chosen, **options), device)
+
+
+def test_updates_are_rehearsed_on_every_backend(backend: str, device: Device) -> None:
+    with rehearsing():
+        assert sum(1 for _ in updates(kind_of(backend, device, weight_dtype="float32"))) >= 4
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", sorted(plugins.algorithms()))
+def test_every_algorithm_is_rehearsed_to_the_end(name: str) -> None:
+    algorithm = plugins.algorithm(name)
+    needs = algorithm.requires
+    weights = "float32" if needs.weighted else None
+    kind = kind_of(
+        None, su.Graph(device="cuda").device, directed=not needs.undirected, in_edges=True, weight_dtype=weights
+    )
+    with rehearsing():
+        assert sum(1 for _ in tracking(kind, algorithm, algorithm.sample_params(VERTICES, 0))) >= 6
+
+
+@pytest.mark.gpu
+def test_a_tracked_graph_is_rehearsed_once_and_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SURICATE_AHEAD", "1")
+    rehearsals, noted = ahead._Rehearsals(), []
+    monkeypatch.setattr(ahead, "REHEARSALS", rehearsals)
+    monkeypatch.setattr(ahead.cache, "get", lambda name: None)
+    monkeypatch.setattr(ahead.cache, "put", lambda name, content: name.startswith("rehearsed-") and noted.append(name))
+    graph = su.Graph(10, device="cuda")
+    trackers = [graph.track("bfs", source=3), graph.track("bfs", source=4)]
+    rehearsals.wait()
+    assert rehearsals.failed == []
+    assert all(tracker.updates.failed == 0 for tracker in trackers)
+    assert len(noted) == 3, "batches, and each of the two searches; none of the graphs of rehearsals"
+    again = su.Graph(10, device="cuda").track("bfs", source=3)
+    rehearsals.wait()
+    assert len(noted) == 3
+    assert again.result.level[3] == 0
+
+
+@pytest.mark.gpu
+def test_launches_take_the_final_build_when_it_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import cupy
+
+    monkeypatch.setenv("SURICATE_AHEAD", "1")
+    source = tmp_path / "put.cu"
+    source.write_text(TEXT % int.from_bytes(str(tmp_path).encode()[-3:]))  # a text that no cache holds
+    program, factor = Program(source), int.from_bytes(str(tmp_path).encode()[-3:])
+    kernel, at = program.kernel("put"), cupy.zeros(32, "uint32")
+    prepared = PreparedKernel(kernel, 1, 32, (at,))
+    before = prepared.function
+    for launch in (lambda: kernel((1,), (32,), (at,)), prepared.launch):
+        at[:] = 7
+        launch()
+        assert at.get().tolist() == [factor * i for i in range(32)]
+    compiler.POOL.wait()
+    if compiler._has_quick_builds():
+        assert prepared.function != before
+    assert all(is_final for _, is_final in _module(program)._loaded.values())
+    for launch in (lambda: kernel((1,), (32,), (at,)), prepared.launch):
+        at[:] = 7
+        launch()
+        assert at.get().tolist() == [factor * i for i in range(32)]
