@@ -40,6 +40,7 @@ _OTHERS = {
     b"%PDF-": "a PDF document",
     b"\x89PNG": "a picture",
 }
+_UNREAD = (".br", ".lzo", ".lz", ".sz", ".snappy", ".z", ".lzma", ".zip", ".7z", ".rar")  #: compression by names
 
 
 class _Gunzip:
@@ -159,11 +160,17 @@ def kind_of(start: bytes) -> str:
     return next((kind for kind, magic in MAGIC.items() if start.startswith(magic)), "")
 
 
-def other_kind(start: bytes) -> str | None:
-    """Return what a file is, in words, if its first bytes are those of a format that is not read here."""
+def other_kind(path: Path, start: bytes) -> str | None:
+    """Return what a file is, in words, if its first bytes are those of a format that is not read here.
+
+    The name decides for a file that is not ASCII: Brotli, for one, has no such bytes.
+    """
     if start[257:262] == b"ustar":
         return "a tar archive: unpack it first"
-    return next((words for magic, words in _OTHERS.items() if start.startswith(magic)), None)
+    known = next((words for magic, words in _OTHERS.items() if start.startswith(magic)), None)
+    if known is None and path.suffix.lower() in _UNREAD and not start.isascii():
+        return f"compressed as {path.suffix}, which is not read here: decompress it first"
+    return known
 
 
 def split_suffix(path: Path) -> tuple[str, str]:

@@ -159,7 +159,7 @@ class ByteSource:
             yield self._with_line_feeds(carry)
 
     def _refuse_binary(self, start: bytes) -> None:
-        known = other_kind(start)
+        known = other_kind(self.path, start)
         if known is not None:
             raise FileFormatError(self.path, 1, f"not a text file: {known}")
         zero = start.find(b"\0")

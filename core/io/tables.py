@@ -72,7 +72,7 @@ def read_parts(path: Path, parts: list[Path], options: ReadOptions, progress: Pr
 
 
 def _edge_file(path: Path, format: str, parts: list[_Part], options: ReadOptions) -> EdgeFile:
-    columns = _joined(parts)
+    columns = _joined(parts, text=options.relabel == "text")
     src, dst, labels = _ids(columns["src"], columns["dst"], options)
     weight, time, unit = None, None, None
     if "weight" in columns:
@@ -95,8 +95,8 @@ def _edge_file(path: Path, format: str, parts: list[_Part], options: ReadOptions
     )
 
 
-def _joined(parts: list[_Part]) -> dict[str, _Column]:
-    """Return the columns of all parts, one part after the other.
+def _joined(parts: list[_Part], *, text: bool) -> dict[str, _Column]:
+    """Return the columns of all parts, one part after the other; with ``text`` ids become texts.
 
     Raises:
         FileFormatError: a part lacks a column that the first part has, or its type does not go with that of the others.
@@ -104,18 +104,31 @@ def _joined(parts: list[_Part]) -> dict[str, _Column]:
     pa, first = load_pyarrow(), parts[0]
     if len(parts) == 1:
         return first.columns
+    for part in parts:
+        if part.columns.keys() != first.columns.keys():
+            reason = f"it has columns for {', '.join(part.columns)}, the first part for {', '.join(first.columns)}"
+            raise FileFormatError(part.path, None, reason)
     columns = {}
     for role, column in first.columns.items():
-        for part in parts:
-            if part.columns.keys() != first.columns.keys():
-                reason = f"it has columns for {', '.join(part.columns)}, the first part for {', '.join(first.columns)}"
-                raise FileFormatError(part.path, None, reason)
-        tables = [pa.table({"": part.columns[role].values}) for part in parts]
+        found = [part.columns[role].plain() for part in parts]
+        if text and role in ("src", "dst"):
+            found = [each._replace(values=each.cast(pa.large_string())) for each in found]
+        for each in found:
+            if _family(each.values.type) != _family(found[0].values.type):
+                raise each.error(f"has type {each.values.type}, in the first part {found[0].values.type}")
         with _errors_of(first.path.parent):
+            tables = [pa.table({role: each.values}) for each in found]
             values = pa.concat_tables(tables, promote_options="permissive").column(0)
-        lengths = tuple((part.path, len(part.columns[role].values)) for part in parts)
-        columns[role] = column._replace(values=values, parts=lengths)
+        columns[role] = column._replace(values=values, parts=tuple((each.path, len(each.values)) for each in found))
     return columns
+
+
+def _family(type: Any) -> str:
+    """Return the kind of a type within which parts may differ: texts, numbers, or the type itself."""
+    types = load_pyarrow().types
+    if _is_text(type):
+        return "text"
+    return "number" if types.is_integer(type) or types.is_floating(type) else str(type)
 
 
 @contextlib.contextmanager

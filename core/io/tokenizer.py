@@ -226,10 +226,11 @@ class Tokenizer:
 
 def _time_reason(token: bytes) -> str:
     """Return why a token is no time of ISO 8601."""
-    try:
-        microseconds(token.decode("utf-8", "replace"))
-    except ValueError as error:
-        return str(error)
+    for text in (token.removesuffix(b'"'), token):  # a quote may belong to the field
+        try:
+            microseconds(text.decode("utf-8", "replace"))
+        except ValueError as error:
+            return str(error)
     raise AssertionError(f"{token!r} is a time of ISO 8601")
 
 

@@ -101,6 +101,7 @@ BAD = {
     "metis two weights": ("a.graph", "2 1 1\n2 5\n1 6\n", None, "or with another weight at the other end"),
     "zip": ("a.txt", b"PK\x03\x04 0 1\n", 1, "not a text file: a ZIP archive"),
     "compress": ("a.txt.Z", b"\x1f\x9d\x90\n", 1, "not a text file: compressed by compress (.Z)"),
+    "Brotli": ("a.txt.br", b"\x8b\x05\x80hello\xff\x03", 1, "not a text file: compressed as .br"),
     "UTF-16": ("a.txt", "0 1\n".encode("utf-16"), 1, "not a text file: text in UTF-16"),
     "data of NetworkX": ("a.txt", "0 1 {}\n", 1, "weight '{}' is not a number; columns={'src': 0, 'dst': 1}"),
     "ISO time": ("a.csv", "u,v,t\n1,2,2024-02-29\n1,2,2023-02-29\n", 3, "'2023-02-29' is no time of ISO 8601"),

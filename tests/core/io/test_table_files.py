@@ -323,6 +323,13 @@ def test_parts_of_a_folder_and_of_a_pattern(tmp_path):
     pq.write_table(pa.table({"src": [1], "dst": [8], "w": [2]}), folder / "part-11.parquet")
     with pytest.raises(FileFormatError, match=r"part-11.parquet: it has columns for src, dst, weight, the first part"):
         io.read(folder)
+    pq.write_table(pa.table({"src": ["x"], "dst": [8]}), folder / "part-11.parquet")
+    with pytest.raises(FileFormatError, match=r"part-11.parquet: src has type string, in the first part int64"):
+        io.read(folder / "part*", relabel=True)
+    assert io.read(folder / "part*", relabel="text").labels.tolist() == ["0", "1", "5", "2", "x", "8"]
+    pq.write_table(pa.table({"src": pa.array(["0"]).dictionary_encode(), "dst": ["x"]}), folder / "part-12.parquet")
+    pq.write_table(pa.table({"src": ["x"], "dst": pa.array(["y"], pa.large_string())}), folder / "part-11.parquet")
+    assert io.read(folder / "part-1[12]*", relabel=True).labels.tolist() == ["x", "y", "0"]
     with pytest.raises(FileNotFoundError, match="no file matches"):
         io.read(tmp_path / "*.parquet" / "x*")
     io.write(([9], [9]), tmp_path / "a.arrow")
