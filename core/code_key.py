@@ -139,8 +139,11 @@ class _Walk:
 
     def _new(self, value: Any) -> None:
         if isinstance(value, _DISPATCHER):
-            self.add("dispatcher", value._compiler.pipeline_class.__qualname__, _text(value.locals))
-            self.add(*(f"{name}={_text(option)}" for name, option in sorted(value.targetoptions.items())))
+            self.add("dispatcher", repr(value.locals))
+            self.value(value._compiler.pipeline_class)
+            for name, option in sorted(value.targetoptions.items()):
+                self.add(name)
+                self.value(option)
             self.value(value.py_func)
         elif isinstance(value, _Intrinsic):
             self.add("intrinsic", value._name)
@@ -269,7 +272,10 @@ class _Walk:
             self._template(template)
 
     def _template(self, template: Any) -> None:
-        self.add("overload", str(getattr(template, "_attr", "")), _text(sorted(template._jit_options.items())))
+        self.add("overload", str(getattr(template, "_attr", "")))
+        for name, option in sorted(template._jit_options.items()):
+            self.add(name)
+            self.value(option)
         self.value(template._overload_func)
 
 
@@ -279,9 +285,19 @@ def _is_stable(value: Any) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in STABLE
 
 
-def _text(value: Any) -> str:
-    """Return a text that is the same in every process, of an option."""
-    return f"{value.__module__}.{value.__qualname__}" if isinstance(value, type) else repr(value)
+def attributes_of(function: Any) -> frozenset[str]:
+    """Return the names of the attributes that a function uses, and the functions that it calls."""
+    left, seen, found = [function], set[int](), set[str]()
+    while left:
+        one = left.pop()
+        one = getattr(one, "py_func", one)
+        if isinstance(one, types.FunctionType) and id(one) not in seen and not _is_stable(one):
+            seen.add(id(one))
+            names = _names(one.__code__)
+            found.update(names.attributes)
+            left += [one.__globals__[name] for name in names.used if name in one.__globals__]
+            left += [cell.cell_contents for cell in one.__closure__ or ()]
+    return frozenset(found)
 
 
 _by_code: dict[int, tuple[types.CodeType, _Names]] = {}

@@ -10,6 +10,7 @@ Machine code is kept on disk (``suricate.cache``) under a digest of all that it 
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import re
@@ -19,7 +20,8 @@ from typing import Any, TypeVar
 import llvmlite.binding
 from numba import njit
 from numba.core import caching, event
-from numba.core.compiler import CompileResult
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
@@ -55,9 +57,49 @@ def _kept(compiled: Any) -> Any:
 def inner(function: Function) -> Function:
     """Compile ``function`` into the kernels that call it; called from Python it runs as plain Python."""
     _modules.add(function.__module__)
-    return register_jitable(forceinline=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)(
-        function
-    )
+    return register_jitable(
+        forceinline=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False,
+        pipeline_class=_InnerCompiler,
+    )(function)  # fmt: skip
+
+
+class _InnerLibrary(JITCodeLibrary):
+    """The code of an inner function: linked into kernels, and optimised and made machine code there only."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return 0: there is no machine code."""
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """What Numba gives the function's environment to; :func:`_set_environments` gives it to the kernels."""
+        return _NowhereYet
+
+
+class _NowhereYet:
+    """Takes the environment of a function that has no machine code."""
+
+    @staticmethod
+    def set_env(name: str, environment: Any) -> None:
+        """Do nothing."""
+
+
+class _InnerCompiler(Compiler):
+    """Compiles inner functions."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, *given: Any) -> None:
+        super().__init__(typing, target, library or _InnerLibrary(target.codegen(), "inner"), *given)
+
+
+def _set_environments(compiled: Any) -> None:
+    """Tell the machine code of a function the environments of the inner functions that were linked into it."""
+    if not isinstance(compiled.library, _InnerLibrary):
+        for environment in compiled._find_referenced_environments():
+            compiled.library.codegen.set_env(environment.env_name, environment)
 
 
 class MachineCode(caching._Cache):
@@ -131,15 +173,33 @@ class _LastLocator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator)
 
 
 class _Listener(event.Listener):
-    """Counts Numba's compilations of our kernels; loading one from disk is none."""
+    """Counts Numba's compilations of our kernels; loading one from disk is none.
+
+    Meanwhile the garbage collector rests: it would pass over a compiler's many objects again and again, which takes a
+    seventh of the time. Compilations run under a lock of Numba, and nest.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._collects = False
 
     def on_start(self, event: Any) -> None:
         if event.data["dispatcher"].py_func.__module__ in _modules:
             NOTICE.start()
+            self._depth += 1
+            if self._depth == 1:
+                self._collects = gc.isenabled()
+                gc.disable()
 
     def on_end(self, event: Any) -> None:
+        compiled = event.data["dispatcher"].overloads.get(tuple(event.data["args"]))
+        if compiled is not None:  # it did not fail
+            _set_environments(compiled)
         if event.data["dispatcher"].py_func.__module__ in _modules:
             NOTICE.end()
+            self._depth -= 1
+            if self._depth == 0 and self._collects:
+                gc.enable()
 
 
 def _free_pass_managers() -> None:

@@ -37,7 +37,15 @@ from suricate.cuda.structs import Struct, enum
 from suricate.devices import Array, Device
 from suricate.structures import component_words as words
 from suricate.structures.arcs import ARCS, NO_ARCS, arc_values, packed_arcs, plain_arcs
-from suricate.structures.walking import ROUND_WORDS, assembled, loops_over, packed, program_over, resident_blocks
+from suricate.structures.walking import (
+    ROUND_WORDS,
+    assembled,
+    loops_over,
+    packed,
+    program_over,
+    resident_blocks,
+    without_weights,
+)
 from suricate.types import ArcList, StoreView
 
 if TYPE_CHECKING:
@@ -120,8 +128,9 @@ class ComponentForest:
         g, h, both = _views(graph)
         loops = loops_over(g, HERE / "component_forest_cpu.py")
         top = -1 if largest is None else int(label[largest[0]])
+        walk = without_weights(g), without_weights(h), both
         loops.plant(
-            g.data, h.data, both, label, top, best, self._word, self._parent, self._layout, *self._queues(graph),
+            *walk, label, top, best, self._word, self._parent, self._layout, *self._queues(graph),
             self._stamp, self._kept,
         )  # fmt: skip
 
@@ -138,7 +147,11 @@ class ComponentForest:
         g, h, both = _views(graph)
         loops = loops_over(g, HERE / "component_forest_cpu.py")
         fallen = graph.workspace.array("components.fallen", graph.num_vertices, np.uint32)
-        queues, state, walk = self._queues(graph), (self._word, self._parent, self._layout), (g.data, h.data, both)
+        queues, state, walk = (
+            self._queues(graph),
+            (self._word, self._parent, self._layout),
+            (without_weights(g), without_weights(h), both),
+        )
         if self._kept[1] > self._layout.limit:
             cut = loops.cut_all(self._word, self._parent, fallen, self._kept)
         else:

@@ -17,7 +17,15 @@ from suricate import threads
 from suricate.cuda.structs import enum
 from suricate.devices import Array
 from suricate.structures.union_find import UnionFind
-from suricate.structures.walking import ROUND_WORDS, assembled, loops_over, packed, program_over, resident_blocks
+from suricate.structures.walking import (
+    ROUND_WORDS,
+    assembled,
+    loops_over,
+    packed,
+    program_over,
+    resident_blocks,
+    without_weights,
+)
 
 if TYPE_CHECKING:
     from suricate.cuda.program import Program
@@ -51,7 +59,7 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
     if not n:
         return device.xp.empty(1, np.uint32)
     if not device.is_cuda:
-        return _connect_on_host(graph, g.data, h.data, sets.parent, both=both, skips=skips)
+        return _connect_on_host(graph, without_weights(g), without_weights(h), sets.parent, both=both, skips=skips)
     state = graph.workspace.array("connect.state", ROUND_WORDS, np.uint32)
     state.data.memset_async(0, state.nbytes)
     found = graph.workspace.array("connect.largest", 1, np.uint32)

@@ -31,7 +31,15 @@ from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.structs import constants, enum
 from suricate.devices import Array, Device
 from suricate.structures.arcs import ARCS, NO_ARCS, arc_values, packed_arcs, plain_arcs
-from suricate.structures.walking import ROUND_WORDS, assembled, loops_over, packed, program_over, resident_blocks
+from suricate.structures.walking import (
+    ROUND_WORDS,
+    assembled,
+    loops_over,
+    packed,
+    program_over,
+    resident_blocks,
+    without_weights,
+)
 from suricate.types import ArcList, PlacedArcs, StoreView
 
 if TYPE_CHECKING:
@@ -123,13 +131,13 @@ class CoreNumbers:
         assert not isinstance(inserted, PlacedArcs)
         view, gone, come = graph.view("out"), plain_arcs(deleted or NO_ARCS), plain_arcs(inserted or NO_ARCS)
         queues, (listed, left) = self._scratch(graph, "queue0", "queue1"), self._scratch(graph, "listed", "left")
-        loops = loops_over(view, TEMPLATE)
+        loops, data = loops_over(view, TEMPLATE), without_weights(view)
         numbers, marks = (self.core, self._support, self._place, self._later), (self._stamp, self._mark, self._kept)
         work = int(self._kept[3]) if n <= FEW else int(self._kept[3]) // SHARE
         loops.tally(*come, *numbers, 1)
         loops.tally(*gone, *numbers, -1)
-        loops.lower(view.data, *gone, *numbers, self._stamp, self._kept, queues[0])
-        if loops.raise_all(view.data, *come, *numbers, left, *marks, listed, work, *queues):
+        loops.lower(data, *gone, *numbers, self._stamp, self._kept, queues[0])
+        if loops.raise_all(data, *come, *numbers, left, *marks, listed, work, *queues):
             return True
         self._peel(graph)
         return False
@@ -153,7 +161,7 @@ class CoreNumbers:
         loops = loops_over(view, TEMPLATE)
         bins = graph.workspace.array("cores.bins", n + 1, np.int64)
         numbers = (self.core, self._support, self._place, self._later)
-        self._kept[3] = loops.peel(view.data, *numbers, *self._scratch(graph, "queue0", "queue1"), bins)
+        self._kept[3] = loops.peel(without_weights(view), *numbers, *self._scratch(graph, "queue0", "queue1"), bins)
         self._kept[2], self._kept[4] = ORIGIN + n, ORIGIN
 
     def _scratch(self, graph: Graph, *names: str) -> tuple[Array, ...]:

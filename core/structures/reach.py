@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from suricate.structures.walking import loops_over
+from suricate.structures.walking import loops_over, without_weights
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -31,4 +31,4 @@ def reach_on_host(graph: Graph, start: np.ndarray, reached: np.ndarray, over: st
     view = graph.view(over)
     stack = graph.workspace.array("reach.stack", graph.num_vertices, np.uint32)
     stack[: len(start)] = start
-    loops_over(view, TEMPLATE).reach(view.data, stack, len(start), reached)
+    loops_over(view, TEMPLATE).reach(without_weights(view), stack, len(start), reached)

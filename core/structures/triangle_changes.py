@@ -19,7 +19,15 @@ from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.structs import Struct, enum
 from suricate.devices import Array, Device
 from suricate.structures.arcs import ARCS, NO_ARCS, SIZE, arc_values, packed_arcs, plain_arcs
-from suricate.structures.walking import LOOKUP_COST, assembled, loops_over, packed, program_over, resident_blocks
+from suricate.structures.walking import (
+    LOOKUP_COST,
+    assembled,
+    loops_over,
+    packed,
+    program_over,
+    resident_blocks,
+    without_weights,
+)
 from suricate.types import ArcList, PlacedArcs, StoreView
 
 if TYPE_CHECKING:
@@ -173,7 +181,7 @@ def change_on_host(graph: Graph, triangles: Array, degrees: Array, gone: ArcList
         come: new arcs.
     """
     view, workspace = graph.view(), graph.workspace
-    loops = loops_over(view, TEMPLATE)
+    loops, data = loops_over(view, TEMPLATE), without_weights(view)
 
     def listed(arcs: ArcList, change: int) -> np.ndarray:
         keys = np.empty(arcs.size, np.uint64)
@@ -191,5 +199,5 @@ def change_on_host(graph: Graph, triangles: Array, degrees: Array, gone: ArcList
     for arcs, others, present, change in ((lost, new, False, -1), (new, lost[:0], True, 1)):
         if len(arcs):
             loops.count_changes(
-                view.data, arcs, others, present, search, change, marks, kept, shared, held, degrees, triangles
+                data, arcs, others, present, search, change, marks, kept, shared, held, degrees, triangles
             )

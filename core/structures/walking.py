@@ -6,6 +6,7 @@ in one line is taken from the cursor of the backend instead.
 
 from __future__ import annotations
 
+import importlib
 import re
 import threading
 import weakref
@@ -15,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from suricate.forks import renewed
 from suricate.types import StoreView
@@ -29,6 +32,15 @@ OFFERED = {"copies", "joins"}  #: whether the cursor has ``copied``, and ``commo
 LOOKUP_COST = {"hash": 8, "sorted": 100, "linear": 1 << 40}  #: of an edge on the CPU, by ``find``, in marks of a vertex
 ROUND_WORDS = 24  #: of 32 bits: the memory of the struct ``RoundState`` of ``rounds.cuh``
 
+_NO_WEIGHTS = np.empty(0, np.uint32)
+#: what a loop may take from a cursor besides ``weight``
+_WALKING = frozenset(
+    {
+        "ahead", "begin", "buckets", "common", "copied", "degree", "end", "find", "first", "following", "is_fresh",
+        "key", "later", "segment_owner", "slot_owner", "updated_count", "updated_segment",
+    }
+)  # fmt: skip
+
 _modules: dict[tuple, ModuleType] = {}
 _programs: dict[tuple, Program] = {}
 _structs: dict[tuple, ViewStruct] = {}
@@ -37,13 +49,37 @@ _lock = renewed(threading.Lock())  # of adding to _modules and _programs: each i
 
 
 def loops_over(view: StoreView, template: Path) -> ModuleType:
-    """Return the Numba module of ``template`` over the cursor of ``view``, made once."""
+    """Return the Numba module of ``template`` over the cursor of ``view``, made once.
+
+    Loops that read no weights are called with :func:`without_weights`, else they are compiled for each type of weights.
+    """
     key = (template, view.cursor, view.weight_dtype is not None, view.owner_per, view.find)
     with _lock:
         module = _modules.get(key)
         if module is None:
             module = _modules[key] = _module(view, template)
     return module
+
+
+def without_weights(view: StoreView) -> Any:
+    """Return the arrays of ``view`` as loops take them that read no weights: graphs of all types of weights look alike.
+
+    They are as they were if a function of the cursor, other than ``weight``, reads the array of this name.
+    """
+    data: Any = view.data
+    kind: Any = type(data)
+    return data._replace(weight=_NO_WEIGHTS) if _can_drop_weights(view.cursor, kind) else data
+
+
+@cache
+def _can_drop_weights(cursor: str, kind: type) -> bool:
+    from suricate.code_key import attributes_of
+
+    if "weight" not in getattr(kind, "_fields", ()):
+        return False
+    functions = vars(importlib.import_module(cursor))
+    names = _WALKING & functions.keys()
+    return not any("weight" in attributes_of(functions[name]) for name in names)
 
 
 def _module(view: StoreView, template: Path) -> ModuleType:

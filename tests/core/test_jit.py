@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from llvmlite.binding import ffi
 from numba import njit
+from numba.core.errors import TypingError
 
-from suricate import notice
+from suricate import cache, notice
 from suricate.jit import inner, kernel
 from suricate.notice import CompilationNotice, compiling
 
@@ -52,6 +53,63 @@ def test_compiling_frees_the_pass_managers_of_llvm(monkeypatch):
     assert added(2, 3) == 5
     gc.collect()
     assert len(made) == len(freed) > 0
+
+
+def test_the_garbage_collector_rests_while_kernels_are_compiled(monkeypatch):
+    seen = []
+    start = notice.NOTICE.start
+    monkeypatch.setattr(notice.NOTICE, "start", lambda: (seen.append(gc.isenabled()), start()))
+    monkeypatch.setattr(cache, "get", lambda name: None)
+
+    @inner
+    def thrice(x):
+        return 3 * x
+
+    @kernel
+    def summed(values):
+        total = 0
+        for value in values:
+            total += thrice(value)
+        return total
+
+    @kernel
+    def impossible(values):
+        return values.no_such_attribute
+
+    assert summed(np.arange(3)) == 9
+    assert seen == [True, False]
+    with pytest.raises(TypingError):
+        impossible(np.arange(3))
+    assert gc.isenabled()
+    gc.disable()
+    assert summed(np.arange(3.0)) == 9
+    assert not gc.isenabled()
+    gc.enable()
+
+
+@inner
+def checked(x):
+    """Return x, which must not be negative."""
+    if x < 0:
+        raise ValueError("negative")
+    return x
+
+
+@njit
+def through_plain(x):
+    return checked(x)
+
+
+@kernel
+def through_kernel(x):
+    return checked(x)
+
+
+@pytest.mark.parametrize("function", [through_plain, through_kernel])
+def test_inner_functions_raise(function):
+    assert function(2) == 2
+    with pytest.raises(ValueError, match="negative"):
+        function(-3)
 
 
 def test_an_inner_function_is_plain_python_outside_of_kernels():
@@ -113,7 +171,7 @@ def test_a_failed_compilation_ends_as_well():
 
 SCRIPT = """
 from llvmlite.binding import ffi
-from suricate import notice
+from suricate import cache, notice
 notice.PATIENCE = 0
 import suricate as su
 g = su.Graph(3, backend="csr_baseline", device="cpu")

@@ -1,0 +1,61 @@
+"""Loops of structures over the cursor of a view: what reads no weights is compiled once for all types of weights."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numba import typeof
+
+import suricate as su
+from suricate.code_key import attributes_of
+from suricate.cursors import contiguous
+from suricate.structures import walking
+from suricate.structures.connect import HERE
+from suricate.structures.walking import loops_over, without_weights
+
+BACKENDS = ("slabhash", "hornet_like", "csr_baseline", "blocked", "gpma")
+
+
+def view_of(backend, weight_dtype):
+    graph = su.Graph(9, backend=backend, device="cpu", directed=False, weight_dtype=weight_dtype)
+    weight = None if weight_dtype is None else np.ones(3, weight_dtype)
+    graph.insert_edges([0, 1, 5], [1, 2, 6], weight)
+    return graph, graph.view()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_views_without_weights_have_one_type(backend):
+    views = [view_of(backend, dtype)[1] for dtype in (None, "float32", "float64", "int32")]
+    assert len({typeof(without_weights(view)) for view in views}) == 1
+    assert len({loops_over(view, HERE / "connect_cpu.py") for view in views}) == 1
+
+
+def test_loops_are_compiled_once_for_all_weights():
+    found = []
+    for dtype in ("float64", None, "float32"):
+        graph, view = view_of("slabhash", dtype)
+        found.append(graph.compute("wcc").num_components)
+    assert found == [6, 6, 6]
+    assert len(loops_over(view, HERE / "connect_cpu.py").unite_rest.signatures) == 1
+
+
+class View(NamedTuple):
+    target: np.ndarray
+    weight: np.ndarray
+
+
+def test_a_cursor_that_finds_its_way_by_weights_gets_them(monkeypatch):
+    assert "weight" in attributes_of(contiguous.weight)
+    assert "weight" not in attributes_of(contiguous.key)
+
+    def key(g, i):
+        return hidden(g)[i]
+
+    def hidden(g):
+        return g.weight
+
+    assert walking._can_drop_weights.__wrapped__("suricate.cursors.contiguous", View)
+    monkeypatch.setattr(contiguous, "key", key)
+    assert not walking._can_drop_weights.__wrapped__("suricate.cursors.contiguous", View)
