@@ -55,6 +55,7 @@ def test_walks_follow_edges(restart: float) -> None:
     follows_edges(graph, walks, np.repeat(np.arange(40), 2), restart > 0)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("weight_dtype", [None, "float32", "int32"])
 def test_frequencies_of_transitions(device: su.devices.Device, backend: str, weight_dtype: str | None) -> None:
     graph = su.Graph(8, backend=backend, device=str(device), weight_dtype=weight_dtype)

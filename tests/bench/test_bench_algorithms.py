@@ -159,6 +159,7 @@ def test_what_cannot_be_verified_or_run_is_skipped(data, temporal_file, strange,
 # -- what is measured --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_algorithms_and_operators_on_every_backend_and_device(data, backend, device):
     fixture = fixture_of(backend, data, device)
     tasks = [kind(fixture, name, 20) for name in BUILT_IN_ALGORITHMS for kind in (KeptCurrent, UpdateAlone)]

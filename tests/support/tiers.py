@@ -96,6 +96,12 @@ def _unit(item: pytest.Item) -> str:
     return f"{_file(item)} {backend_of(item)}"
 
 
+def _is_slow(item: pytest.Item) -> bool:
+    """Return whether a test is left out of the quick tier; of the kits, what ``make compile-cuda`` does as well."""
+    is_compilation = "::test_cuda_sources_compile[" in item.nodeid and item.nodeid.startswith("tests/backends/test_")
+    return is_compilation or item.get_closest_marker("slow") is not None
+
+
 def _is_plain(item: pytest.Item) -> bool:
     apart = any(item.get_closest_marker(name) for name in ("compiled", "data", "gpu"))
     small = item.nodeid.startswith(PLAIN_FOLDERS) or item.get_closest_marker("plain")
@@ -116,7 +122,7 @@ def _by_function(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
 
 def quick_items(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Return the tests of the quick tier."""
-    quick = (item for item in items if not item.get_closest_marker("slow"))
+    quick = (item for item in items if not _is_slow(item))
     return [item for group in _by_function(quick) for item in _few_on_gpu(_in_turn(group))]
 
 
