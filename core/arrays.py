@@ -126,7 +126,7 @@ def as_ids(values: Any, argument: str) -> Array:
         return array
     if not len(array) and not hasattr(values, "dtype"):
         return np.empty(0, np.uint32)
-    if not hasattr(values, "dtype"):
+    if not hasattr(values, "dtype") and hasattr(values, "__iter__"):
         items = list(values)
         if all(isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)) for item in items):
             return _integers([int(item) for item in items], argument)

@@ -29,7 +29,8 @@ import pluggy
 from suricate import cache
 from suricate.algorithm import Algorithm
 from suricate.devices import Device
-from suricate.errors import DeviceError, PluginError, UnknownNameError
+from suricate.errors import DeviceError, ParameterError, PluginError, UnknownNameError
+from suricate.parameters import shown
 from suricate.forks import awaited, renewed
 from suricate.plugins import hookspecs
 from suricate.plugins.checks import HOOKS, items_of
@@ -147,6 +148,8 @@ def _forget(name: str) -> None:
 
 
 def _lookup(hook: str, what: str, name: str) -> Any:
+    if not isinstance(name, str):
+        raise ParameterError(f"{what} must be a name or a class, got {shown(name)}")
     found = _answers(hook)
     if name in found:
         return found[name]

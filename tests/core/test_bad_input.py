@@ -154,6 +154,12 @@ def test_arrays_of_other_libraries(make, place, device):
     assert device.to_numpy(graph.edge_weights(src, dst)).tolist() == [1, 2]
 
 
+def test_ids_of_other_libraries_of_other_dtypes(make, place):
+    graph = make()
+    with Unchanged(graph), pytest.raises(DTypeError, match="src has dtype float64: integers are needed"):
+        graph.insert_edges(Foreign(place(np.array([1.0, 2.0]))), [1, 2])
+
+
 @pytest.mark.parametrize(
     ("ids", "dtype"),
     [

@@ -19,7 +19,7 @@ from tutorial_backend import TutorialStore
 import suricate as su
 from suricate import plugins
 from suricate.devices import CPU, Device
-from suricate.errors import DeviceError, PluginError, UnknownNameError
+from suricate.errors import DeviceError, ParameterError, PluginError, UnknownNameError
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "suricate-concentration"
 PROJECT = EXAMPLE.parents[1] / "pyproject.toml"
@@ -265,6 +265,9 @@ def test_unknown_names_list_what_there_is() -> None:
         plugins.backend("nope")
     with pytest.raises(UnknownNameError, match="pagerank"):
         plugins.algorithm("nope")
+    for wrong in (["bfs"], {}, 3, None):
+        with pytest.raises(ParameterError, match="algorithm must be a name or a class, got"):
+            plugins.algorithm(wrong)
     with pytest.raises(UnknownNameError, match="no plugin 'nope'"):
         plugins.unregister("nope")
 
