@@ -227,11 +227,12 @@ def write_columns(path: Path, columns: dict[str, Any]) -> None:
 
     with writing(path) as file:
         if path.suffix == ".npz":
-            np.savez(file, **columns)
+            texts = {name: part.astype(str) for name, part in columns.items() if part.dtype == object}
+            np.savez(file, **{**columns, **texts})  # texts that are no objects are loaded without pickle
             return
         file.write((",".join(columns) + "\n").encode())
         for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-            file.write((",".join(quoted(str(value)) for value in row) + "\n").encode())
+            file.write((",".join(quoted(str(value)) for value in row) + "\n").encode("utf-8", "surrogateescape"))
 
 
 def quoted(text: str) -> str:

@@ -90,7 +90,7 @@ def _csv(grid: Grid) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(grid.columns)
-    writer.writerows(grid.rows)
+    writer.writerows([[_printable(value) if isinstance(value, str) else value for value in row] for row in grid.rows])
     return text.getvalue()
 
 
@@ -114,7 +114,14 @@ def _print_table(grid: Grid) -> None:
 def _rounded(value: Any) -> str:
     import numpy as np
 
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.6g}"
+    return _printable(value).replace("\n", "\\n").replace("\r", "\\r")
+
+
+def _printable(value: Any) -> str:
+    """Return a text that any stream can print: bytes of a file that were no UTF-8 become question marks."""
+    return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -40,8 +40,17 @@ def test_names_are_in_the_output_of_every_algorithm(weighted: Path, tmp_path: Pa
         assert len(done.stdout.splitlines()) == 4
     assert "4 edges" in done.stderr or "3 edges" in done.stderr
     call("run", "wcc", weighted, "--relabel", "--device", "cpu", "--output", tmp_path / "wcc.npz")
-    with np.load(tmp_path / "wcc.npz", allow_pickle=True) as found:
+    with np.load(tmp_path / "wcc.npz") as found:
         assert (found["name"].tolist(), found["label"].tolist()) == (["ann", "bob", "cid"], [0, 0, 0])
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "odd.txt").write_bytes(b"a\xff b\n")
+    output = tmp_path / "out.csv"
+    done = shell("run", "bfs", tmp_path / "odd.txt", "--relabel", "--device", "cpu", "--output", output)
+    assert done.returncode == 0, done.stderr
+    assert output.read_bytes().splitlines()[1] == b"0,a\xff,0,0"
+    assert "a\ufffd" in done.stdout
 
 
 def test_the_largest_components_are_listed(tmp_path: Path) -> None:
