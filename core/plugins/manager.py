@@ -30,8 +30,8 @@ from suricate import cache
 from suricate.algorithm import Algorithm
 from suricate.devices import Device
 from suricate.errors import DeviceError, ParameterError, PluginError, UnknownNameError
-from suricate.parameters import shown
 from suricate.forks import awaited, renewed
+from suricate.parameters import shown
 from suricate.plugins import hookspecs
 from suricate.plugins.checks import HOOKS, items_of
 from suricate.plugins.hookspecs import PROJECT, hookimpl
