@@ -8,7 +8,7 @@ can have, and None without weights. Libraries that are not needed are not import
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from itertools import chain, compress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -171,6 +171,7 @@ def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **
     _refuse_num_vertices(options, "graph")
     if not all(callable(getattr(graph, name, None)) for name in ("is_directed", "is_multigraph", "adjacency")):
         raise ParameterError(f"graph must be a graph of NetworkX, got {_described(graph)}")
+    _check_names(weight=weight)
     _refuse_weight_dtype(options, weight, "edge attribute")
     one_way = options.setdefault("directed", graph.is_directed()) is True or graph.is_directed()
     nodes, rows = list(graph), [row for _, row in graph.adjacency()]
@@ -241,6 +242,7 @@ def from_pandas_edgelist(
     names = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
     if names is None or not hasattr(frame, "__getitem__"):
         raise ParameterError(f"frame must be a data frame of pandas, got {_described(frame)}")
+    _check_names(source=source, target=target, weight=weight)
     missing = [column for column in (source, target, weight) if column is not None and column not in names]
     if missing:
         columns = ", ".join(map(str, names))
@@ -344,6 +346,13 @@ def weight_dtype_of(dtype: Any) -> np.dtype:
     if dtype.kind in "iu":
         return np.dtype(np.uint32 if dtype == np.uint32 else np.int32)
     raise DTypeError(f"weights have dtype {dtype}: they must be numbers")
+
+
+def _check_names(**arguments: Any) -> None:
+    """Raise ``ParameterError`` for an argument that cannot be the name of a column or an attribute."""
+    for argument, name in arguments.items():
+        if not isinstance(name, Hashable):
+            raise ParameterError(f"{argument} must be a name, got {shown(name)}")
 
 
 def _refuse_weight_dtype(options: dict[str, Any], weight: str | None, what: str) -> None:

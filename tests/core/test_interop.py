@@ -287,6 +287,10 @@ BAD_INPUT = {
     "NetworkX None": (
         lambda g: g.from_networkx(nx.Graph([(0, 1, {"w": None})]), weight="w"), DTypeError, "must be numbers"
     ),
+    "list as attribute": (lambda g: g.from_networkx(nx.Graph(), weight=["w"]), ParameterError, "weight must be a name"),
+    "list as column": (
+        lambda g: g.from_pandas_edgelist(pd.DataFrame({"a": [0]}), ["a"], "a"), ParameterError, "source must be a name"
+    ),
     "no pandas": (lambda g: g.from_pandas_edgelist(None), ParameterError, "data frame of pandas"),
     "missing ids": (
         lambda g: g.from_pandas_edgelist(pd.DataFrame({"source": [1, None], "target": [0, 1]})),
