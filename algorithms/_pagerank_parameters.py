@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
-ALPHA, TOL, MAX_ITER = 0.85, 1e-5, 100  #: what is meant if nothing is given
+ALPHA, TOL = 0.85, 1e-5  #: what is meant if nothing is given
 
 
 def one_of(label: str, value: Any, allowed: Sequence[str]) -> str:

@@ -18,4 +18,4 @@ def is_near(num_vertices: int, arcs: int, size: int, steps: int) -> bool:
 
 def steps_until(bound: float, change: float) -> int:
     """Return after how many steps a change of this norm is likely to be below ``bound``; at least 1."""
-    return max(1, math.ceil(math.log(change / bound) / math.log(DECAY)))
+    return 1 if change <= bound else max(1, math.ceil((math.log(change) - math.log(bound)) / math.log(DECAY)))

@@ -57,8 +57,8 @@ def following(pace, total, alpha, is_fast):
 
 
 @cache
-def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
-    """Return the functions of whole passes; ``least`` is the smallest usable weight of a vertex."""
+def passes(weighted: bool, loops: bool, closed: bool, least: float, most: float) -> Passes:
+    """Return the functions of whole passes; the usable weights of a vertex are from ``least`` to ``most``."""
 
     def weight(u, v, w, share, inv):
         if loops and u == v:
@@ -67,7 +67,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float) -> Passes:
 
     def weigh(v, value, share, inv):
         total = value + 1.0 if loops else value
-        usable = total == 0 or (total >= least and total < math.inf)
+        usable = total == 0 or (total >= least and total <= most)
         new = 1 / total if total > 0 else -1.0
         new = new if usable else math.nan  # and so will be all ranks
         share[v] = share[v] / abs(inv[v]) * abs(new)

@@ -2,11 +2,11 @@
 
 Raghavan, Albert and Kumara, *Near linear time algorithm to detect community structures in large-scale networks* (2007):
 initially each vertex has its own label. In each round every active vertex takes the most frequent label of its
-neighbours, and a vertex that changes its label activates its neighbours. Of equally frequent labels the first in an
-order given by ``seed`` wins. Two rules keep neighbours from exchanging labels for ever. A vertex that wants a label
-later in the order waits for a round every second time (the pick-less rounds of Sahu's *nu-LPA*, 2024). A vertex that
-has wanted many labels also waits in some rounds, chosen by a hash of its id and of how many it has wanted, so a result
-can be replayed. O(m) per round, usually a few rounds.
+neighbours, and a vertex that changes its label activates its neighbours. Of equally frequent labels a vertex keeps its
+own if that is among them; else the first in an order given by ``seed`` wins. Two rules keep neighbours from exchanging
+labels for ever. A vertex that wants a label later in the order waits for a round every second time (the pick-less
+rounds of Sahu's *nu-LPA*, 2024). A vertex that has wanted many labels also waits in some rounds, chosen by a hash of
+its id and of how many it has wanted, so a result can be replayed. O(m) per round, usually a few rounds.
 
 After a change the ends of the changed edges are active first, and all labels start with their current values. The
 result is stable again, but may differ from that of a computation from scratch.
@@ -23,6 +23,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, Requirements, pull_bytes
+from suricate.algorithms._convergence import CutLoops
 from suricate.algorithms._hash import key_of, mixed, mixed_ids, unmixed
 from suricate.algorithms._vertex_values import resized
 from suricate.gathered import gathered_rows
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 STAY, WAKE = 1, 2  #: stay active; activate the neighbours
 NOBODY = 2**63 - 1  #: the mode of no neighbours
+KEPT = 0  #: the mode where the vertex's own label is among the most frequent ones
 ODD = 0x9E3779B9
 PATIENCE = 8  #: labels that a vertex has wanted before a hash makes it wait
 MAX_ITERATIONS = 100
@@ -55,25 +57,25 @@ def label_of(u, v, w, label):
     return label[u]
 
 
-def rank_of(u, v, w, rank, taken, wanted, key):
-    """Return the rank of the neighbour's label."""
-    return rank[u]
+def choice_of(u, v, w, rank, taken, wanted, key):
+    """Return the rank of the neighbour's label plus 1; 0, the smallest, if it is the label that ``v`` has."""
+    return rank[u] + 1 if rank[u] != rank[v] else 0
 
 
 def take(v, mode, rank, taken, wanted, key):
-    """Take the most frequent rank, or wait for a round; without neighbours take the vertex's own rank."""
+    """Take the label that was chosen most often, or wait for a round; without neighbours take the vertex's own id."""
     taken[v] = rank[v]
-    if mode == rank[v]:
+    if mode == KEPT:
         return 0
     if mode == NOBODY:
         taken[v] = mixed(v, key)
         return 0
     wanted[v] = wanted[v] + 1
-    if mode > rank[v] and wanted[v] & 1:
+    if mode - 1 > rank[v] and wanted[v] & 1:
         return STAY
     if wanted[v] > PATIENCE and mixed((v + ODD * wanted[v]) & 0xFFFFFFFF, key) & 3 == 0:
         return STAY
-    taken[v] = mode
+    taken[v] = mode - 1
     return WAKE
 
 
@@ -89,14 +91,16 @@ class LabelPropagation(Algorithm):
     vertex has. A directed graph needs in-edges. A vertex without neighbours has its own id.
 
     Args:
-        max_iter: maximum number of rounds of a computation or an update; with ``synchronous`` the exact number.
+        max_iter: maximum number of rounds of a computation or an update; with ``synchronous`` the exact number. After
+            an update that followed a loop cut short by it, reading the result makes once more so many rounds at most,
+            from all vertices.
         seed: determines the order of labels and which vertices wait; unused with ``synchronous``.
         synchronous: compute LDBC's CDLP.
 
     Attributes:
         iterations: rounds of the last computation or update; reading it waits for the device.
-        converged: whether the labels are stable; False if ``max_iter`` rounds were not enough. Reading it waits for the
-            device.
+        converged: whether every label is stable; False if ``max_iter`` rounds were not enough, now or since the last
+            rounds that began at all vertices. Reading it waits for the device.
 
     Raises:
         ParameterError: a parameter is of the wrong type or out of range.
@@ -117,7 +121,9 @@ class LabelPropagation(Algorithm):
         self._wanted: Array = None
         self._outcome: Propagated | None = None
         self._before = 0  # rounds before those
-        self._xp: Any = np
+        self._graph: Graph | None = None
+        self._cut = CutLoops()  # since the last loop that began at all vertices
+        self._owes_rounds = False  # if a loop was cut short: whether rounds are made when the result is read
 
     def compute(self, graph: Graph) -> None:
         """Start from the vertices' own labels."""
@@ -126,7 +132,7 @@ class LabelPropagation(Algorithm):
 
     def _compute(self, graph: Graph) -> None:
         xp, n = graph.device.xp, graph.num_vertices
-        self._xp, self._outcome = xp, None
+        self._graph, self._outcome = graph, None
         if self.synchronous:
             self._rank = xp.arange(n, dtype=np.uint32)
             for _ in range(self.max_iter):
@@ -151,19 +157,24 @@ class LabelPropagation(Algorithm):
             self._rank = xp.concatenate([self._rank, mixed_ids(xp, known, n, self.key)])
             self._taken, self._wanted = (resized(xp, array, n, 0) for array in (self._taken, self._wanted))
         self._look(graph, (delta.edges("inserted"), delta.edges("deleted")))
+        self._owes_rounds = True
 
     def _look_at_distinct_labels(self, graph: Graph) -> None:
         """Do the first round: every label is there once, so that the first in the order is the most frequent one."""
         args = (self._rank, self._taken, self._wanted, self.key)
-        neighbor_reduce(graph, rank_of, args=args, reduce="min", over="both", then=take, dtype="int64")
+        neighbor_reduce(graph, choice_of, args=args, reduce="min", over="both", then=take, dtype="int64")
         self._rank, self._taken = self._taken, self._rank
 
     def _look(self, graph: Graph, frontier: Any, before: int = 0) -> None:
+        if frontier is None:
+            self._cut.clear()
+            self._owes_rounds = False
         self._before = before
         self._outcome = converge(
-            graph, frontier, rank_of, args=(self._rank, self._taken, self._wanted, self.key), reduce="mode",
+            graph, frontier, choice_of, args=(self._rank, self._taken, self._wanted, self.key), reduce="mode",
             over="both", then=take, commit=publish, wake="both", max_steps=self.max_iter - before,
         )  # fmt: skip
+        self._cut.note(self._outcome, self.max_iter - before)
 
     @property
     def iterations(self) -> int:  # type: ignore[override]
@@ -172,14 +183,18 @@ class LabelPropagation(Algorithm):
 
     @property
     def converged(self) -> bool:
-        """Whether the last computation or update came to an end by itself."""
-        return self._outcome is not None and self._outcome.converged
+        """Whether every loop since the last one that began at all vertices came to an end by itself."""
+        return self._outcome is not None and not self._cut.found()
 
     @property
     def result(self) -> Array:
-        """The current labels in a new array."""
+        """The current labels in a new array; after an update this waits for the device."""
         if self.synchronous:
             return self._rank.copy()
+        if self._owes_rounds and self._cut.found():
+            assert self._graph is not None
+            self._look(self._graph, None)
+        self._owes_rounds = False
         return unmixed(self._rank, self.key)
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
@@ -211,14 +226,14 @@ class LabelPropagation(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, *, seed: int = 0, **params: Any) -> str | None:
-        """Compare synchronous labels; of stable ones every vertex must have the first of its most frequent labels."""
+        """Compare synchronous labels; of stable ones every vertex must have a most frequent label of its neighbours."""
         if not isinstance(reference, Arcs):
             return super().mismatch(result, reference, **params)
         if result.shape != (reference.num_vertices,):
             return f"result has shape {result.shape} instead of {(reference.num_vertices,)}"
         key = np.uint64(key_of(seed))
         rank, own = (mixed(ids.astype(np.uint64), key) for ids in (result, np.arange(len(result))))
-        wrong = np.count_nonzero(modes(reference, rank, own) != rank)
+        wrong = np.count_nonzero(modes(reference, rank, own, kept=rank) != rank)
         return f"{wrong} vertices have another label than most of their neighbours" if wrong else None
 
     @classmethod
@@ -231,13 +246,17 @@ class LabelPropagation(Algorithm):
         return pull_bytes(graph.num_vertices, graph.num_edges, 4)
 
 
-def modes(arcs: Arcs, label: np.ndarray, alone: np.ndarray) -> np.ndarray:
-    """Return the most frequent label of each vertex' neighbours, of several the smallest; ``alone`` without any."""
+def modes(arcs: Arcs, label: np.ndarray, alone: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
+    """Return the most frequent label of each vertex' neighbours; ``alone`` without any.
+
+    Of several labels it is the vertex's own in ``kept`` if that is one of them, else the smallest.
+    """
     result = alone.copy()
     if len(arcs.vertex):
         seen = np.stack((arcs.vertex, label[arcs.neighbour].astype(np.int64)))
         (vertex, found), count = np.unique(seen, axis=1, return_counts=True)
-        order = np.lexsort((found, -count, vertex))
+        is_other = np.ones(len(found), bool) if kept is None else found != kept[vertex]
+        order = np.lexsort((found, is_other, -count, vertex))
         first = order[np.unique(vertex[order], return_index=True)[1]]
         result[vertex[first]] = found[first]
     return result

@@ -40,40 +40,28 @@ times.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import suricate as su
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, pull_bytes
-from suricate.algorithms._pagerank_leaps import Leaps, Pace, leap
-from suricate.algorithms._pagerank_parameters import ALPHA, MAX_ITER, TOL, Jumps, one_of, sums_up_loops
+from suricate.algorithms._convergence import tolerance
+from suricate.algorithms._pagerank_parameters import ALPHA, TOL, Jumps, one_of, sums_up_loops
+from suricate.algorithms._pagerank_passes import WholePasses
 from suricate.algorithms._pagerank_reach import is_near, steps_until
-from suricate.algorithms._pagerank_reference import VerifiedRanks
 from suricate.algorithms._pagerank_steps import (
-    FRESH,
     Local,
-    anyone,
-    by_degree,
-    by_degree_of_all,
-    by_degree_with_loop,
-    dangle,
     is_reached,
     local,
-    measure,
-    normalise,
-    passes,
     reach,
     take_back,
     visit,
 )
 from suricate.algorithms._sums import Weighting
-from suricate.errors import WeightError
 from suricate.gathered import gathered_rows
-from suricate.operators import advance, converge, iterate, neighbor_reduce, vertex_map
+from suricate.operators import converge, vertex_map
 from suricate.operators.repeated import Repeated
 from suricate.operators.results import Propagated
 from suricate.operators.schemes import passes_scan
@@ -93,15 +81,17 @@ RENEWAL = 32  #: after so many local updates "auto" passes over all vertices
 CROWD = 16  #: after a step of one in so many vertices and edges, dynamic methods go on over all of them
 
 
-class PageRank(VerifiedRanks):
+class PageRank(WholePasses):
     """Ranks that sum to 1.
 
     Args:
         alpha: probability of following an edge, in [0, 1).
         personalization: where jumps go, in any scale: a dict from vertex to a number (others: 0), or an array with an
             entry per vertex; None: everywhere alike. Vertices that are added to the graph later count as 0.
-        tol: norm of the last step's change at which the iteration stops, above 0.
-        max_iter: upper bound on the number of steps, at least 1.
+        tol: norm of the last step's change at which the iteration stops; at least the rounding error of ``dtype``, with
+            the L-infinity norm that divided by the number of vertices.
+        max_iter: upper bound on the number of steps, at least 1; None: until ``tol`` is reached, or until the change of
+            a step no longer falls, because only rounding is left.
         weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
         norm: ``"l1"`` or ``"linf"``, of the change of a step.
         method: how ranks are brought up to date, see above.
@@ -131,7 +121,7 @@ class PageRank(VerifiedRanks):
         alpha: float = ALPHA,
         personalization: Mapping[int, float] | Array | None = None,
         tol: float = TOL,
-        max_iter: int = MAX_ITER,
+        max_iter: int | None = None,
         weighted: bool | None = None,
         norm: str = "l1",
         method: str = "auto",
@@ -143,149 +133,21 @@ class PageRank(VerifiedRanks):
     ) -> None:
         self.alpha = real("pagerank: alpha", alpha, low=0, high=1)
         self.jumps = Jumps(personalization)
-        self.tol = real("pagerank: tol", tol, low=0, include_low=False)
-        self.max_iter = integer("pagerank: max_iter", max_iter, low=1)
+        self.dtype = one_dtype("pagerank: dtype", dtype, ("float64", "float32"))
+        self.max_iter = None if max_iter is None else integer("pagerank: max_iter", max_iter, low=1)
         self.weighting = Weighting("pagerank", weighted)
         self.norm = one_of("pagerank: norm", norm, ("l1", "linf"))
+        if norm == "l1":
+            self.tol = tolerance("pagerank: tol", tol, self.dtype)
+        else:  # its floor depends on the number of vertices
+            self.tol = real("pagerank: tol", tol, low=0, include_low=False)
         self.method = one_of("pagerank: method", method, METHODS)
         self.self_loops = flag("pagerank: self_loops", self_loops)
         self.closed = sums_up_loops(equation, self.self_loops, self.method)
         told = self.tol / 2 if norm == "l1" else 1e-6
         self.frontier_tol = told if frontier_tol is None else real("pagerank: frontier_tol", frontier_tol, low=0)
         self.prune_tol = self.frontier_tol if prune_tol is None else real("pagerank: prune_tol", prune_tol, low=0)
-        self.dtype = one_dtype("pagerank: dtype", dtype, ("float64", "float32"))
-        self._share: Array = None  # and other arrays: see _pagerank_steps
-        self._error: Any = None  # and other scalars
-        self._usable = True  # as far as somebody has looked
-        self._steps: int = 0
-        self._loops: list[Propagated] = []  # of the last computation or update, besides ``_steps``
-        self._was_local = False  # whether the last update stepped over what it affected
-
-    # -- from scratch --------------------------------------------------------------------------------------------------
-
-    def compute(self, graph: Graph) -> None:
-        """Iterate from the uniform vector."""
-        self.weighting.demand(graph)
-        n, xp = graph.num_vertices, graph.device.xp
-        self.jumps.check(n, grown=self._share is not None)
-        self._start(graph)
-        self._share = xp.full(n, 1 / max(n, 1), self.dtype)
-        self._inv = xp.full(n, -1, self.dtype)
-        self._after, self._announced = xp.empty_like(self._share), None
-        self._loops, self._steps, self._local_updates, self._was_local = [], 0, 0.0, False
-        if n == 0:
-            return
-        self._weigh_all(graph)
-        self._iterate(graph)
-        self._look(graph)
-
-    def _start(self, graph: Graph) -> None:
-        """Make what depends on the graph but not on the ranks."""
-        weighted = self.weighting.applies(graph)
-        self._passes = passes(weighted, self.self_loops, self.closed, float(np.finfo(self.dtype).tiny))
-        if self._error is None or self._error.device != graph.device:
-            self._error = su.Scalar("sum" if self.norm == "l1" else "max", "float64", graph)
-            self._dangling, self._mass = su.Scalar("sum", "float64", graph), su.Scalar("sum", "float64", graph)
-            self._kept = su.Scalar("sum", "float64", graph)
-            self._sweep_paces = tuple(graph.device.xp.full(1, FRESH) for _ in range(3))
-        self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))  # on CUDA
-        self._host_pace = Pace(self.alpha)  # on the CPU
-        self._epoch, self._mark, self._again = 0, None, Repeated(graph)
-        self._factor = 2 / (1 + math.sqrt(1 - self.alpha**2))  # of extrapolated steps
-        self._jump, self._spread = self.jumps.on(graph, self.dtype)
-
-    def _weigh_all(self, graph: Graph) -> None:
-        """Weigh all vertices; add up the ranks of dangling ones."""
-        state = (self._share, self._inv)
-        if not self._by_edges(graph):
-            self._again.vertex_map(by_degree_of_all, (graph, *state, self._dangling))
-            return
-        if self.weighting.applies(graph):
-            neighbor_reduce(graph, self._passes.weight, args=state, dtype="float64", then=self._passes.weigh)
-        else:
-            self._count_edges(graph, None)
-        self._again.vertex_map(dangle, (*state, self._dangling))
-
-    def _by_edges(self, graph: Graph) -> bool:
-        """Return whether the weight of a vertex is not its degree, which one pass over the vertices finds."""
-        return self.self_loops or self.weighting.applies(graph)
-
-    def _count_edges(self, graph: Graph, vertices: Any) -> Frontier:
-        """Weigh vertices of a graph whose edges weigh 1; return them without repeats."""
-        count = by_degree_with_loop if self.self_loops else by_degree
-        return vertex_map(graph, vertices, count, args=(graph, self._share, self._inv))
-
-    def _iterate(self, graph: Graph) -> None:
-        """Make steps over all vertices until the norm is at most ``tol``."""
-        until, self._local_updates, self._announced = (self._error, self.tol), 0.0, None
-        paced = self.method == "auto" and graph.has_in_edges
-        if not graph.device.is_cuda:
-            with gathered_rows(graph):
-                self._step_and_leap(graph, paced=paced)
-            return
-        swap = ((self._share, self._after),)
-        if graph.has_in_edges:
-            paced = paced and not passes_scan(graph, graph.view("in"))
-            self._loop_over_all(graph, until, swap, paced=paced)
-        else:
-            self._steps = iterate(self._step(graph), until=until, max_steps=self.max_iter, swap=swap)
-        self._share, self._after = self._after, self._share
-        if paced:
-            self._again.vertex_map(take_back, (self._share, self._after, self._next_pace, self._pace))
-
-    def _step_and_leap(self, graph: Graph, *, paced: bool) -> None:
-        """Make the steps one by one: on the CPU the host sees every change."""
-        step, fast_step = self._step(graph), self._step(graph, is_fast=True) if paced else None
-        pace, leaps, change = self._host_pace, Leaps(self.tol) if self.method == "auto" else None, 0.0
-        while True:
-            dangling = self._dangling.read()
-            (fast_step if fast_step and pace.quickens(change) else step)()
-            self._steps += 1
-            self._share, self._after = self._after, self._share
-            change = self._error.read()
-            if self._steps == self.max_iter or change <= self.tol:
-                break
-            weight = leaps.weight(change, self._share, self._after, plain=not pace.is_fast) if leaps else 0.0
-            if weight:
-                leap(self._share, self._after, weight)
-                self._dangling.set(self._dangling.read() + weight * (self._dangling.read() - dangling))
-                pace.begin_anew()
-        if pace.is_fast:
-            self._share, self._after = self._after, self._share  # what the last step started from is within tol
-        pace.begin_anew()
-
-    def _loop_over_all(self, graph: Graph, until: tuple[Any, float], swap: tuple[Any, ...], *, paced: bool) -> None:
-        """Make the steps in one launch, without a wait."""
-        pull, finish, args = self._passes.pull, self._passes.finish, self._state
-        if paced:
-            pull, finish = self._passes.pull_paced, self._passes.finish_paced
-            args = (*args, self._pace, self._next_pace)
-            swap = (*swap, (self._pace, self._next_pace))
-        self._loops += [
-            self._again.passes(pull, args, finish, dtype=self.dtype, max_steps=self.max_iter, until=until, swap=swap)
-        ]
-
-    @property
-    def _state(self) -> tuple[Any, ...]:
-        """The arguments of a step."""
-        return (
-            self._share, self._after, self._inv, self._jump, self._spread, self.alpha, self._error, self._dangling,
-            self._factor,
-        )  # fmt: skip
-
-    def _step(self, graph: Graph, *, is_fast: bool = False) -> Any:
-        """Return a function that makes one step from ``_share`` to ``_after``, extrapolated if it ``is_fast``."""
-        functions = self._passes
-        if graph.has_in_edges:
-            then = functions.finish_fast if is_fast else functions.finish
-            return lambda: neighbor_reduce(graph, functions.pull, args=self._state, over="in", then=then)
-        gathered = graph.device.xp.zeros_like(self._share)
-
-        def step() -> None:
-            advance(graph, None, functions.push, gathered, args=self._state[:1], reduce="sum")
-            vertex_map(graph, None, functions.finish_pushed, args=(gathered, *self._state))
-
-        return step
+        super().__init__()
 
     # -- after a batch -------------------------------------------------------------------------------------------------
 
@@ -345,31 +207,6 @@ class PageRank(VerifiedRanks):
         self._share, self._inv, self._after, self._announced = share, inv, xp.empty_like(share), None
         (self._jump, self._spread), self._again = self.jumps.on(graph, self.dtype), Repeated(graph)
 
-    def _refresh(self, graph: Graph, edges: tuple[Any, ...]) -> Frontier:
-        """Weigh the ends of ``edges`` again; return them without repeats."""
-        if not self.weighting.applies(graph):
-            return self._count_edges(graph, edges)
-        ends = vertex_map(graph, edges, anyone)
-        converge(
-            graph, ends, self._passes.weight, args=(self._share, self._inv), reduce="sum", over="out",
-            then=self._passes.weigh, wake=None, dtype="float64", max_steps=1,
-        )  # fmt: skip
-        return ends
-
-    def _warm(self, graph: Graph, edges: tuple[Any, ...]) -> None:
-        """Iterate over all vertices from the old ranks, after a change of ``edges`` (of which degrees tell enough)."""
-        state = (self._share, self._inv)
-        if edges:
-            self._refresh(graph, edges)
-        if self._local_updates:  # which do not keep the sum of the ranks
-            self._again.vertex_map(measure, (*state, self._mass))
-            self._again.vertex_map(normalise, (*state, self._mass, self._dangling))
-        elif self._by_edges(graph):
-            self._again.vertex_map(dangle, (*state, self._dangling))
-        else:
-            self._again.vertex_map(by_degree_of_all, (graph, *state, self._dangling))
-        self._iterate(graph)
-
     def _relax(self, graph: Graph, method: str, ends: Frontier) -> None:
         """Run a dynamic method from the ends of changed edges, in a loop on the device.
 
@@ -379,15 +216,18 @@ class PageRank(VerifiedRanks):
         functions = local(method, self.weighting.applies(graph), self.self_loops, self.closed, paced)
         known = self._inv, self._jump, self._spread, self.alpha, self._kappa
         args = (self._share, self._after, self._announced, *known, self.frontier_tol, self.prune_tol, self._error)
-        affected = self._reached(graph, ends) if method == "dt" else ends
+        affected, most = self._reached(graph, ends) if method == "dt" else ends, self._most_steps
         loop = converge(
             graph, affected, functions.pull, args=args, reduce="sum", over="in", then=functions.relax,
-            commit=functions.publish, wake="out", dtype=self.dtype, max_steps=self.max_iter,
+            commit=functions.publish, wake="out", dtype="float64", max_steps=most,
             until=(self._error, self.tol), most=(graph.num_vertices + graph.most_arcs) // CROWD,
         )  # fmt: skip
         self._loops += [loop]
+        self._cut.note(loop, most)
+        self._owes_passes = True
         if graph.device.is_cuda or loop.crowded:
             self._loops += [self._sweep(graph, functions, known, loop, paced=paced)]
+            self._cut.note(self._loops[-1], most, after=loop)
         left = 1 if graph.device.is_cuda else 8 * self._error.read() / self.tol  # the change that nobody was told of
         self._local_updates += min(1, max(1 / RENEWAL, left))
 
@@ -403,7 +243,7 @@ class PageRank(VerifiedRanks):
         swap = (self._share, self._announced), (pace, spare)
         with gathered_rows(graph):
             swept = self._again.passes(
-                functions.pull_all, args, functions.sweep, dtype=self.dtype, max_steps=self.max_iter,
+                functions.pull_all, args, functions.sweep, dtype="float64", max_steps=self._most_steps,
                 until=(self._error, self.tol / 2), swap=swap, after=after,
             )  # fmt: skip
         if paced:
@@ -420,38 +260,10 @@ class PageRank(VerifiedRanks):
         converge(graph, ends, reach, args=args, reduce="max", over="in", then=visit, wake="out")
         return vertex_map(graph, None, is_reached, args=args)
 
-    # -- results -------------------------------------------------------------------------------------------------------
-
-    @property
-    def result(self) -> Array:
-        """The current ranks in a new array, ``dtype[num_vertices]``; waits for the device."""
-        if not len(self._share):
-            return self._share.copy()
-        self._demand_usable()
-        ranks = self._share / abs(self._inv)
-        return ranks / ranks.sum()
-
-    @property
-    def iterations(self) -> int:  # type: ignore[override]
-        """Steps that the last computation or update took; waits for the device."""
-        return self._steps + sum(loop.steps for loop in self._loops)
-
     @property
     def touched(self) -> int | None:
         """Vertices that the last update computed, summed over its steps; None after passes over all vertices."""
         return sum(loop.touched for loop in self._loops) if self._was_local and self._loops else None
-
-    def _look(self, graph: Graph) -> None:
-        """Raise ``WeightError`` if the ranks are none; without weights they always are."""
-        if self.weighting.applies(graph):
-            self._demand_usable()
-
-    def _demand_usable(self) -> None:
-        self._usable = not len(self._share) or math.isfinite(float(self._share.sum()))
-        if not self._usable:
-            raise WeightError(
-                "pagerank: a vertex has a negative weight, or weights whose sum is too large or too small"
-            )
 
     # -- benchmark (verification: _pagerank_reference) -----------------------------------------------------------------
 
@@ -463,7 +275,7 @@ class PageRank(VerifiedRanks):
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
         """Iterate until the steps are below 1e-6."""
-        return {"tol": 1e-6, "max_iter": 200}
+        return {"tol": 1e-6}
 
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of one pull per iteration."""

@@ -7,6 +7,7 @@ Every error that a user can cause is a :class:`SuricateError` and, besides, the 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 
 class SuricateError(Exception):
@@ -61,7 +62,16 @@ class ParameterError(SuricateError, ValueError, TypeError):
 
 
 class ConvergenceError(SuricateError, ArithmeticError):
-    """An iteration did not converge within ``max_iter`` steps; raised when the result is read."""
+    """An iteration ended before it converged; raised when the result is read.
+
+    Attributes:
+        result: what the iteration had reached, in the form of the algorithm's result; None if there is nothing.
+        change: the size of the last step, in the norm that the algorithm compares with ``tol``; None if unknown.
+    """
+
+    def __init__(self, message: str = "", *, result: Any = None, change: float | None = None) -> None:
+        super().__init__(message)
+        self.result, self.change = result, change
 
 
 class MissingLibraryError(SuricateError, ImportError):

@@ -153,10 +153,14 @@ Swap = tuple[tuple[int, int], ...]  #: positions in ``Call.values`` of arrays th
 
 
 class Until(NamedTuple):
-    """When a loop ends: after the round in which the total of ``scalar`` is at most ``bound``."""
+    """When a loop ends: after the round in which the total of ``scalar`` is not above ``bound``; a NaN ends it, too."""
 
     scalar: Any
     bound: float
+
+    def is_met(self) -> bool:
+        """Return whether the loop ends after the round that was made last; waits for the device."""
+        return not self.scalar.read() > self.bound
 
 
 @cache

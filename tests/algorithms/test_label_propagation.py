@@ -34,7 +34,7 @@ class Labels:
         """Rounds: a vertex takes the most frequent label of its neighbours, unless it has to wait: see the module."""
         own = mixed(np.arange(len(self.rank), dtype=np.uint64), self.key)
         for _ in range(max_iter if len(active) else 0):
-            wishes = modes(arcs, self.rank, own)
+            wishes = modes(arcs, self.rank, own, kept=self.rank)
             lonely = np.isin(active, arcs.vertex, invert=True)
             differs = wishes[active] != self.rank[active]
             asks = active[differs & ~lonely]
@@ -117,6 +117,55 @@ def test_neighbours_do_not_exchange_labels_for_ever(device: su.devices.Device, b
     arcs = su.edges(tracker.graph)
     reference = LabelPropagation.reference(*map(device.to_numpy, arcs[:2]), None, len(other), False)
     assert LabelPropagation.mismatch(device.to_numpy(tracker.result), reference) is None
+
+
+def unstable(tracker: su.Tracker) -> str | None:
+    """What is wrong with the labels of an undirected graph, by the definition alone."""
+    graph = tracker.graph
+    src, dst = map(graph.device.to_numpy, su.edges(graph)[:2])
+    label = graph.device.to_numpy(tracker.result)
+    votes = np.zeros((graph.num_vertices, graph.num_vertices), int)
+    np.add.at(votes, (src, label[dst]), 1)
+    own = votes[np.arange(len(label)), label]
+    wrong = np.flatnonzero((own < votes.max(1)) & votes.any(1))
+    return f"labels of {wrong.tolist()}" if len(wrong) else None
+
+
+@pytest.mark.parametrize("size", [4, 6, 1000])
+def test_labels_among_the_most_frequent_stay(device: su.devices.Device, size: int) -> None:
+    """An even cycle: no vertex moves that has a neighbour of its label, so the rounds are few."""
+    graph = su.Graph(size, device=str(device), directed=False)
+    graph.insert_edges(np.arange(size), (np.arange(size) + 1) % size)
+    tracker = graph.track("label_propagation")
+    assert unstable(tracker) is None
+    assert tracker.algorithm.converged
+    assert tracker.algorithm.iterations < 60
+    loops = su.Graph(3, device=str(device), directed=False)
+    loops.insert_edges([0, 0, 1, 2], [0, 1, 1, 2])  # each label is as frequent as the other at 0 and 1
+    assert loops.compute("label_propagation").tolist() == [0, 1, 2]
+
+
+def test_stable_is_said_of_all_labels_or_none(device: su.devices.Device) -> None:
+    n = 700
+    graph = su.Graph(n + 4, device=str(device), directed=False)
+    graph.insert_edges(np.arange(n - 1), np.arange(1, n))
+    tracker = graph.track("label_propagation", max_iter=3)
+    assert not tracker.algorithm.converged
+    graph.insert_edges([n], [n + 1])  # elsewhere
+    assert not tracker.algorithm.converged
+    rounds = 0
+    while unstable(tracker) is not None:
+        assert not tracker.algorithm.converged
+        before = device.to_numpy(tracker.result).copy()
+        np.testing.assert_array_equal(device.to_numpy(tracker.result), before)  # only a batch changes what is read
+        change = graph.insert_edges if rounds % 2 else graph.delete_edges
+        change([n], [n + 1])
+        rounds += 1
+        assert rounds < 60
+    graph.insert_edges([n + 2], [n + 3])
+    assert tracker.result[n + 2] == tracker.result[n + 3]
+    assert unstable(tracker) is None
+    assert tracker.algorithm.converged
 
 
 def test_a_vertex_without_neighbours_has_its_own_label(device: su.devices.Device, backend: str) -> None:

@@ -125,7 +125,7 @@ def _totals_of_passes(call: Call, until: str | None) -> dict[str, str]:
         "ROUND_FINISH": " ".join(f"{name}.flush(slot_of({name}_slots, round));" for name in found),
         "ROUND_READ": " ".join(f"read_total({name}, {name}_slots, round, first_thread);" for name in found),
         "LOOP_FINISH": " ".join(f"leave_total({name}, {name}_slots);" for name in found),
-        "UNTIL": "false" if until is None else f"double({until}.value) <= bound",
+        "UNTIL": "false" if until is None else f"!(double({until}.value) > bound)",
     }
 
 
@@ -165,7 +165,7 @@ def _totals(call: Call, until: str | None) -> dict[str, str]:
         "ROUND_FINISH": " ".join(finish),
         "ROUND_READ": f"if (round > 0) {{ {' '.join(read)} }}",
         "LOOP_FINISH": f"if (round > 0) {{ grid_barrier(state, expected); if (first_thread) {{ {' '.join(end)} }} }}",
-        "UNTIL": "false" if until is None else f"double({until}.value) <= bound",
+        "UNTIL": "false" if until is None else f"!(double({until}.value) > bound)",
     }
 
 

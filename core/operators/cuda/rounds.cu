@@ -9,12 +9,12 @@ extern "C" __global__ void start_rounds(uint32_t* control, const uint32_t* outer
     *pinned = control[0];
 }
 
-// One block, after each round: counts it, and stops the loop if the total is at most `bound`. The host sees both in
+// One block, after each round: counts it, and stops the loop unless the total is above `bound` (a NaN stops it). The host sees both in
 // *pinned, host memory: twice the rounds done, plus 1 if it is over. Unless it is, clears counters[0 .. words) for the
 // next round; the block has that many threads, or more.
 extern "C" __global__ void end_round(const TOTAL_T* total, double bound, uint32_t* control, volatile uint32_t* pinned,
                                      unsigned long long* counters, uint32_t words) {
-    const bool over = control[0] != 0, stop = double(*total) <= bound;
+    const bool over = control[0] != 0, stop = !(double(*total) > bound);
     __syncthreads();  // everybody has read control
     if (over) return;
     if (!stop && threadIdx.x < words) counters[threadIdx.x] = 0;

@@ -1,0 +1,90 @@
+"""When iterations end: tolerances that a dtype can reach, contractions that no longer progress, loops cut short."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.errors import ParameterError
+from suricate.parameters import real, shown
+
+if TYPE_CHECKING:
+    from suricate.operators.results import Propagated
+
+MOST_STEPS = 2**31 - 1
+AT_ONCE = 1024  #: steps of a contraction after which its progress is checked, at least
+MOST_UNREAD = 256  #: outcomes of loops that are kept unread
+
+
+def tolerance(label: str, value: Any, dtype: Any = "float64") -> float:
+    """Return a relative tolerance: a number of at least the rounding error of ``dtype``.
+
+    Raises:
+        ParameterError: it is no number, or below that.
+    """
+    number = real(label, value, low=0, include_low=False)
+    demand_floor(label, value, number, float(np.finfo(dtype).eps), dtype)
+    return number
+
+
+def demand_floor(label: str, value: Any, number: float, floor: float, dtype: Any) -> None:
+    """Raise ``ParameterError`` if a tolerance is below ``floor``, what rounding in ``dtype`` leaves."""
+    if number < floor:
+        raise ParameterError(
+            f"{label} must be at least {floor:.3g}, the rounding error of {np.dtype(dtype).name}, got {shown(value)}"
+        )
+
+
+class Progress:
+    """Says when the steps of a contraction are to end without having converged.
+
+    In exact arithmetic every step makes the norm of the change at least ``1 / alpha`` times smaller. It has stalled if
+    many steps in a row have not made it smaller at half of this rate: only rounding is left, or it grows.
+    """
+
+    def __init__(self, alpha: float, max_iter: int | None) -> None:
+        self.limit = MOST_STEPS if max_iter is None else min(max_iter, MOST_STEPS)
+        self.at_once = min(MOST_STEPS, max(AT_ONCE, math.ceil(8 / (1 - alpha))))  #: steps between two checks
+        self._factor = alpha ** (self.at_once / 2)
+        self._last = 2.0  # the L1 distance of two vectors of ranks is not larger
+        self.stalled = False
+
+    def ends(self, steps: int, change: float) -> bool:
+        """Return whether to end after so many steps, of which the last one changed so much."""
+        if steps >= self.limit:
+            return True
+        if steps % self.at_once == 0:
+            self.stalled = not change <= self._factor * self._last
+            self._last = change
+        return self.stalled
+
+
+class CutLoops:
+    """Remembers whether any loop was ended by its limit of steps, without reading outcomes from the device at once."""
+
+    def __init__(self) -> None:
+        self._unread: list[tuple[Propagated, Propagated | None, int]] = []
+        self._found = False
+
+    def note(self, outcome: Propagated, limit: int, after: Propagated | None = None) -> None:
+        """Add a loop of at most ``limit`` steps, those of ``after`` included if it took over from that loop.
+
+        Waits for the device once in ``MOST_UNREAD`` calls.
+        """
+        self._unread.append((outcome, after, limit))
+        if len(self._unread) == MOST_UNREAD:
+            self.found()
+
+    def clear(self) -> None:
+        """Forget all loops: everything is computed again."""
+        self._unread, self._found = [], False
+
+    def found(self) -> bool:
+        """Return whether a loop was cut short since :meth:`clear`; waits for the device."""
+        for outcome, after, limit in self._unread:
+            steps = outcome.steps + (0 if after is None else after.steps)
+            self._found = self._found or (steps >= limit and not outcome.converged)
+        self._unread = []
+        return self._found
