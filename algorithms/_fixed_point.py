@@ -8,12 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from suricate.algorithm import Algorithm, pull_bytes
+from suricate.algorithms._convergence import tolerance
 from suricate.algorithms._sums import Weighting
 from suricate.algorithms._vertex_values import optional_values, resized
 from suricate.errors import ConvergenceError, WeightError
 from suricate.gathered import gathered_rows
 from suricate.operators import iterate
-from suricate.parameters import integer, real
+from suricate.parameters import integer
 from suricate.structures.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -22,8 +23,22 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
+AT_ONCE = 1024  #: without max_iter, steps after which the first look is taken; then after twice as many, and so on
+STALLED = 0.9  #: the size of steps must fall to that share between two looks
+RESOLUTION = 2.0  #: divided by max_iter: by how much, relatively, growth may be faster somewhere when a warm start ends
+TINY, HUGE = 1e-100, 1e100  #: sums beyond lose digits, or squares of them overflow
+
+
 class FixedPoint(Algorithm):
-    """Parameters and loop: ``float64`` values per vertex, one or two pulls per step, stopped by the L1 norm of a step.
+    """Parameters and loop: ``float64`` values per vertex, one or two pulls per step, stopped by the size of a step.
+
+    The result is what the last step began with, so that the size of that step is its residual.
+
+    A warm start must find a part of the graph that has become the centre, but in which the previous values are almost
+    0. So it starts with a little of the uniform vector, and does not end while the values of any vertex grow so much
+    faster than those of all that a computation from scratch would find its part of the graph within ``max_iter`` steps.
+    (By Collatz and Wielandt no eigenvalue is larger than the fastest growth.) If it does not converge, the values are
+    computed from scratch.
 
     Attributes:
         iterations: steps that the last computation or update took.
@@ -37,73 +52,104 @@ class FixedPoint(Algorithm):
     nonnegative: ClassVar[bool] = True  #: whether a negative score is an error
     remedy: ClassVar[str] = ": raise max_iter or tol"  #: end of the message that there is no convergence
 
-    def __init__(self, max_iter: int, tol: float, nstart: Any, weighted: bool | None) -> None:
-        self.max_iter = integer(f"{self.name}: max_iter", max_iter, low=1)
-        self.tol = real(f"{self.name}: tol", tol, low=0, include_low=False)
+    def __init__(self, max_iter: int | None, tol: float, nstart: Any, weighted: bool | None) -> None:
+        self.max_iter = None if max_iter is None else integer(f"{self.name}: max_iter", max_iter, low=1)
+        self.tol = tolerance(f"{self.name}: tol", tol)
         self.nstart = optional_values(f"{self.name}: nstart", nstart, low=0)
         self.weighting = Weighting(self.name, weighted)
         self.iterations: int = 0
         self.converged = False
+        self.slack = math.inf  #: by which factor the values of a vertex may grow faster than those of all
+        self._change = math.nan  # the size of the last step
         self._x: Array = None
         self._xp: Any = None
 
     def compute(self, graph: Graph) -> None:
-        """Iterate from ``nstart``, by default from the same value everywhere."""
+        """Iterate from ``nstart``, by default from the same value at every live vertex."""
         self.weighting.demand(graph)
         xp, n = graph.device.xp, graph.num_vertices
-        self._xp = xp
+        self._xp, self.slack = xp, math.inf
         start = xp.ones(n) if self.nstart is None else self.nstart.on_device(graph, grown=self._x is not None)
-        self._x = self.scaled(xp, start)
+        self._x = self.scaled(xp, of_live(graph, start))
         self._iterate(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Iterate from the previous values, mixed with a little of the uniform vector; large batches: from scratch."""
-        if self.outweighs(graph, delta.edges("deleted"), delta.edges("inserted")):
+        if not self.converged or self.outweighs(graph, delta.edges("deleted"), delta.edges("inserted")):
             self.compute(graph)
             return
         xp, n = graph.device.xp, graph.num_vertices
-        x = resized(xp, self._x, n, 0.0)
-        x = xp.where(xp.isfinite(x), x, 1.0)
-        self._x = self.scaled(xp, (1 - self.fresh) * x + self.fresh * self.scaled(xp, xp.ones(n)))
+        x = of_live(graph, resized(xp, self._x, n, 0.0))
+        if self.fresh:
+            x = (1 - self.fresh) * x + self.fresh * self.scaled(xp, of_live(graph, xp.ones(n)))
+        self._x, self.slack = self.scaled(xp, x), 1 + RESOLUTION / (self.max_iter or AT_ONCE)
         self._iterate(graph)
+        if not self.converged:
+            steps = self.iterations
+            self.compute(graph)
+            self.iterations += steps
 
     @abstractmethod
     def scaled(self, xp: Any, x: Array) -> Array:
         """Return ``x`` in the scale that the iteration keeps."""
 
     @abstractmethod
-    def step(self, graph: Graph, x: Array, out: Array, change: Scalar) -> None:
-        """Replace ``x`` by the values after it, adding the L1 norm of the difference to ``change``.
+    def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
+        """Copy ``x`` to ``kept``, replace it by the values after it, and add the size of the step to ``change``.
 
         It calls operators only: its calls are recorded and repeated. ``out`` is zero, and must be zero afterwards.
         ``change`` becomes NaN if a score is negative or infinite, except for algorithms that allow such scores.
         """
 
     def bound(self, graph: Graph) -> float:
-        """Return the L1 norm of a step at which the iteration stops."""
-        return self.tol * graph.num_vertices
+        """Return the size of a step at which the iteration stops, as :meth:`step` measures it."""
+        return self.tol
+
+    def magnitude(self) -> float:
+        """Return how large sums were in the last step, to see whether weights have to be scaled; waits."""
+        return 1.0
 
     def _iterate(self, graph: Graph) -> None:
         self.iterations, self.converged = 0, graph.num_vertices == 0
         if self.converged:
             return
-        change, bound = Scalar("sum", "float64", graph), self.bound(graph)
-        body = partial(self.step, graph, self._x, graph.device.xp.zeros_like(self._x), change)
-        with gathered_rows(graph):
-            self.iterations = iterate(body, until=(change, bound), max_steps=self.max_iter)
-        last = bound if self.iterations < self.max_iter else float(change)
-        self.converged = last <= bound
-        if self.nonnegative and math.isnan(last):
+        start = self._x
+        self._run(graph, start)
+        if self.weighting.is_float(graph) and not TINY < self.magnitude() < HUGE and self.weighting.rescale(graph):
+            self._run(graph, start)
+        if self.nonnegative and math.isnan(self._change):
             raise WeightError(
                 f"{self.name}: a score is negative or infinite: weights must not be negative, nor so large that their "
                 "sums overflow"
             )
 
-    def _demand_convergence(self) -> None:
-        if not self.converged:
-            raise ConvergenceError(
-                f"{self.name}: no convergence to tol={self.tol:g} within {self.max_iter} steps{self.remedy}"
-            )
+    def _run(self, graph: Graph, start: Array) -> None:
+        """Make steps until the last one is small enough; without ``max_iter`` as long as they become smaller."""
+        xp, change, bound = graph.device.xp, Scalar("sum", "float64", graph), self.bound(graph)
+        x, kept = start.copy(), xp.empty_like(start)
+        body = partial(self.step, graph, x, kept, xp.zeros_like(x), change)
+        limit, last, self.iterations = self.max_iter or AT_ONCE, math.inf, 0
+        with gathered_rows(graph):
+            while True:
+                self.iterations += iterate(body, until=(change, bound), max_steps=limit - self.iterations)
+                self._change = float(change)
+                if not self._change > bound or self.max_iter is not None or not self._change < STALLED * last:
+                    break
+                limit, last = 2 * limit, self._change
+        self._x, self.converged = kept, self._change <= bound
+
+    def _demand_convergence(self, result: Any) -> Any:
+        """Return ``result`` if the iteration has converged.
+
+        Raises:
+            ConvergenceError: it has not.
+        """
+        if self.converged:
+            return result
+        steps = "while steps became smaller" if self.max_iter is None else f"within {self.max_iter} steps"
+        raise ConvergenceError(
+            f"{self.name}: no convergence to tol={self.tol:g} {steps}{self.remedy}", result=result, change=self._change
+        )
 
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of the pulls of all steps."""
@@ -113,4 +159,16 @@ class FixedPoint(Algorithm):
 
 def divided(xp: Any, x: Array, by: Array) -> Array:
     """Return ``x / by``, or zeros where ``by`` (an array without dimensions) is 0."""
-    return x * xp.where(by > 0, 1 / xp.where(by > 0, by, 1), 0.0)
+    return x / xp.where(by > 0, by, math.inf)
+
+
+def of_live(graph: Graph, x: Array) -> Array:
+    """Return ``x`` with 0 at deleted vertices."""
+    return x * graph.live_arrays().mask if graph.most_deleted else x
+
+
+def length_of(xp: Any, x: Array) -> Array:
+    """Return the L2 norm (an array without dimensions) of numbers whose squares may overflow."""
+    largest = xp.max(xp.abs(x)) if len(x) else xp.zeros(())
+    unit = divided(xp, x, largest)
+    return largest * xp.sqrt((unit * unit).sum())

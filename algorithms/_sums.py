@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from suricate.errors import RequirementError
@@ -33,12 +34,32 @@ def weighted_of_destination(u, v, w, x):
     return w * x[v]
 
 
+def scaled_of_source(u, v, w, x, scale):
+    """Return the value of the source times the scaled weight."""
+    return float(w) * scale * x[u]
+
+
+def scaled_of_destination(u, v, w, x, scale):
+    """Return the value of the destination times the scaled weight."""
+    return float(w) * scale * x[v]
+
+
+def magnitude_of(u, v, w):
+    """Return the absolute weight."""
+    return abs(float(w))
+
+
 class Weighting:
-    """The parameter ``weighted``: True uses edge weights, False ignores them, None uses them if the graph has any."""
+    """The parameter ``weighted``: True uses edge weights, False ignores them, None uses them if the graph has any.
+
+    Attributes:
+        scale: a power of 2 that weights are multiplied with in sums, so that these neither overflow nor lose digits.
+    """
 
     def __init__(self, label: str, weighted: Any) -> None:
         self.label = label
         self.asked = None if weighted is None else flag(f"{label}: weighted", weighted)
+        self.scale = 1.0
 
     def demand(self, graph: Graph) -> None:
         """Raise ``RequirementError`` if weights are asked for and the graph has none."""
@@ -52,6 +73,16 @@ class Weighting:
         """Return whether edge weights count."""
         return graph.weight_dtype is not None and self.asked is not False
 
+    def is_float(self, graph: Graph) -> bool:
+        """Return whether edge weights count that may be very large or very small."""
+        return self.applies(graph) and graph.weight_dtype is not None and graph.weight_dtype.kind == "f"
+
+    def rescale(self, graph: Graph) -> bool:
+        """Choose the scale by the largest weight; return whether it is another one than before. Waits."""
+        largest = float(neighbor_reduce(graph, magnitude_of, reduce="max").max()) if graph.num_edges else 0.0
+        before, self.scale = self.scale, math.ldexp(1.0, min(1023, -math.frexp(largest)[1])) if largest > 0 else 1.0
+        return self.scale != before
+
     def bytes_per_edge(self, graph: Graph) -> int:
         """Return the bytes of weight that each edge is read with."""
         return graph.weight_dtype.itemsize if self.applies(graph) and graph.weight_dtype is not None else 0
@@ -59,7 +90,8 @@ class Weighting:
     def sum_over_out(self, graph: Graph, x: Array, out: Array) -> None:
         """Set ``out[u] = sum of w * x[v]`` over the edges ``u -> v``."""
         fn = weighted_of_destination if self.applies(graph) else of_destination
-        neighbor_reduce(graph, fn, args=(x,), out=out)
+        fn, args = (fn, (x,)) if self.scale == 1 else (scaled_of_destination, (x, self.scale))
+        neighbor_reduce(graph, fn, args=args, out=out)
 
     def sum_over_in(self, graph: Graph, x: Array, out: Array) -> None:
         """Set ``out[v] = sum of w * x[u]`` over the edges ``u -> v``.
@@ -67,7 +99,8 @@ class Weighting:
         Without in-edges this pushes along all out-edges, and ``out`` must be zero.
         """
         fn = weighted_of_source if self.applies(graph) else of_source
+        fn, args = (fn, (x,)) if self.scale == 1 else (scaled_of_source, (x, self.scale))
         if graph.has_in_edges:
-            neighbor_reduce(graph, fn, args=(x,), over="in", out=out)
+            neighbor_reduce(graph, fn, args=args, over="in", out=out)
         else:
-            advance(graph, None, fn, out, args=(x,), reduce="sum")
+            advance(graph, None, fn, out, args=args, reduce="sum")

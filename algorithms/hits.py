@@ -4,8 +4,8 @@ A good hub points to good authorities: ``h = A a`` and ``a = A^T h`` up to scale
 adjacency matrix. Computed by power iteration: one pull over in-edges and one over out-edges per step, O(n + m). After a
 change the iteration restarts from the previous hubs, mixed with a little of the uniform vector.
 
-An approximation by design, like NetworkX's: it stops when a step changes the hubs by less than ``tol`` in the L1 norm.
-If several pairs of vectors belong to the largest singular value, the start decides which one is found.
+An approximation by design, like NetworkX's: it stops at hubs that a further step changes by at most ``tol`` in the L1
+norm. If several pairs of vectors belong to the largest singular value, the start decides which one is found.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 TOLERANCE, MAX_ITERATIONS = 1e-8, 100
-SLACK = 10  #: by which a further step may change more than the last one: it shrinks in the L2 norm, not in L1
+SLACK = 10  #: by which a further step may change the authorities more than the hubs
+LEAST = 1e-200  #: hubs below do not count as growing
 
 
 class HITSResult(NamedTuple):
@@ -46,11 +47,15 @@ def count(v, authority, out, total):
     authority[v] = 0.0
 
 
-def scale(v, x, out, total, change):
+def scale(v, x, kept, out, total, change, slack):
     """Divide the new hubs by their sum."""
     norm = total.value
     after = out[v] / norm if 0 < norm < math.inf else norm - norm  # 0, or NaN
-    change.add(abs(after - x[v]))
+    grows = out[v] > slack * norm * x[v] and after > LEAST
+    change.add(math.inf if grows else abs(after - x[v]))
+    if v == 0:
+        total.add(norm)  # for the host, see magnitude()
+    kept[v] = x[v]
     x[v] = after
     out[v] = 0.0
 
@@ -59,8 +64,8 @@ class HITS(FixedPoint):
     """Hub and authority scores of all vertices; all are 0 if the graph has no edges.
 
     Args:
-        max_iter: upper bound on the number of steps.
-        tol: the iteration stops when a step changes less than this of the hubs (their sum being 1) in the L1 norm.
+        max_iter: upper bound on the number of steps; None: as long as steps become smaller.
+        tol: the iteration stops when a step changes at most this of the hubs (their sum being 1) in the L1 norm.
         nstart: hubs to start from: a dict (others: 0), or an array with an entry per vertex, numbers of at least 0;
             None: the same everywhere.
         normalized: scale both results to a sum of 1; otherwise the authorities have an L2 norm of 1, and ``h = A a``.
@@ -80,7 +85,7 @@ class HITS(FixedPoint):
 
     def __init__(
         self,
-        max_iter: int = MAX_ITERATIONS,
+        max_iter: int | None = MAX_ITERATIONS,
         tol: float = TOLERANCE,
         nstart: Mapping[int, float] | Array | None = None,
         normalized: bool = True,
@@ -91,39 +96,42 @@ class HITS(FixedPoint):
         self._authorities: Array = None
         self._hubs: Array = None  # A times the authorities, if that is asked for
 
-    def bound(self, graph: Graph) -> float:
-        """Return ``tol``: the hubs sum to 1 on every graph."""
-        return self.tol
-
     def scaled(self, xp: Any, x: Array) -> Array:
         """Return ``x`` with a sum of 1."""
         return divided(xp, x, x.sum())
 
-    def step(self, graph: Graph, x: Array, out: Array, change: Scalar) -> None:
+    def magnitude(self) -> float:
+        """Return the sum of the hubs after a step, before that was divided by it."""
+        return float(self._total)
+
+    def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
         """Set ``x = A A^T x``, scaled."""
         self.weighting.sum_over_in(graph, x, self._authorities)
         self.weighting.sum_over_out(graph, self._authorities, out)
         vertex_map(graph, None, count, args=(self._authorities, out, self._total))
-        vertex_map(graph, None, scale, args=(x, out, self._total, change))
+        vertex_map(graph, None, scale, args=(x, kept, out, self._total, change, self.slack))
 
     def _iterate(self, graph: Graph) -> None:
         self._total = Scalar("sum", "float64", graph)
         self._authorities = graph.device.xp.zeros(graph.num_vertices)
         super()._iterate(graph)
+        self._authorities.fill(0)
         self.weighting.sum_over_in(graph, self._x, self._authorities)
         if not self.normalized:
             self._hubs = graph.device.xp.empty(graph.num_vertices)
             self.weighting.sum_over_out(graph, self._authorities, self._hubs)
+            self._hubs /= self.weighting.scale
 
     @property
     def result(self) -> HITSResult:
         """The current scores in new arrays."""
-        self._demand_convergence()
         xp, hubs, authorities = self._xp, self._x, self._authorities
         if self.normalized:
-            return HITSResult(hubs.copy(), divided(xp, authorities, authorities.sum()))
-        length = xp.sqrt((authorities * authorities).sum())
-        return HITSResult(divided(xp, self._hubs, length), divided(xp, authorities, length))
+            found = HITSResult(hubs.copy(), divided(xp, authorities, authorities.sum()))
+        else:
+            length = xp.sqrt((authorities * authorities).sum())
+            found = HITSResult(divided(xp, self._hubs, length), divided(xp, authorities, length))
+        return self._demand_convergence(found)
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 

@@ -4,8 +4,7 @@
 one pull over in-edges per step, O(n + m) each. It converges if ``alpha`` is below the reciprocal of the largest
 eigenvalue of ``A``. After a change the same iteration restarts from the previous values.
 
-An approximation by design, like NetworkX's: it stops with ``|x - alpha A^T x - beta|_1 <= r * n * tol``, where ``r`` is
-``alpha`` times the largest sum of a vertex's out-weights.
+An approximation by design, like NetworkX's: it stops with ``|x - alpha A^T x - beta|_1 <= tol * |beta|_1``.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._fixed_point import FixedPoint, divided
+from suricate.algorithms._fixed_point import FixedPoint, divided, length_of, of_live
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._vertex_values import VertexValues
 from suricate.operators import vertex_map
@@ -33,19 +32,21 @@ if TYPE_CHECKING:
 ALPHA, TOLERANCE, MAX_ITERATIONS = 0.1, 1e-6, 1000
 
 
-def attenuate(v, x, out, beta, alpha, change):
+def attenuate(v, x, kept, out, beta, alpha, change):
     """Finish a step at ``v``, whose in-neighbours' values are summed in ``out``."""
     after = alpha * out[v] + beta[v]
     change.add(abs(after - x[v]))
+    kept[v] = x[v]
     x[v] = after
     out[v] = 0.0
 
 
 class Exact(NamedTuple):
-    """The solution, and the factor by which the error shrinks in a step (in the L1 norm; below 1: a bound)."""
+    """The solution, the factor by which the error shrinks in a step (in the L1 norm; below 1: a bound), and |beta|."""
 
     x: np.ndarray
     rate: float
+    beta: float
 
 
 class Katz(FixedPoint):
@@ -54,8 +55,8 @@ class Katz(FixedPoint):
     Args:
         alpha: attenuation of a walk per edge, above 0.
         beta: the constant term: one number, a dict (others: 0), or an array with an entry per vertex.
-        max_iter: upper bound on the number of steps.
-        tol: the iteration stops when a step changes less than ``num_vertices * tol`` in the L1 norm.
+        max_iter: upper bound on the number of steps; None: as long as steps become smaller.
+        tol: the iteration stops when a step changes at most ``tol * |beta|`` in the L1 norm.
         nstart: where to start: a dict, or an array with an entry per vertex; None: 0 at all vertices.
         normalized: scale the result to an L2 norm of 1.
         weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
@@ -77,7 +78,7 @@ class Katz(FixedPoint):
         self,
         alpha: float = ALPHA,
         beta: float | Mapping[int, float] | Array = 1.0,
-        max_iter: int = MAX_ITERATIONS,
+        max_iter: int | None = MAX_ITERATIONS,
         tol: float = TOLERANCE,
         nstart: Mapping[int, float] | Array | None = None,
         normalized: bool = True,
@@ -91,31 +92,38 @@ class Katz(FixedPoint):
 
     def compute(self, graph: Graph) -> None:
         """Iterate from ``nstart``."""
-        self._beta = self.beta.on_device(graph, grown=self._x is not None)
+        self._set_beta(graph)
         super().compute(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Iterate from the previous values."""
-        if graph.num_vertices > len(self._x):
-            self._beta = self.beta.on_device(graph, grown=True)
+        if delta.live_may_differ or graph.num_vertices > len(self._x):
+            self._set_beta(graph)
         super().update(graph, delta)
+
+    def _set_beta(self, graph: Graph) -> None:
+        self._beta = of_live(graph, self.beta.on_device(graph, grown=self._x is not None))
+
+    def bound(self, graph: Graph) -> float:
+        """Return ``tol`` times the L1 norm of ``beta``; waits."""
+        length = float(abs(self._beta).sum())
+        return self.tol * (length if length > 0 else max(1, graph.num_live))
 
     def scaled(self, xp: Any, x: Array) -> Array:
         """Return ``x`` unchanged: its scale is given by ``beta``."""
         return x
 
-    def step(self, graph: Graph, x: Array, out: Array, change: Scalar) -> None:
+    def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
         """Set ``x = alpha A^T x + beta``."""
         self.weighting.sum_over_in(graph, x, out)
-        vertex_map(graph, None, attenuate, args=(x, out, self._beta, self.alpha, change))
+        vertex_map(graph, None, attenuate, args=(x, kept, out, self._beta, self.alpha, change))
 
     @property
     def result(self) -> Array:
         """The current centralities in a new array."""
-        self._demand_convergence()
         if not self.normalized:
-            return self._x.copy()
-        return divided(self._xp, self._x, self._xp.sqrt((self._x * self._x).sum()))
+            return self._demand_convergence(self._x.copy())
+        return self._demand_convergence(divided(self._xp, self._x, length_of(self._xp, self._x)))
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
@@ -131,6 +139,7 @@ class Katz(FixedPoint):
         alpha: float = ALPHA,
         beta: Any = 1.0,
         weighted: bool | None = None,
+        live: np.ndarray | None = None,
         **_: Any,
     ) -> Exact:
         """Solve the linear system by SciPy's sparse LU decomposition."""
@@ -139,18 +148,18 @@ class Katz(FixedPoint):
 
         matrix = alpha * adjacency(src, dst, weight, num_vertices, weighted)
         system = sparse.eye_array(num_vertices, format="csc") - matrix.T.tocsc()
-        right = VertexValues("beta", beta).on_host(num_vertices, grown=True)
+        right = VertexValues("beta", beta).on_host(num_vertices, grown=True) * (1.0 if live is None else live)
         x = linalg.spsolve(system, right) if num_vertices else right
-        return Exact(x, float(abs(matrix).sum(axis=1).max(initial=0)))
+        return Exact(x, float(abs(matrix).sum(axis=1).max(initial=0)), float(np.abs(right).sum()))
 
     @classmethod
     def mismatch(
         cls, result: Any, reference: Any, *, tol: float = TOLERANCE, normalized: bool = True, **_: Any
     ) -> str | None:
         """Compare the L1 distance to the solution with the stated bound, or with 1e-3 of it if there is no bound."""
-        x, rate = reference
+        x, rate, beta = reference
         length = np.linalg.norm(x) if normalized and np.any(x) else 1.0
-        bound = len(x) * tol * rate / (1 - rate) if rate < 1 else 1e-3 * float(np.abs(x).sum())
+        bound = tol * beta / (1 - rate) if rate < 1 else 1e-3 * float(np.abs(x).sum())
         bound = 2 * bound / length + 1e-12 * len(x)  # scaling to a norm may double the distance
         distance = float(np.abs(result - x / length).sum()) if len(result) == len(x) else np.inf
         if distance <= bound:  # False for NaN
