@@ -164,7 +164,7 @@ def divided(xp: Any, x: Array, by: Array) -> Array:
 
 def of_live(graph: Graph, x: Array) -> Array:
     """Return ``x`` with 0 at deleted vertices."""
-    return x * graph.live_arrays().mask if graph.most_deleted else x
+    return x * graph.live_arrays.mask if graph.most_deleted else x
 
 
 def length_of(xp: Any, x: Array) -> Array:

@@ -46,7 +46,7 @@ def sums_up_loops(equation: Any, self_loops: bool, method: str) -> bool:
 
 
 class Jumps:
-    """The parameter ``personalization``: a copy on the host of what the user gave, or None."""
+    """The parameter ``personalization``: a copy on the host of what the user gave, or None; 0 at deleted vertices."""
 
     def __init__(self, values: Mapping[int, float] | Array | None) -> None:
         self._values = None if values is None else _checked_personalization(values)
@@ -62,8 +62,29 @@ class Jumps:
         """Return where jumps go and how far the entries of two vertices are apart: 1, or 0 if one counts for all."""
         n, xp = graph.num_vertices, graph.device.xp
         if self._values is None:
-            return xp.full(1, 1 / max(n, 1), dtype), 0
-        return xp.asarray(distribution(self._values, n).astype(dtype)), 1
+            return (uniform(graph).astype(dtype), 1) if graph.most_deleted else (xp.full(1, 1 / max(n, 1), dtype), 0)
+        found = xp.asarray(distribution(self._values, n))
+        if graph.most_deleted:
+            found = found * graph.live_arrays.mask
+            total = found.sum()
+            found = found / xp.where(total > 0, total, math.nan)  # all NaN, and so are the ranks, if none is live
+        return found.astype(dtype), 1
+
+    def are_lost(self, graph: Graph) -> bool:
+        """Return whether no vertex of the personalisation is live; waits for the device."""
+        if self._values is None or not graph.most_deleted:
+            return False
+        live = graph.device.to_numpy(graph.live)
+        return not distribution(self._values, graph.num_vertices)[live].any()
+
+
+def uniform(graph: Graph) -> Array:
+    """Return ``float64[num_vertices]`` that sum to 1, the same at every live vertex, 0 at deleted ones."""
+    xp, n = graph.device.xp, graph.num_vertices
+    if not graph.most_deleted:
+        return xp.full(n, 1 / max(n, 1))
+    mask, count = graph.live_arrays
+    return mask / xp.maximum(count, 1)
 
 
 def _checked_personalization(values: Any) -> dict[int, float] | np.ndarray:

@@ -9,7 +9,9 @@ import numpy as np
 
 import suricate as su
 from suricate.algorithms._convergence import CutLoops, Progress, demand_floor
+from suricate.algorithms._fixed_point import divided
 from suricate.algorithms._pagerank_leaps import Leaps, Pace, leap
+from suricate.algorithms._pagerank_parameters import uniform
 from suricate.algorithms._pagerank_reference import VerifiedRanks
 from suricate.algorithms._pagerank_steps import (
     FRESH,
@@ -24,7 +26,7 @@ from suricate.algorithms._pagerank_steps import (
     take_back,
 )
 from suricate.algorithms._sums import Weighting
-from suricate.errors import ConvergenceError, WeightError
+from suricate.errors import ConvergenceError, ParameterError, WeightError
 from suricate.gathered import gathered_rows
 from suricate.operators import advance, converge, iterate, neighbor_reduce, vertex_map
 from suricate.operators.repeated import Repeated
@@ -76,7 +78,7 @@ class WholePasses(VerifiedRanks):
         self._graph = graph
         self._cut.clear()
         self._start(graph)
-        self._share = xp.full(n, 1 / max(n, 1), self.dtype)
+        self._share = uniform(graph).astype(self.dtype)
         self._inv = xp.full(n, -1, self.dtype)
         self._after, self._announced = xp.empty_like(self._share), None
         self._loops, self._steps, self._local_updates, self._was_local = [], 0, 0.0, False
@@ -262,12 +264,13 @@ class WholePasses(VerifiedRanks):
         """
         if not len(self._share):
             return self._share.copy()
-        self._demand_usable()
+        assert self._graph is not None
+        if not self._is_usable():
+            raise self._why_unusable(self._graph)
         if self._owes_passes and self._cut.found():
-            assert self._graph is not None
             self._continue(self._graph)
         ranks = self._share / abs(self._inv)
-        ranks = ranks / ranks.sum()
+        ranks = divided(self._graph.device.xp, ranks, ranks.sum())
         if not self.converged:
             self._raise_unconverged(ranks)
         return ranks
@@ -302,16 +305,19 @@ class WholePasses(VerifiedRanks):
         return self._steps + sum(loop.steps for loop in self._loops)
 
     def _look(self, graph: Graph) -> None:
-        """Raise ``WeightError`` if the ranks are none; without weights they always are."""
-        if self.weighting.applies(graph):
-            self._demand_usable()
+        """Raise ``WeightError`` if weights make the ranks unusable; without weights they are usable."""
+        if self.weighting.applies(graph) and not self._is_usable() and not self.jumps.are_lost(graph):
+            raise self._why_unusable(graph)
 
-    def _demand_usable(self) -> None:
+    def _is_usable(self) -> bool:
+        """Return whether the ranks are numbers; waits for the device."""
         self._usable = not len(self._share) or math.isfinite(float(self._share.sum()))
-        if not self._usable:
-            raise WeightError(
-                "pagerank: a vertex has a negative weight, or weights whose sum is too large or too small"
-            )
+        return self._usable
+
+    def _why_unusable(self, graph: Graph) -> Exception:
+        if self.jumps.are_lost(graph):
+            return ParameterError("pagerank: personalization has no live vertex: there is nowhere to jump to")
+        return WeightError("pagerank: a vertex has a negative weight, or weights whose sum is too large or too small")
 
 
 def usable_weights(dtype: np.dtype) -> tuple[float, float]:

@@ -25,8 +25,13 @@ def distance_bound(num_vertices: int, dtype: np.dtype, params: dict[str, Any]) -
     return FACTORS.get(params.get("method", "auto"), 3) * whole
 
 
-def power_iteration(matrix: Any, alpha: float, tol: float, max_iter: int, personalization: Any = None) -> np.ndarray:
-    """Return the ranks by pushing along the rows of a SciPy CSR matrix, whose values are the weights."""
+def power_iteration(
+    matrix: Any, alpha: float, tol: float, max_iter: int, personalization: Any = None, live: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the ranks by pushing along the rows of a SciPy CSR matrix, whose values are the weights.
+
+    ``live``: the mask of live vertices, None if all are live.
+    """
     from scipy import sparse
 
     n = matrix.shape[0]
@@ -34,8 +39,10 @@ def power_iteration(matrix: Any, alpha: float, tol: float, max_iter: int, person
     dangling = degree == 0
     per_row = np.repeat(1 / np.where(dangling, 1, degree), np.diff(matrix.indptr))
     push = sparse.csr_array((matrix.data * per_row, matrix.indices, matrix.indptr), shape=matrix.shape).T
-    jumps = 1 / max(n, 1) if personalization is None else distribution(personalization, n)
-    rank = np.full(n, 1 / max(n, 1))
+    jumps = np.ones(n) if personalization is None else distribution(personalization, n)
+    jumps = jumps * (np.ones(n) if live is None else live)
+    jumps /= max(jumps.sum(), np.finfo(np.float64).tiny)
+    rank = jumps.copy()
     for _ in range(max_iter):
         after = alpha * (push @ rank) + (alpha * rank[dangling].sum() + 1 - alpha) * jumps
         change, rank = np.abs(after - rank).sum(), after
@@ -60,6 +67,7 @@ class VerifiedRanks(Algorithm):
         weighted: bool | None = None,
         personalization: Any = None,
         self_loops: bool = False,
+        live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
         """Push over a SciPy matrix in float64, far beyond the tolerance."""
@@ -69,7 +77,7 @@ class VerifiedRanks(Algorithm):
             src, dst = np.append(src[others], every), np.append(dst[others], every)
             values = np.append(values[others], np.ones(num_vertices))
         matrix = adjacency(src, dst, values, num_vertices)
-        return power_iteration(matrix, alpha, EXACT_TOLERANCE, EXACT_ITERATIONS, personalization)
+        return power_iteration(matrix, alpha, EXACT_TOLERANCE, EXACT_ITERATIONS, personalization, live)
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:

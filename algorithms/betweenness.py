@@ -3,7 +3,8 @@
 Brandes, *A faster algorithm for betweenness centrality* (2001): a breadth-first search from a source counts the
 shortest paths to every vertex, level by level. Then each level, the deepest first, collects the contributions of the
 paths from the level below it. O(m) per source, O(n m) for all sources. With ``k`` sources the result is an estimate,
-scaled as NetworkX scales it (*Centrality estimation in large networks*, 2007). Weights are not used.
+scaled as NetworkX scales it (*Centrality estimation in large networks*, 2007). Weights are not used. The numbers of
+paths are float64; a source from which one of them overflows is repeated with factors and powers of 2.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from suricate.algorithms._live import deleted_among
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
 from suricate.gathered import gathered_rows
-from suricate.operators import neighbor_reduce, propagate
+from suricate.operators import advance, neighbor_reduce, propagate, vertex_map
 from suricate.parameters import flag
+from suricate.structures.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.devices import Array
     from suricate.graph import Graph
+    from suricate.operators.results import Layers
 
 UNREACHED = 0xFFFFFFFF
 PATH_BYTES = 8
@@ -42,8 +45,58 @@ def reached(v, step, paths, level):
 
 
 def credit_from(u, v, w, paths, level, credit):
-    """Return the credit of ``u`` for the paths that continue to ``v`` and beyond."""
-    return paths[u] / paths[v] * (1 + credit[v]) if level[v] == level[u] + 1 else 0.0
+    """Return the credit of ``u`` for the paths that continue to ``v`` and beyond; NaN if their number overflows."""
+    return paths[u] / paths[v] * (1 + credit[v]) + 0.0 * paths[v] if level[v] == level[u] + 1 else 0.0
+
+
+def collect(v, level, credit, count, total, overflows, source):
+    """Add the credit of a search, if no number of paths overflowed: if one did, the credit of the source is NaN."""
+    if level[v] != UNREACHED:
+        count[v] = count[v] + 1
+    if credit[source] == credit[source]:
+        if v != source:
+            total[v] = total[v] + credit[v]
+    elif v == source:
+        overflows[v] = 1
+
+
+def collect_on_host(
+    level: np.ndarray, credit: np.ndarray, count: np.ndarray, total: np.ndarray, overflows: np.ndarray, source: int
+) -> None:
+    """Do what ``collect`` does, for all vertices; changes the credit of the source."""
+    count += level != UNREACHED
+    if math.isnan(credit[source]):
+        overflows[source] = 1
+        return
+    credit[source] = 0
+    total += credit
+
+
+# Numbers of paths as part[v] * 2 ** power[v], for sources from which they overflow.
+
+
+def power_of(u, v, w, part, power, level):
+    """Offer ``v`` the power of ``u``: the largest one is that of the sum."""
+    return power[u] if level[v] == level[u] + 1 else -math.inf
+
+
+def part_of(u, v, w, part, power, level):
+    """Return the number of shortest paths that reach ``v`` by this edge, divided by 2 to the power of ``v``."""
+    return part[u] * math.exp2(power[u] - power[v]) if level[v] == level[u] + 1 else 0.0
+
+
+def normalise(v, part, power):
+    """Bring the factor into [1, 2)."""
+    more = math.floor(math.log2(part[v]))
+    part[v] = part[v] * math.exp2(-1.0 * more)
+    power[v] = power[v] + more
+
+
+def scaled_credit_from(u, v, w, part, power, level, credit):
+    """Return the credit of ``u`` as ``credit_from`` does."""
+    if level[v] != level[u] + 1:
+        return 0.0
+    return part[u] / part[v] * math.exp2(power[u] - power[v]) * (1 + credit[v])
 
 
 class Betweenness(Algorithm):
@@ -73,30 +126,44 @@ class Betweenness(Algorithm):
         """Search from every source, and sum the credits."""
         n, xp = graph.num_vertices, graph.device.xp
         total, self._count = xp.zeros(n), xp.zeros(n, np.int64)
+        overflows = xp.zeros(n, np.uint32)
         sources = self.sample.of(graph)
         with gathered_rows(graph):
             for source in sources:
                 level, credit = self._credits(graph, source)
-                reached = level != UNREACHED
-                self._count += reached
-                credit[source] = 0
-                total += credit
+                if graph.device.is_cuda:
+                    vertex_map(graph, None, collect, args=(level, credit, self._count, total, overflows, source))
+                else:
+                    collect_on_host(level, credit, self._count, total, overflows, source)
                 if self.endpoints:
+                    reached = level != UNREACHED
                     reached[source] = False
                     total += reached
                     total[source] += reached.sum()
+            for source in xp.flatnonzero(overflows).tolist():
+                _, credit = self._credits(graph, source, overflows=True)
+                credit[source] = 0
+                total += credit
         total *= xp.asarray(scales(n, graph.num_live, sources, graph.directed, self.normalized, self.endpoints))
         self._betweenness = total
 
-    def _credits(self, graph: Graph, source: int) -> tuple[Array, Array]:
-        """Return the level of every vertex, and its credit for the paths from ``source``."""
+    def _credits(self, graph: Graph, source: int, *, overflows: bool = False) -> tuple[Array, Array]:
+        """Return the level of every vertex, and its credit for the paths from ``source``.
+
+        All credits on the way to a number of paths that overflows are NaN, unless ``overflows`` says to expect some.
+        """
         n, xp = graph.num_vertices, graph.device.xp
         level, paths, credit = xp.full(n, UNREACHED, np.uint32), xp.zeros(n), xp.zeros(n)
         level[source], paths[source] = 0, 1
         state = (paths, level)
         found = propagate(graph, [source], paths_through, paths, args=state, reduce="sum", then=reached, layers=True)
         assert found.layers is not None
-        neighbor_reduce(graph, credit_from, args=(*state, credit), vertices=found.layers.reversed, out=credit)
+        back = found.layers.reversed
+        if overflows:
+            part, power = _scaled_paths(graph, found.layers, level)
+            neighbor_reduce(graph, scaled_credit_from, args=(part, power, level, credit), vertices=back, out=credit)
+        else:
+            neighbor_reduce(graph, credit_from, args=(*state, credit), vertices=back, out=credit)
         return level, credit
 
     @property
@@ -162,6 +229,21 @@ class Betweenness(Algorithm):
         """Return the bytes of the searches, and of the way back, which also reads and writes paths and credits."""
         pushes, visits = int((self._count * graph.degrees()).sum()), int(self._count.sum())
         return 2 * search_bytes(pushes, visits) + 4 * visits * PATH_BYTES
+
+
+def _scaled_paths(graph: Graph, layers: Layers, level: Array) -> tuple[Array, Array]:
+    """Count the shortest paths to all vertices of ``layers``, as factors and powers of 2; waits once per layer."""
+    xp, n = graph.device.xp, graph.num_vertices
+    part, power = xp.zeros(n), xp.full(n, -math.inf)
+    first = layers[0].astype(np.int64)
+    part[first], power[first] = 1, 0
+    for step in range(len(layers) - 1):
+        args = (part, power, level)
+        above, below = (Frontier.from_vertices(graph, layers[at]) for at in (step, step + 1))
+        advance(graph, above, power_of, power, args=args, reduce="max")
+        advance(graph, above, part_of, part, args=args, reduce="sum")
+        vertex_map(graph, below, normalise, args=(part, power))
+    return part, power
 
 
 def scales(

@@ -48,7 +48,8 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithm import Algorithm, pull_bytes
 from suricate.algorithms._convergence import tolerance
-from suricate.algorithms._pagerank_parameters import ALPHA, TOL, Jumps, one_of, sums_up_loops
+from suricate.algorithms._fixed_point import divided
+from suricate.algorithms._pagerank_parameters import ALPHA, TOL, Jumps, one_of, sums_up_loops, uniform
 from suricate.algorithms._pagerank_passes import WholePasses
 from suricate.algorithms._pagerank_reach import is_near, steps_until
 from suricate.algorithms._pagerank_steps import (
@@ -153,17 +154,17 @@ class PageRank(WholePasses):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Bring the ranks up to date by :attr:`method`."""
-        grown = graph.num_vertices > len(self._share)
+        differs = delta.live_may_differ or graph.num_vertices > len(self._share)
         kinds = ("inserted", "deleted", "replaced") if self.weighting.applies(graph) else ("inserted", "deleted")
         found = map(delta.placed_arcs, kinds)  # on CUDA without arrays of them: whole passes need none
         placed = tuple(part for part in found if part is not None and part.size)
-        method = self._chosen(graph, placed, grown=grown)
+        method = self._chosen(graph, placed, differs=differs)
         if method == "static" or len(self._share) == 0 or not self._usable:
             self.compute(graph)
             return
         self._steps, self._loops, self._was_local = 0, [], method in LOCAL
-        if grown:
-            self._grow(graph)
+        if differs:
+            self._fit(graph)
         if method in LOCAL and self._announced is None:
             self._announced = self._share.copy()
             self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
@@ -177,15 +178,15 @@ class PageRank(WholePasses):
         elif edges:
             self._relax(graph, method, self._refresh(graph, edges))
 
-    def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, grown: bool) -> str:
-        """Return the method for a batch."""
+    def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, differs: bool) -> str:
+        """Return the method for a batch, after which the live vertices may differ."""
         method = self.method
         if method == "auto":
             if self.outweighs(graph, None, *edges):
                 return "static"
-            is_local = self._local_updates < RENEWAL and not grown and self._is_local(graph, edges)
+            is_local = self._local_updates < RENEWAL and not differs and self._is_local(graph, edges)
             method = "dfp" if is_local else "nd"
-        return "nd" if method in LOCAL and (grown or not graph.has_in_edges) else method
+        return "nd" if method in LOCAL and (differs or not graph.has_in_edges) else method
 
     def _is_local(self, graph: Graph, edges: tuple[Any, ...]) -> bool:
         """Return whether what ``edges`` change is likely to fade near by; the CPU sees whether it is within ``tol``."""
@@ -197,14 +198,18 @@ class PageRank(WholePasses):
             return False
         return 2 * self.alpha * sum(float(self._share[part.src].sum()) for part in edges) <= self.tol
 
-    def _grow(self, graph: Graph) -> None:
-        """Give new vertices the mean rank."""
+    def _fit(self, graph: Graph) -> None:
+        """Fit the state to other live vertices: deleted ones have rank 0, new ones the mean rank."""
         n, known, xp = graph.num_vertices, len(self._share), graph.device.xp
-        share, inv = xp.full(n, 1 / n, self.dtype), xp.full(n, -1, self.dtype)
-        share[:known], inv[:known] = self._share * (known / n), self._inv
-        if self.self_loops:
-            inv[known:] = 1
-        self._share, self._inv, self._after, self._announced = share, inv, xp.empty_like(share), None
+        inv = xp.full(n, 1 if self.self_loops else -1, self.dtype)
+        rank = xp.full(n, 1 / n)
+        inv[:known], rank[:known] = self._inv, (self._share / abs(self._inv)) * (known / n)
+        start = uniform(graph)
+        rank = rank * (start > 0)
+        total = rank.sum()
+        rank = xp.where(total > 0, divided(xp, rank, total), start)
+        self._share, self._inv = (rank * abs(inv)).astype(self.dtype), inv
+        self._after, self._announced, self._local_updates = xp.empty_like(self._share), None, 0.0
         (self._jump, self._spread), self._again = self.jumps.on(graph, self.dtype), Repeated(graph)
 
     def _relax(self, graph: Graph, method: str, ends: Frontier) -> None:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 NONE = 0xFFFFFFFFFFFFFFFF  #: what no neighbour offers: its lower half is EMPTY
 LOW = 0xFFFFFFFF
 LENGTH = 10
+MIDDLE, SHIFT = 2.0**500, 2.0**512  #: weights between 1 / MIDDLE and MIDDLE need not be scaled, others are by SHIFT
+LARGEST = 1e100  #: of p and q, and the smallest is its reciprocal
 
 
 def hashed(draw, v):
@@ -51,9 +53,24 @@ def unit(bits):
     return ((bits >> 12) + 0.5) * 2.0**-52
 
 
-def bell(bits, weight):
-    """Return when a clock of this rate rings, as bits in the same order."""
-    return np.uint64(np.float32(-math.log(unit(bits)) / weight).view(np.uint32))
+def factor_of(weight):
+    """Return the power of 2 that brings a weight, divided by p or q, into the range of float64."""
+    return 1.0 if 1 / MIDDLE <= weight <= MIDDLE else SHIFT if weight < 1 else 1 / SHIFT
+
+
+def exponent_of(weight):
+    """Return what to add to an exponent so that times with different factors compare."""
+    return 512 if 1 / MIDDLE <= weight <= MIDDLE else 1024 if weight < 1 else 0
+
+
+def ring(bits, rate):
+    """Return when a clock of this rate rings, as the upper 32 bits of a float64, which are in the same order."""
+    return np.uint64((-math.log(unit(bits)) / rate).view(np.uint64)) >> 32
+
+
+def bell(bits, weight, divisor):
+    """Return when a clock of the rate ``weight / divisor`` rings, as 32 bits in the same order, for every weight."""
+    return ring(bits, float(weight) * factor_of(float(weight)) / divisor) + np.uint64(exponent_of(float(weight)) << 20)
 
 
 def uniformly(i, u, v, w, draw, best):
@@ -64,19 +81,19 @@ def uniformly(i, u, v, w, draw, best):
 def by_weight(i, u, v, w, draw, best):
     """Offer ``v`` to walk ``i`` with the time at which its clock rings."""
     if w > 0:
-        su.atomic.min(best, i, bell(hashed(draw[i], v), w) << 32 | np.uint64(v))
+        su.atomic.min(best, i, bell(hashed(draw[i], v), w, 1.0) << 32 | np.uint64(v))
 
 
 def of_second_order(i, u, v, w, draw, best, before, graph, p, q, weighted):
     """Offer ``v`` to walk ``i``, at a rate that depends on the vertex before."""
-    rate = w if weighted else 1.0
+    divisor = 1.0
     if before[i] != EMPTY:
         if v == before[i]:
-            rate = rate / p
+            divisor = p
         elif (before[i], v) not in graph:
-            rate = rate / q
-    if rate > 0:
-        su.atomic.min(best, i, bell(hashed(draw[i], v), rate) << 32 | np.uint64(v))
+            divisor = q
+    if w > 0 or not weighted:
+        su.atomic.min(best, i, bell(hashed(draw[i], v), w if weighted else 1, divisor) << 32 | np.uint64(v))
 
 
 class RandomWalks(Algorithm):
@@ -89,8 +106,10 @@ class RandomWalks(Algorithm):
         walks_per_vertex: walks from each start.
         starts: ids of vertices; None: all vertices, where the walks from deleted vertices are EMPTY throughout.
         restart: probability of going back to the start instead of a step, in [0, 1).
-        p: divides the weight of the edge back to the previous vertex (node2vec's return parameter), above 0.
-        q: divides the weights of edges to vertices to which the previous one has no edge (in-out parameter), above 0.
+        p: divides the weight of the edge back to the previous vertex (node2vec's return parameter), from 1e-100 to
+            1e100.
+        q: divides the weights of edges to vertices to which the previous one has no edge (in-out parameter), from
+            1e-100 to 1e100.
         weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
         seed: of the random numbers.
 
@@ -119,8 +138,8 @@ class RandomWalks(Algorithm):
         self.starts = None if starts is None else host_ids(starts)
         self._named = None if self.starts is None else NamedVertices("random_walks: starts", self.starts)
         self.restart = real("random_walks: restart", restart, low=0, high=1)
-        self.p = real("random_walks: p", p, low=0, include_low=False)
-        self.q = real("random_walks: q", q, low=0, include_low=False)
+        self.p = real("random_walks: p", p, low=1 / LARGEST, high=LARGEST, include_high=True)
+        self.q = real("random_walks: q", q, low=1 / LARGEST, high=LARGEST, include_high=True)
         self.weighting = Weighting("random_walks", weighted)
         self.key = key_of(integer("random_walks: seed", seed))
         self._walks: Array = None  # uint32[length + 1, walks]
@@ -209,15 +228,14 @@ class RandomWalks(Algorithm):
             count = begin[at.astype(np.int64) + 1] - begin[at]
             walk = np.repeat(np.arange(len(at)), count)
             edge = np.repeat(begin[at] - np.cumsum(count) + count, count) + np.arange(count.sum())
-            rate, last = rates[edge], before[walk].astype(np.int64)
+            rate, divisor, last = rates[edge], 1.0, before[walk].astype(np.int64)
             bits = mixed64(mixed64(base + np.uint64(2 * step))[walk] ^ dst[edge].astype(np.uint64))
             if p != 1 or q != 1:
                 known = np.isin(last << 32 | dst[edge], keys)
-                factor = np.where(last == dst[edge], 1 / p, np.where(known, 1.0, 1 / q))
-                rate = np.where(last == EMPTY, rate, rate * factor)
-            with np.errstate(divide="ignore"):
-                ring = np.float32(-np.log(unit(bits)) / rate).view(np.uint32).astype(np.uint64)
-            offer = (ring if by_weights or p != 1 or q != 1 else bits >> 32) << 32 | dst[edge].astype(np.uint64)
+                factor = np.where(last == dst[edge], p, np.where(known, 1.0, q))
+                divisor = np.where(last == EMPTY, 1.0, factor)
+            bell_at = bells(bits, rate, divisor)
+            offer = (bell_at if by_weights or p != 1 or q != 1 else bits >> 32) << 32 | dst[edge].astype(np.uint64)
             best = np.full(len(at), NONE, np.uint64)
             np.minimum.at(best, walk[rate > 0], offer[rate > 0])
             after = (best & np.uint64(LOW)).astype(np.uint32)
@@ -240,6 +258,15 @@ class RandomWalks(Algorithm):
         edges = int(graph.degrees()[visited].sum())
         per_edge = ID_BYTES + self.weighting.bytes_per_edge(graph)
         return edges * per_edge + visited.size * (OFFSET_BYTES + ID_BYTES)
+
+
+def bells(bits: np.ndarray, weight: np.ndarray, divisor: Any) -> np.ndarray:
+    """Return ``bell()`` of arrays; weights that are not positive do not matter."""
+    small, large = weight < 1 / MIDDLE, weight > MIDDLE
+    factor, exponent = np.select([small, large], [SHIFT, 1 / SHIFT], 1.0), np.select([small, large], [1024, 0], 512)
+    with np.errstate(all="ignore"):
+        time = -np.log(unit(bits)) / (weight * factor / divisor)
+    return (time.view(np.uint64) >> np.uint64(32)) + (exponent.astype(np.uint64) << np.uint64(20))
 
 
 def host_ids(starts: Any) -> np.ndarray:

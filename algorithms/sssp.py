@@ -205,7 +205,7 @@ class SSSP(Algorithm):
         assert self._roots is not None
         order = None
         if self._delta is not None:
-            width = self._delta if forest.words.layout.fields[0].dtype.kind == "f" else max(1, round(self._delta))
+            width = fitting_width(self._delta, forest.words.layout.fields[0].dtype)
             order = width, width
         return forest.compute(graph, self._roots, order)
 
@@ -282,6 +282,13 @@ def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> fl
     """Return the default width of a bucket; on CUDA it is large enough to fill warps (Davidson et al. 2014)."""
     each = mean_weight / max(1.0, mean_degree)
     return max(mean_weight, WARP * each) if is_cuda else each
+
+
+def fitting_width(width: float, dtype: np.dtype) -> float:
+    """Return the width of a bucket as distances of ``dtype`` can have it: not beyond a quarter of the largest one."""
+    if dtype.kind == "f":
+        return min(max(width, float(np.finfo(dtype).tiny)), float(np.finfo(dtype).max) / 4)
+    return max(1, min(round(width), int(np.iinfo(dtype).max) // 4))
 
 
 def _mean_weight(graph: Graph, arcs: int) -> float:

@@ -75,6 +75,47 @@ def test_networkx_gives_the_same(family: str, options: dict[str, bool]) -> None:
                 np.testing.assert_allclose(graph.compute("betweenness", **chosen), wanted, rtol=1e-12, atol=1e-12)
 
 
+def brandes(neighbours: list[list[int]], source: int) -> np.ndarray:
+    """The credits of all vertices for the shortest paths from one, whose numbers are Python's integers."""
+    level, paths, order = {source: 0}, {source: 1}, [source]
+    for u in order:
+        for v in neighbours[u]:
+            if v not in level:
+                level[v], paths[v] = level[u] + 1, 0
+                order.append(v)
+            if level[v] == level[u] + 1:
+                paths[v] += paths[u]
+    credit = np.zeros(len(neighbours))
+    for u in reversed(order):
+        credit[u] = sum(paths[u] / paths[v] * (1 + credit[v]) for v in neighbours[u] if level[v] == level[u] + 1)
+    credit[source] = 0
+    return credit
+
+
+@pytest.mark.parametrize("options", [{"directed": False}, {}], ids=str)
+def test_numbers_of_paths_beyond_the_range_of_floats(device: su.devices.Device, options: dict[str, bool]) -> None:
+    size = 1100  # diamonds in a row: 2 ** size paths, beside one single path of the same length
+    first, n = 3 * np.arange(size), 5 * size
+    single = np.r_[0, np.arange(3 * size + 1, n), 3 * size]
+    src = np.concatenate([first, first, first + 1, first + 2, single[:-1]])
+    dst = np.concatenate([first + 1, first + 2, first + 3, first + 3, single[1:]])
+    graph = su.Graph(n, device=str(device), **options)
+    graph.insert_edges(src, dst)
+    neighbours: list[list[int]] = [[] for _ in range(n)]
+    for u, v in zip(src.tolist(), dst.tolist(), strict=True):
+        neighbours[u].append(v)
+        if not graph.directed:
+            neighbours[v].append(u)
+    kind = su.plugins.algorithm("betweenness")(k=4, normalized=False, seed=11)
+    kind.sample.drawn = lambda *_: [0, 5, 3 * size, n - 1]  # two of these are at the ends
+    kind.compute(graph)
+    credits = [brandes(neighbours, source) for source in (0, 5, 3 * size, n - 1)]
+    right = np.sum(credits, 0)
+    got = device.to_numpy(kind.result)
+    others = np.setdiff1d(np.arange(n), [0, 5, 3 * size, n - 1])
+    np.testing.assert_allclose(got[others], right[others] * (n - 1) / 4 / (1 if graph.directed else 2), rtol=1e-9)
+
+
 @pytest.mark.parametrize("name", ["closeness", "betweenness"])
 def test_few_vertices(device: su.devices.Device, backend: str, name: str) -> None:
     for n in range(4):

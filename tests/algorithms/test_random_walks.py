@@ -74,6 +74,21 @@ def test_frequencies_of_transitions(device: su.devices.Device, backend: str, wei
     assert stats.chi2_contingency(pairs).pvalue > LIKELY
 
 
+@pytest.mark.parametrize("scale", [5e-324, 2.0**-1000, 1e-45, 2.0**900, 1.0])
+@pytest.mark.parametrize("second_order", [False, True])
+def test_frequencies_with_weights_of_any_scale(device: su.devices.Device, scale: float, second_order: bool) -> None:
+    graph = su.Graph(6, device=str(device), weight_dtype="float64", in_edges=True)
+    # beside a vertex with usual weights one whose weights are far from these, and one with both
+    weights = np.array([1.0, 2, 1]), np.array([1.0, 2, 1]) * scale, np.array([scale, 2 * scale, 2.0**1000])
+    for v, weight in enumerate(weights):
+        graph.insert_edges([v] * 3, [3, 4, 5], weight)
+    for v, weight in enumerate(weights):
+        params = {"p": 1e100, "q": 1.0} if second_order else {}
+        walks = graph.compute("random_walks", length=1, walks_per_vertex=20_000, starts=[v], seed=2, **params)
+        found = np.bincount(device.to_numpy(walks)[:, 1], minlength=6)[3:] / 20_000
+        np.testing.assert_allclose(found, (weight / weight.max()) / (weight / weight.max()).sum(), atol=0.015)
+
+
 def test_frequencies_of_restarts(device: su.devices.Device) -> None:
     graph = su.Graph(50, device=str(device))
     graph.insert_edges(range(49), range(1, 50))
@@ -114,8 +129,8 @@ def test_walks_depend_on_seed_walk_and_step_alone(device: su.devices.Device, bac
         ({"length": -1}, ParameterError, "length must be at least 0"),
         ({"walks_per_vertex": 0}, ParameterError, "walks_per_vertex must be at least 1"),
         ({"restart": 1}, ParameterError, r"restart must be in \[0, 1\)"),
-        ({"p": 0}, ParameterError, r"p must be in \(0, inf\)"),
-        ({"q": -1}, ParameterError, r"q must be in \(0, inf\)"),
+        ({"p": 0}, ParameterError, r"p must be in \[1e-100, 1e\+100\]"),
+        ({"q": -1}, ParameterError, r"q must be in \[1e-100, 1e\+100\]"),
         ({"seed": 0.5}, ParameterError, "seed must be an integer"),
         ({"weighted": 3}, ParameterError, "weighted must be True or False"),
         ({"weighted": True}, RequirementError, "weighted=True needs edge weights"),

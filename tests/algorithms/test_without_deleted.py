@@ -9,7 +9,7 @@ import pytest
 
 import suricate as su
 from suricate.devices import Device
-from suricate.errors import VertexRangeError
+from suricate.errors import ParameterError, VertexRangeError
 from suricate.types import EMPTY
 
 N = 24
@@ -99,6 +99,56 @@ def test_an_answer_is_that_without_deleted_vertices(
     for _ in changed(graph):
         compare(name, graph, tracker.result, **params)
         compare(name, graph, graph.compute(name, **params), **params)
+
+
+ITERATED: dict[str, dict[str, Any]] = {
+    "pagerank": {"tol": 1e-13},
+    "katz": {"tol": 1e-13, "alpha": 0.05, "beta": dict.fromkeys(range(0, N, 2), 1.0)},
+    "hits": {"tol": 1e-12, "max_iter": 20_000},
+    "eigenvector": {"tol": 1e-11, "max_iter": 20_000},
+}
+
+
+@pytest.mark.parametrize("repairs", [False, True], ids=["recomputed", "repaired"])
+@pytest.mark.parametrize("name", ITERATED)
+def test_iterations_are_those_without_deleted_vertices(
+    device: Device, monkeypatch: pytest.MonkeyPatch, name: str, repairs: bool
+) -> None:
+    kind = su.plugins.algorithm(name)
+    monkeypatch.setattr(kind, "outweighs", lambda *_, **__: not repairs)
+    graph = su.Graph(N, device=device, directed=name == "pagerank", in_edges=name == "pagerank")
+    params = ITERATED[name]
+    tracker = graph.track(name, **params)
+    for _ in changed(graph):
+        other, live = without_deleted(graph)
+        own = dict(params)
+        if name == "katz":
+            own["beta"] = {i: params["beta"].get(int(v), 0.0) for i, v in enumerate(live)}
+        right = fields(other.compute(name, **own), other.device)
+        for result in (tracker.result, graph.compute(name, **params)):
+            for field, got in fields(result, device).items():
+                np.testing.assert_allclose(got[live], right[field], atol=1e-8, err_msg=field)
+                assert not got[graph.deleted_vertices].any()
+
+
+def test_a_personalization_without_live_vertices(device: Device) -> None:
+    graph = su.Graph(6, device=device, in_edges=True)
+    graph.insert_edges([0, 1, 2, 3], [1, 2, 3, 4])
+    tracker = graph.track("pagerank", personalization={1: 1, 3: 2}, tol=1e-12)
+    graph.delete_vertices([3])
+    alone = graph.compute("pagerank", personalization={1: 1}, tol=1e-12)
+    np.testing.assert_allclose(device.to_numpy(tracker.result), device.to_numpy(alone), atol=1e-11)
+    graph.delete_vertices([1])
+    for read in (lambda: tracker.result, lambda: graph.compute("pagerank", personalization={1: 1})):
+        with pytest.raises(ParameterError, match="pagerank: personalization has no live vertex"):
+            read()
+    graph.insert_edges([1], [2])
+    np.testing.assert_allclose(
+        device.to_numpy(tracker.result), device.to_numpy(graph.compute("pagerank", personalization={1: 1}, tol=1e-12)),
+        atol=1e-11,
+    )  # fmt: skip
+    graph.delete_vertices(range(6))
+    assert device.to_numpy(graph.compute("pagerank")).tolist() == [0] * 6
 
 
 def test_a_deleted_vertex_is_no_member_of_an_independent_set(device: Device) -> None:
