@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from suricate.errors import RequirementError
@@ -89,8 +90,10 @@ class Weighting:
 
     def sum_over_out(self, graph: Graph, x: Array, out: Array) -> None:
         """Set ``out[u] = sum of w * x[v]`` over the edges ``u -> v``."""
-        fn = weighted_of_destination if self.applies(graph) else of_destination
-        fn, args = (fn, (x,)) if self.scale == 1 else (scaled_of_destination, (x, self.scale))
+        fn: Callable[..., Any] = weighted_of_destination if self.applies(graph) else of_destination
+        fn, args = (
+            (fn, (x,)) if self.scale == 1 or not self.applies(graph) else (scaled_of_destination, (x, self.scale))
+        )
         neighbor_reduce(graph, fn, args=args, out=out)
 
     def sum_over_in(self, graph: Graph, x: Array, out: Array) -> None:
@@ -98,8 +101,8 @@ class Weighting:
 
         Without in-edges this pushes along all out-edges, and ``out`` must be zero.
         """
-        fn = weighted_of_source if self.applies(graph) else of_source
-        fn, args = (fn, (x,)) if self.scale == 1 else (scaled_of_source, (x, self.scale))
+        fn: Callable[..., Any] = weighted_of_source if self.applies(graph) else of_source
+        fn, args = (fn, (x,)) if self.scale == 1 or not self.applies(graph) else (scaled_of_source, (x, self.scale))
         if graph.has_in_edges:
             neighbor_reduce(graph, fn, args=args, over="in", out=out)
         else:

@@ -228,7 +228,7 @@ class RandomWalks(Algorithm):
             count = begin[at.astype(np.int64) + 1] - begin[at]
             walk = np.repeat(np.arange(len(at)), count)
             edge = np.repeat(begin[at] - np.cumsum(count) + count, count) + np.arange(count.sum())
-            rate, divisor, last = rates[edge], 1.0, before[walk].astype(np.int64)
+            rate, divisor, last = rates[edge], np.ones(len(edge)), before[walk].astype(np.int64)
             bits = mixed64(mixed64(base + np.uint64(2 * step))[walk] ^ dst[edge].astype(np.uint64))
             if p != 1 or q != 1:
                 known = np.isin(last << 32 | dst[edge], keys)

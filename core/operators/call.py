@@ -158,7 +158,7 @@ class Until(NamedTuple):
     scalar: Any
     bound: float
 
-    def is_met(self) -> bool:
+    def ends_loop(self) -> bool:
         """Return whether the loop ends after the round that was made last; waits for the device."""
         return not self.scalar.read() > self.bound
 

@@ -275,10 +275,16 @@ class AlgorithmConformance:
             self.build(able[0], "cpu", refused).track(self.algorithm, **self.params[0])
 
     def test_parameters(self) -> None:
-        """Values of another type than the default's are refused: no 1.5 for 1, no text for a number, no NaN."""
+        """Values of another type than the default's are refused: no 1.5 for 1, no text for a number, no NaN.
+
+        None is refused unless the annotation names it.
+        """
         graph = self.a_graph()
         for name, parameter in inspect.signature(self.algorithm).parameters.items():
+            takes_none = "None" in str(parameter.annotation)
             for value in WRONG_VALUES.get(type(parameter.default), ()):
+                if value is None and takes_none:
+                    continue
                 assert self.refuses(graph, **{name: value}), f"{name}={value!r} was accepted"
         assert self.refuses(graph, no_such_parameter=1), "an unknown parameter was accepted"
 

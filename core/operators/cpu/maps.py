@@ -75,7 +75,7 @@ def iterate(
     while steps < max_steps:
         body()
         steps += 1
-        if steps == max_steps or until.is_met():
+        if steps == max_steps or until.ends_loop():
             break
         for a, b in swap:
             a[:], b[:] = b.copy(), a.copy()

@@ -177,7 +177,7 @@ def converge(
             made, rounds, queue, spare = made + 1, rounds + 1, spare, queue
         stamps.give_back(first + made)
         vertices = everybody if swap else vertices
-        stopped = until is not None and until.is_met()
+        stopped = until is not None and until.ends_loop()
         crowded = crowded and not stopped
     if rounds and rounds % 2 == (0 if after is None else 1):
         for a, b in swap:
