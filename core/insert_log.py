@@ -74,6 +74,8 @@ class InsertLog:
         """Return the logged edges that are still in ``store``, ordered by source, with their present weights."""
         keys = self._device.xp.unique(self._pool["log"][: self.count()])
         src, dst = (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
+        there = (src < store.num_vertices) & (dst < store.num_vertices)  # others went when the store shrank
+        src, dst = src[there], dst[there]
         found, weight = store.find(src, dst)
         return EdgeList(src[found], dst[found], None if weight is None else weight[found])
 

@@ -366,8 +366,10 @@ class SlabHashStore(Store):
                 self.supply.read()
 
     def resize(self, num_vertices: int) -> None:
-        """Grow to ``num_vertices``; the new vertices take no slab until they have edges."""
+        """Grow to ``num_vertices``, whose slabs come with their edges; or shrink, and free the slabs of the others."""
         allocated = self.pool.vertices
+        if num_vertices < self.num_vertices:
+            self.delete_vertices(self.device.xp.arange(num_vertices, self.num_vertices, dtype=np.uint32))
         if num_vertices > allocated:
             self.kernels.forget()
             try:

@@ -8,6 +8,8 @@ every operator waits for the device, so this is for finding errors, not for prod
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -21,6 +23,17 @@ CHECKED = os.environ.get("SURICATE_CHECKS") == "1"
 _CHECKED = np.dtype([("data", np.uint64), ("size", np.int64), ("report", np.uint64), ("argument", np.int64)])
 NUMBA_IMPORTS = "from suricate.errors import VertexRangeError\nfrom suricate.jit import inner"
 _WORDS = 6  #: of 64 bits: struct ``Report`` of ``bounds.cuh``
+
+
+@contextmanager
+def checking() -> Iterator[None]:
+    """Check indices of functions meanwhile, in all threads; for tests."""
+    global CHECKED
+    before, CHECKED = CHECKED, True
+    try:
+        yield
+    finally:
+        CHECKED = before
 
 
 def packed(array: Array) -> Any:

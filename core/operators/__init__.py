@@ -418,7 +418,7 @@ def edge_map(
         first: walk only the edges of each vertex at these places in storage order, such as ``slice(0, 2)`` (sampling).
 
     Raises:
-        As :func:`advance`.
+        As :func:`advance`; ``ParameterError`` if ``fn`` has no effect.
     """
     key = None if first is not None else prepared.key_of(graph, "edge_map", fn, args, None, over)
     if prepared.run(graph, key, fn, edges, args) is not prepared.MISSED:

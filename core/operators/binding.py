@@ -132,9 +132,20 @@ def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
 
 
 def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
-    """Return the call of a function per edge that returns nothing."""
+    """Return the call of a function per edge that returns nothing.
+
+    Raises:
+        ParameterError: it has no effect, so that the call would do nothing.
+    """
     arguments, values = arguments_of(graph, args)
-    return Call(typed(graph, fn, arguments, with_position(fn, EDGE), "effect"), values)
+    function = typed(graph, fn, arguments, with_position(fn, EDGE), "effect")
+    counts = any(argument.kind == "accumulator" for argument in arguments)
+    if not (function.effects or counts or function.by_hand):
+        raise ParameterError(
+            f"{getattr(fn, '__name__', 'the function')} has no effect, so edge_map would do nothing: use su.atomic, "
+            "su.unite or Scalar.add, or an operator that returns values, as neighbor_reduce does"
+        )
+    return Call(function, values)
 
 
 def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everything: bool) -> Call:

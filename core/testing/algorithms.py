@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import partial, wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from suricate.algorithm import Algorithm
+from suricate.edgefn import bounds
 from suricate.errors import RequirementError, VertexRangeError
 from suricate.plugins import backends
 from suricate.store import Store
@@ -59,12 +60,34 @@ VARIANTS = (
     Variant(in_edges=True, weight_dtype="int32"),
 )
 
+OTHER_WEIGHTS = (  #: kinds with the other weight dtypes: tried on one backend, after changes of every kind
+    Variant(directed=False, weight_dtype="float32"),
+    Variant(directed=False, weight_dtype="int32"),
+    Variant(directed=False, weight_dtype="uint32"),
+    Variant(in_edges=True, weight_dtype="float64"),
+    Variant(in_edges=True, weight_dtype="uint32"),
+)
+
+
+def _checking_indices(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test of the kit with indices checked: one out of range is an error, and does not end the process."""
+
+    @wraps(test)
+    def checked(*args: Any, **options: Any) -> None:
+        with bounds.checking():
+            test(*args, **options)
+
+    return checked
+
 
 class AlgorithmConformance:
     """The test of an algorithm; a subclass named ``Test...`` sets ``algorithm`` and defines :meth:`oracle`.
 
     Where the subclass defines neither :meth:`oracle` nor :meth:`verify`, results are compared with the
     ``reference()`` of the algorithm, if it brings one.
+
+    Where vertices are added, indices of the algorithm's functions are checked as with ``SURICATE_CHECKS=1``, so that an
+    array that does not grow raises ``VertexRangeError``.
 
     Attributes:
         algorithm: the class under test.
@@ -121,6 +144,9 @@ class AlgorithmConformance:
             metafunc.parametrize("variant", self.variants(), ids=str)
         if "device_kind" in metafunc.fixturenames:
             metafunc.parametrize("device_kind", device_params(self.devices, self.cuda_marks))
+        if "weighted" in metafunc.fixturenames:
+            others = [kind for kind in OTHER_WEIGHTS if self.lacks(kind) is None]
+            metafunc.parametrize("weighted", others if self.reads_weights else others[:1], ids=str)
         if "refused" in metafunc.fixturenames:
             metafunc.parametrize("refused", [v for v in VARIANTS if self.lacks(v) is not None], ids=str)
         if "params" in metafunc.fixturenames:
@@ -187,13 +213,7 @@ class AlgorithmConformance:
 
     def judge(self, result: Any, graph: Graph, params: Params) -> None:
         """Verify a result against the arcs of ``graph``."""
-        xp = graph.device.xp
-        parts = result if isinstance(result, tuple) else (result,)
-        for part in parts:
-            assert not hasattr(part, "dtype") or isinstance(part, (xp.ndarray, np.generic)), "result on another device"
-        host = [graph.device.to_numpy(part) if isinstance(part, xp.ndarray) else part for part in parts]
-        form = getattr(type(result), "_make", tuple)  # a NamedTuple stays one
-        answer = form(host) if isinstance(result, tuple) else host[0]
+        answer = on_host(result, graph)
         arcs = self.changer(graph, 0).arcs()
         known = {**params, "live": graph.device.to_numpy(graph.live)} if self.takes_live() else params
         if self.brings_oracle() or not self.algorithm.has_reference():
@@ -301,6 +321,24 @@ class AlgorithmConformance:
             known = {**params, "live": np.ones(graph.num_vertices, bool)} if self.takes_live() else params
             self.verify(answer, graph.num_vertices, *arcs, **known)
 
+    def test_mismatch(self, variant: Variant, params: Params) -> None:
+        """``mismatch()`` accepts the result beside the ``reference()``, and does not accept any result."""
+        if not self.algorithm.has_reference():
+            pytest.skip("there is no reference() to compare with")
+        graph = self.a_graph()
+        graph = self.build(type(graph.store("out")), "cpu", variant)
+        graph.insert_edges(*self.changer(graph, 3).draw(3 * self.num_vertices))
+        answer = on_host(graph.compute(self.algorithm, **params), graph)
+        arcs = self.changer(graph, 0).arcs()
+        takes_live = "live" in inspect.signature(self.algorithm.reference).parameters
+        known = {**params, "live": np.ones(graph.num_vertices, bool)} if takes_live else params
+        right = self.algorithm.reference(*arcs, graph.num_vertices, graph.directed, **known)
+        wrong = self.algorithm.mismatch(answer, right, **params)
+        assert wrong is None, f"mismatch() does not accept the result: {wrong}"
+        rng = np.random.default_rng(4)
+        complaints = [self.algorithm.mismatch(garbled(answer, rng), right, **params) for _ in range(3)]
+        assert all(isinstance(complaint, str) for complaint in complaints), "mismatch() accepts random results"
+
     # -- results -------------------------------------------------------------------------------------------------------
 
     @pytest.fixture(autouse=True)
@@ -337,6 +375,17 @@ class AlgorithmConformance:
             changer.change("mixed", 20)
             self.judge(tracker.result, graph, params)
 
+    @_checking_indices
+    def test_other_weights(self, device_kind: str, weighted: Variant, params: Params) -> None:
+        """So on graphs with weights of the other dtypes, on the backend of highest priority."""
+        backend = max(self.backend_classes(), key=lambda cls: cls.priority)
+        graph = self.build(backend, device_kind, weighted)
+        tracker = graph.track(self.algorithm, **params)
+        for seed, kind in enumerate(self.kinds_of_changes()):
+            self.changer(graph, seed).change(kind, 20)
+            self.judge_tracker(tracker, graph, params)
+
+    @_checking_indices
     def test_every_change(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
         """After changes of every kind a tracker gives what the oracle gives."""
         graph = self.build(backend, device_kind, variant)
@@ -351,6 +400,7 @@ class AlgorithmConformance:
         """So after self-loops of all vertices came and went."""
         self.follow(changes.self_loops, backend, device_kind, variant, params)
 
+    @_checking_indices
     def test_deleted_vertices(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
         """So after vertices, those that parameters name among them, were isolated, deleted and given out again."""
         if not self.takes_live():
@@ -370,6 +420,7 @@ class AlgorithmConformance:
             pytest.skip("no weights")
         self.follow(changes.replaced_weights, backend, device_kind, variant, params)
 
+    @_checking_indices
     def test_update(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
         """So after random sequences of changes; a failure is reported with the shortest sequence that shows it."""
         count = min(10, settings().max_examples) if self.examples is None else self.examples
@@ -388,6 +439,31 @@ class AlgorithmConformance:
         run_examples(body, count, density=st.integers(0, 4), steps=change_lists(self.kinds_of_changes()))
         if not self.takes_live():
             pytest.skip(NO_LIVE)
+
+
+def on_host(result: Any, graph: Graph) -> Any:
+    """Return a result with NumPy arrays; fails if an array is not on the device of ``graph``."""
+    xp = graph.device.xp
+    parts = result if isinstance(result, tuple) else (result,)
+    for part in parts:
+        assert not hasattr(part, "dtype") or isinstance(part, (xp.ndarray, np.generic)), "result on another device"
+    host = [graph.device.to_numpy(part) if isinstance(part, xp.ndarray) else part for part in parts]
+    form = getattr(type(result), "_make", tuple)  # a NamedTuple stays one
+    return form(host) if isinstance(result, tuple) else host[0]
+
+
+def garbled(result: Any, rng: np.random.Generator) -> Any:
+    """Return a result of the same form with random values."""
+    if isinstance(result, tuple):
+        return getattr(type(result), "_make", tuple)([garbled(part, rng) for part in result])
+    array = np.asarray(result)
+    if array.dtype == bool:
+        values: np.ndarray = rng.random(array.shape) < 0.5
+    elif array.dtype.kind in "iu":
+        values = rng.integers(0, 100, array.shape).astype(array.dtype)
+    else:
+        values = 100 * rng.random(array.shape)
+    return values if array.ndim else array.dtype.type(values).item()
 
 
 def named_vertices(value: Any) -> set[int]:

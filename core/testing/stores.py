@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import hypothesis.strategies as st
@@ -16,6 +16,7 @@ from hypothesis import settings
 from suricate.cuda.own_programs import own_programs
 from suricate.cuda.program import Program
 from suricate.devices import CPU, Array, resolve_device
+from suricate.errors import ParameterError
 from suricate.graph import Graph
 from suricate.store import OPERATIONS, Store
 from suricate.testing import failures, graphs, memory, nvrtc, scale
@@ -61,10 +62,15 @@ TOUR = (  # every operation, most of them where they hurt: (operation, size, spr
 )
 
 AMPLE = 1 << 40  #: a memory limit that is never reached
+LIMITED = ("batches", *memory.OPERATIONS, "reserved", "peak")  #: what may obey a memory limit, see ``memory_limited``
 
 
 class StoreConformance:
     """The test of a backend; a subclass named ``Test...`` sets ``backend``.
+
+    The graphs are small. Events that are rare with the default options (growing, splitting, rebuilding, running out of
+    numbers) happen often with small ones: write a second subclass whose ``options`` make blocks, buckets, pages and
+    thresholds as small as the backend allows.
 
     Attributes:
         backend: the class under test.
@@ -72,7 +78,9 @@ class StoreConformance:
         devices: device kinds to test; those of the backend by default. CUDA is skipped where there is none.
         weight_dtypes: weight dtypes to test (None: unweighted). Views are walked, and CUDA sources compiled, for the
             first two.
-        memory_limited: whether the backend honours ``memory_limit``.
+        memory_limited: True if every operation obeys ``memory_limit``, False if none does, else the operations that do,
+            some of ``LIMITED``: "batches" are insertions and deletions, "peak" is what is held meanwhile, as
+            ``tracemalloc`` sees it.
         traced: whether ``tracemalloc`` sees the arrays of a CPU store, as it does those of NumPy.
         examples: random operation sequences per dtype; the hypothesis profile says how many by default.
         cuda_marks: pytest marks for the CUDA variants.
@@ -82,7 +90,7 @@ class StoreConformance:
     options: ClassVar[Mapping[str, Any]] = {}
     devices: ClassVar[Sequence[str] | None] = None
     weight_dtypes: ClassVar[Sequence[str | None]] = (None, "float32", "float64", "int32", "uint32")
-    memory_limited: ClassVar[bool] = True
+    memory_limited: ClassVar[bool | Collection[str]] = True
     traced: ClassVar[bool] = True
     examples: ClassVar[int | None] = None
     cuda_marks: ClassVar[Sequence[pytest.MarkDecorator]] = ()
@@ -128,10 +136,16 @@ class StoreConformance:
         """Return a memory limit that leaves room for thousands of edges."""
         return memory.held(self.build(memory.NUM_VERTICES)) + memory.LIMIT
 
-    def skip_unless_limited(self) -> None:
-        """Skip a test of the memory limit where the backend has none."""
-        if not self.memory_limited:
-            pytest.skip(f"{self.backend.name} has no memory limit")
+    def skip_unless_limited(self, *operations: str) -> None:
+        """Skip a test of operations of which one does not obey the memory limit."""
+        if isinstance(self.memory_limited, bool):
+            obeys: Collection[str] = LIMITED if self.memory_limited else ()
+        else:
+            obeys = self.memory_limited
+            assert set(obeys) <= set(LIMITED), f"memory_limited names some of {', '.join(LIMITED)}"
+        for operation in operations:
+            if operation not in obeys:
+                pytest.skip(f"{self.backend.name} has no memory limit for {operation}")
 
     def skip_unless_traced(self) -> None:
         """Skip a test that traces the allocations of a CPU store."""
@@ -173,6 +187,29 @@ class StoreConformance:
         assert set(capabilities.values()) <= {"native", "fallback"}
         assert all(capabilities[name] == "native" for name in ("insert", "delete", "edges"))
 
+    def test_options(self) -> None:
+        """``options()`` names what the store was built with, and builds an equal one; copies keep it."""
+        parameters = inspect.signature(self.backend.__init__).parameters.values()
+        named = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
+        named -= set(inspect.signature(Store.__init__).parameters)
+        knobs = [{name: value} for name, values in self.backend.knobs.items() for value in values]
+        for given in ({}, *knobs):
+            kind = "cpu" if "cpu" in self.backend.devices else "cuda"
+            if kind == "cuda" and no_cuda():
+                pytest.skip("there is no CUDA device")
+            try:
+                store = self.build(40, kind, **given)
+            except ParameterError:  # the value does not go with the options of this test
+                assert given, "it cannot be built with the options of this test"
+                continue
+            options = store.options()
+            assert named <= set(options), f"options() leaves out {', '.join(sorted(named - set(options)))}"
+            for name, value in {**self.options, **given}.items():
+                assert options.get(name) == value, f"options() does not say that {name} is {value!r}"
+            again = self.build(40, kind, **options)
+            assert again.options() == options, "a store that is built with options() has others"
+            assert store.copy_to(store.device).options() == options, "a copy has other options"
+
     # -- behaviour -----------------------------------------------------------------------------------------------------
 
     def test_every_operation(self, device_kind: str, weight_dtype: str | None) -> None:
@@ -196,6 +233,25 @@ class StoreConformance:
         run_examples(
             body, max(1, count // 5) if integral else count, num_vertices=vertices, hinted=st.booleans(), steps=STEPS
         )
+
+    def test_shrinks_again(self, device_kind: str, weight_dtype: str | None) -> None:
+        """``resize`` takes vertices without edges back, once and again, and the store goes on as without them."""
+        model, rng = self.modelled(self.build(40, device_kind, weight_dtype)), np.random.default_rng(9)
+        model.step("insert", 300, 40, 1, 1)
+        for round_, more in enumerate((1, 300, 5000)):
+            model.mark()
+            for _ in range(2):
+                model.resize(40 + more)
+                model.resize(40)
+                model.verify(rng)
+            model.step("insert", 40, 40, 1, 2 + round_)
+            model.resize(40 + more)
+            ends = np.array([40 + more - 1, 40, 3], np.uint32)
+            model.insert(ends, ends[::-1].copy(), scale.weights_for(model, rng, 3))
+            model.verify(rng)
+            model.delete(ends, ends[::-1].copy())
+            model.resize(40)
+            model.verify(rng)
 
     def test_outcomes_belong_to_the_caller(self, device_kind: str, weight_dtype: str | None) -> None:
         """A later batch, of the same size or another, does not write to the outcome of an earlier one."""
@@ -360,22 +416,23 @@ class StoreConformance:
 
     def test_memory_limit(self, device_kind: str, weight_dtype: str | None) -> None:
         """At the memory limit a batch fails as a whole: the store keeps what it had, and can go on."""
-        self.skip_unless_limited()
+        self.skip_unless_limited("batches")
         memory.batches_at_the_limit(self.limited(device_kind, weight_dtype))
 
-    def test_operations_at_the_limit(self, device_kind: str, weight_dtype: str | None) -> None:
-        """``resize``, ``reserve``, ``mark``, ``compact`` and ``copy_to`` obey the memory limit as well."""
-        self.skip_unless_limited()
-        memory.operations_at_the_limit(self.limited(device_kind, weight_dtype))
+    @pytest.mark.parametrize("operation", memory.OPERATIONS)
+    def test_operations_at_the_limit(self, device_kind: str, weight_dtype: str | None, operation: str) -> None:
+        """So do ``resize``, ``reserve``, ``mark``, ``compact``, ``copy_to`` and ``delete_vertices``."""
+        self.skip_unless_limited("batches", operation)
+        memory.operation_at_the_limit(self.limited(device_kind, weight_dtype), operation)
 
     def test_reserve(self, device_kind: str) -> None:
         """What ``reserve()`` accepted below the limit goes in, wherever it goes, with a mark or without."""
-        self.skip_unless_limited()
+        self.skip_unless_limited("batches", "reserve", "reserved")
         memory.reserve_keeps_its_promise(self.limited(device_kind, self.weight_dtypes[0]))
 
     def test_peak_is_below_the_limit(self, weight_dtype: str | None) -> None:
         """During every operation ``memory_limit`` bounds what is held, both copies while arrays grow included (CPU)."""
-        self.skip_unless_limited()
+        self.skip_unless_limited("batches", "peak")
         self.skip_unless_traced()
         limit = self.limit()
         memory.peak_is_below_the_limit(lambda: self.build(memory.NUM_VERTICES, "cpu", weight_dtype, memory_limit=limit))

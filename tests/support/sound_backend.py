@@ -64,8 +64,8 @@ class SoundStore(TutorialStore):
 
     def resize(self, num_vertices: int) -> None:
         self._admit(len(self._keys), num_vertices)
-        degrees = np.zeros(num_vertices, np.uint32)
-        degrees[: self.num_vertices] = self._degrees
+        degrees, kept = np.zeros(num_vertices, np.uint32), min(num_vertices, self.num_vertices)
+        degrees[:kept] = self._degrees[:kept]
         self._degrees, self.num_vertices = degrees, num_vertices
 
     def reserve(self, num_edges: int) -> None:

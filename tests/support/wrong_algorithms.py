@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+import suricate as su
 from suricate.algorithm import Algorithm, Requirements
 from suricate.parameters import integer
 
@@ -318,3 +319,33 @@ class ReferenceIsOffByOne(InDegree):
     @classmethod
     def reference(cls, src, dst, weight, num_vertices, directed, live=None, **params):
         return super().reference(src, dst, weight, num_vertices, directed) + 1
+
+
+def mark(v, marked):
+    marked[v] = 1
+
+
+@caught_by("test_every_change")
+class MarksInAnArrayThatDoesNotGrow(InDegree):
+    def compute(self, graph):
+        super().compute(graph)
+        self._marked = np.zeros(graph.num_vertices, np.int64)
+
+    def update(self, graph, delta):
+        super().update(graph, delta)
+        su.vertex_map(graph, (delta.edges("inserted"), delta.edges("deleted")), mark, args=(self._marked,))
+
+
+@caught_by("test_other_weights")
+class FailsOnUndirectedFloat32(InStrength):
+    def compute(self, graph):
+        if not graph.directed and graph.weight_dtype == np.float32:
+            raise RuntimeError("no kernel for these weights")
+        super().compute(graph)
+
+
+@caught_by("test_mismatch")
+class AcceptsEveryResult(InDegree):
+    @classmethod
+    def mismatch(cls, result, reference, **params):
+        return None

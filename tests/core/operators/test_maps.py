@@ -273,3 +273,15 @@ def test_wrong_repetitions(graph):
     ):
         with pytest.raises(error, match=says):
             su.iterate(lambda: None, **{"until": scalar, "max_steps": 3, **options})
+
+
+def looks_only(u, v, w, seen):
+    return seen[u] + w
+
+
+def test_an_edge_map_without_effect_is_an_error():
+    graph = su.Graph(3, device="cpu")
+    with pytest.raises(ParameterError, match="looks_only has no effect, so edge_map would do nothing"):
+        su.edge_map(graph, looks_only, args=(np.zeros(3),))
+    with pytest.raises(ParameterError, match="no effect"):
+        su.edge_map(graph, lambda u, v, w: w)

@@ -15,13 +15,14 @@ from hypothesis import Phase, settings
 from sound_backend import SoundStore
 from tutorial_backend import TutorialStore
 from wrong_algorithms import SOUND, WRONG_ALGORITHMS, InDegree
-from wrong_backends import WRONG_BACKENDS
+from wrong_settings import WRONG_BACKENDS
 
 from suricate import plugins
 from suricate.algorithm import Algorithm
 from suricate.errors import CapacityError
 from suricate.store import Store
-from suricate.testing import VARIANTS, AlgorithmConformance, StoreConformance, Variant
+from suricate.testing import VARIANTS, AlgorithmConformance, StoreConformance, Variant, memory
+from suricate.testing.algorithms import OTHER_WEIGHTS
 
 PROFILE = os.environ.get("SURICATE_TEST_PROFILE", "ci")  # as in conftest.py
 CRASHES = (CapacityError, IndexError, TypeError, ValueError)  # it broke before anything was compared
@@ -48,9 +49,11 @@ def no_shrinking() -> Iterator[None]:
 def run_store_test(backend: type[Store], test: str) -> None:
     """Run a test of the kit on the CPU, on the first weight dtype."""
     kit = type("Kit", (StoreConformance,), {"backend": backend, "weight_dtypes": ("float32",)})()
-    known = {"device_kind": "cpu", "weight_dtype": "float32", "operation": "insert"}
     function = getattr(kit, test)
-    function(**{name: known[name] for name in inspect.signature(function).parameters})
+    names = inspect.signature(function).parameters
+    for operation in memory.OPERATIONS if test == "test_operations_at_the_limit" else ("insert",):
+        known = {"device_kind": "cpu", "weight_dtype": "float32", "operation": operation}
+        function(**{name: known[name] for name in names})
 
 
 class TestSoundStore(StoreConformance):
@@ -89,8 +92,10 @@ def run_algorithm_test(algorithm: type[Algorithm], test: str) -> None:
     function = getattr(kit, test)
     names = list(inspect.signature(function).parameters)
     refused = "refused" in names
-    for variant in [variant for variant in VARIANTS if (kit.lacks(variant) is not None) == refused]:
-        known = {"backend": TutorialStore, "device_kind": "cpu", "params": {}, "variant": variant, "refused": variant}
+    kinds = OTHER_WEIGHTS if "weighted" in names else VARIANTS
+    for variant in [variant for variant in kinds if (kit.lacks(variant) is not None) == refused]:
+        known: dict[str, Any] = dict.fromkeys(("variant", "refused", "weighted"), variant)
+        known |= {"backend": TutorialStore, "device_kind": "cpu", "params": {}}
         function(**{name: known[name] for name in names})
 
 

@@ -1,0 +1,38 @@
+"""Wrong backends that forget their options, or cannot shrink; see ``wrong_backends``, whose table they are added to."""
+
+from __future__ import annotations
+
+from sound_backend import SoundStore
+from wrong_backends import WRONG_BACKENDS, caught_by
+
+__all__ = ["WRONG_BACKENDS"]
+
+
+@caught_by("test_options")
+class ForgetsItsOption(SoundStore):
+    def __init__(self, num_vertices, *, width=4, **options):
+        super().__init__(num_vertices, **options)
+
+
+@caught_by("test_options")
+class ForgetsItsOptionInCopies(SoundStore):
+    def __init__(self, num_vertices, *, width=4, **options):
+        super().__init__(num_vertices, **options)
+        self.width = width
+
+    def options(self):
+        return {"width": self.width}
+
+    def copy_to(self, device):
+        copy = super().copy_to(device)
+        copy.width = 5
+        return copy
+
+
+@caught_by("test_shrinks_again")
+class GrowsOnly(SoundStore):
+    def resize(self, num_vertices):
+        if num_vertices < self.num_vertices:
+            self.num_vertices = num_vertices  # the degrees stay as long as they are
+        else:
+            super().resize(num_vertices)
