@@ -23,7 +23,7 @@ from planted_faults import FAULTS, Fault
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PROMISED = {"quick": 36, "all": 39}
-LIMIT = 1800  #: seconds of a run: a fault may have a loop never end, which is seen
+LIMIT = 1800  #: seconds of a run: a fault may have a loop never end, in which case the tests never do either
 REDIRECT = """\
 import sys
 

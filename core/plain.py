@@ -1,6 +1,6 @@
 """Loops as plain Python: under ``NUMBA_DISABLE_JIT=1`` nothing is compiled, and a debugger steps through every loop.
 
-Small graphs only: a loop takes some hundred times as long. One thread runs at a time, so exchanges are plain writes.
+For small graphs on one thread: a loop takes some hundred times as long.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ loop and are repeated only after an exchange that failed, so that an offer that 
 from __future__ import annotations
 
 import platform
+from threading import Lock
 from typing import Any
 
 from llvmlite import ir
@@ -35,25 +36,31 @@ def _stored(context: Any, builder: Any, dtype: Any, value: Any) -> Any:
     return context.data_model_manager[dtype].as_data(builder, value)
 
 
+_lock = Lock()  # of exchanges in plain Python, which another thread may interrupt
+
+
 def _plain_exchange(array, index, old, new):
     """Compare bits, as the instruction does: -0.0 is not 0.0, and a NaN is itself."""
-    if array[index : index + 1].tobytes() != array.dtype.type(old).tobytes():
-        return False
-    array[index] = new
-    return True
+    with _lock:
+        if array[index : index + 1].tobytes() != array.dtype.type(old).tobytes():
+            return False
+        array[index] = new
+        return True
 
 
 def _plain_add(array, index, value):
-    old = array[index]
-    array[index] = old + value
-    return old
+    with _lock:
+        old = array[index]
+        array[index] = old + value
+        return old
 
 
 def _plain_exchange_pair(array, index, old, new):
-    if tuple(array[index]) != tuple(old):
-        return False
-    array[index] = new
-    return True
+    with _lock:
+        if tuple(array[index]) != tuple(old):
+            return False
+        array[index] = new
+        return True
 
 
 @intrinsic_or(_plain_exchange)

@@ -128,6 +128,7 @@ def test_few_vertices(device: su.devices.Device, backend: str, name: str) -> Non
         np.testing.assert_allclose(device.to_numpy(graph.compute(name)), wanted)
 
 
+@pytest.mark.compiled
 def test_sampled_closeness_is_near(device: su.devices.Device) -> None:
     rng = np.random.default_rng(2)
     graph = su.Graph(400, device=str(device), directed=False)

@@ -103,6 +103,7 @@ def test_complete_graphs_edge_by_edge(backend: str, device: Device, n: int) -> N
         check(graph, tracker)
 
 
+@pytest.mark.compiled
 def test_stars_and_wheels(backend: str, device: Device) -> None:
     """A hub: its edges first, then those among its neighbours, and the other way round."""
     n = 700
@@ -167,6 +168,7 @@ def test_random_streams_of_mixed_batches(backend: str, device: Device, size: int
         check(graph, tracker)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("n", "edges", "size"), [(250, 12_000, 300), (120, 2_000, 900)])
 def test_batches_between_vertices_of_many_neighbours(
     backend: str, device: Device, n: int, edges: int, size: int

@@ -20,6 +20,15 @@ from numba import config as numba_config
 
 PLAIN = bool(numba_config.DISABLE_JIT)  #: loops run as plain Python
 PLAIN_FOLDERS = ("tests/algorithms/", "tests/core/operators/")
+COMPILED_FILES = tuple(  #: of these folders: of large graphs, of several threads, about compilation
+    f"tests/{name}.py"
+    for name in (
+        "algorithms/test_update_costs", "core/operators/test_intersect_everything", "core/operators/test_modes_of_hubs",
+        "core/operators/test_operator_cores", "core/operators/test_operator_memory",
+        "core/operators/test_operator_programs", "core/operators/test_operator_threads",
+        "core/operators/test_reading_ahead",
+    )
+)  # fmt: skip
 DEFAULT = "slabhash"
 TURNS = ("blocked", "csr_baseline", "gpma", "hornet_like")
 SHARES = 12  #: parts of what the quick tier leaves out; a commit picks one
@@ -104,7 +113,8 @@ def _is_slow(item: pytest.Item) -> bool:
 
 def _is_plain(item: pytest.Item) -> bool:
     apart = any(item.get_closest_marker(name) for name in ("compiled", "data", "gpu"))
-    small = item.nodeid.startswith(PLAIN_FOLDERS) or item.get_closest_marker("plain")
+    in_folder = item.nodeid.startswith(PLAIN_FOLDERS) and not item.nodeid.startswith(COMPILED_FILES)
+    small = in_folder or item.get_closest_marker("plain")
     return bool(small) and not apart
 
 

@@ -151,6 +151,7 @@ def hubs(backend, device):
     return make_case(backend, device, "int32", in_edges=True)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("over", ["out", "in", "both"])
 @pytest.mark.parametrize("repeated", [False, True])
 def test_hubs_are_served_like_others(hubs, over, repeated):
@@ -168,6 +169,7 @@ def test_hubs_are_served_like_others(hubs, over, repeated):
     assert hubs.host(number).tolist() == count[walkers].tolist()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("over", ["out", "both"])
 @pytest.mark.parametrize("parts", [(0, 2, 70), (0, 64, 65, 700, 701, 4000)])
 def test_places_of_hubs(hubs, over, parts):

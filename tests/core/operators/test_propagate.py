@@ -85,6 +85,7 @@ def test_shortest_paths(backend, device, weight_dtype):
     np.testing.assert_array_equal(case.host(distance), csgraph.dijkstra(matrix(case), indices=2))
 
 
+@pytest.mark.compiled
 def test_largest_label_from_everywhere(backend, device):
     case = make_case(backend, device, directed=False)
     label = device.xp.arange(case.n, dtype=np.uint32)

@@ -170,6 +170,7 @@ def check_all(story, what):
         check_reduce(story, what, "in")
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("weight_dtype", [None, "float32", "int32"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_updated_after_every_change(backend, device, weight_dtype, kind):
