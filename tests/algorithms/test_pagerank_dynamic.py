@@ -18,8 +18,8 @@ TIGHT = {"tol": 1e-9, "max_iter": 500}
 
 
 def exact(graph: su.Graph, **params: Any) -> np.ndarray:
-    """Ranks from a dense system of equations."""
-    n, alpha = graph.num_vertices, params.get("alpha", 0.85)
+    """Ranks from a dense system of equations; only live vertices are jumped to, so that deleted ones have rank 0."""
+    n, alpha, live = graph.num_vertices, params.get("alpha", 0.85), graph.device.to_numpy(graph.live)
     src, dst, weight = (None if part is None else graph.device.to_numpy(part) for part in su.edges(graph))
     values = np.ones(len(src)) if weight is None or params.get("weighted") is False else weight.astype(float)
     matrix = np.zeros((n, n))
@@ -27,11 +27,12 @@ def exact(graph: su.Graph, **params: Any) -> np.ndarray:
     if params.get("self_loops"):
         np.fill_diagonal(matrix, 1.0)
     total = matrix.sum(0)
-    jumps = np.full(n, 1 / n)
+    jumps = live.astype(float)
     if params.get("personalization"):
-        jumps = np.zeros(n)
+        jumps[:] = 0
         jumps[list(params["personalization"])] = list(params["personalization"].values())
-        jumps /= jumps.sum()
+        jumps *= live
+    jumps /= jumps.sum()
     shares = np.where(total > 0, matrix / np.where(total > 0, total, 1), jumps[:, None])
     return np.linalg.solve(np.eye(n) - alpha * shares, (1 - alpha) * jumps)
 
