@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from suricate import Store, operators, plugins
+from suricate.batch_store import BatchStore
 from suricate.cli import cli
 from suricate.plugins import hookspecs
 from suricate.plugins.checks import HOOKS
@@ -114,6 +115,11 @@ def test_hook_has_a_test_of_its_own(hook: str) -> None:
 @pytest.mark.parametrize("hook", hooks())
 def test_hook_has_a_user(hook: str) -> None:
     assert any(hook in plugin.hooks for plugin in plugins.installed() if plugin.source == "suricate")
+
+
+def test_page_names_what_a_backend_on_sorted_batches_brings() -> None:
+    text = PLUGIN_PAGE.read_text()
+    assert [name for name in sorted(BatchStore.__abstractmethods__) if f"`{name}(" not in text] == []
 
 
 def test_pages_name_no_hook_that_is_not_there() -> None:
