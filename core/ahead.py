@@ -3,7 +3,8 @@
 Nothing may compile in the middle of a stream. What an algorithm needs is known only when it runs, so it is run: on a
 few hundred vertices, through updates of all sorts (insertions, deletions, both, new weights, batches so large that
 results are recomputed, growth, vertices that go and come back). On CUDA that happens in a thread beside the program, as
-soon as a graph is made and as soon as an algorithm is tracked; there kernels get a quick build when they are first
+soon as a graph is made and as soon as an algorithm is tracked; on the CPU in other processes (``suricate.workers``),
+since Numba compiles one function at a time in a process. On CUDA kernels get a quick build when they are first
 called and the final one later (``suricate.cuda.compiler``), so a rehearsal does not take long. A rehearsal that went
 well is noted on disk, with the state of all sources: the next process does not repeat it.
 
@@ -15,12 +16,14 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +38,7 @@ from suricate.devices import Array, Device
 from suricate.errors import SuricateError
 from suricate.forks import in_child
 from suricate.options import GraphOptions
+from suricate.workers import WORKERS, can_work
 
 if TYPE_CHECKING:
     from suricate.algorithm import Algorithm
@@ -44,6 +48,8 @@ if TYPE_CHECKING:
 VERTICES, EDGES = 500, 6_000  #: of a rehearsal: enough that vertices outgrow what they begin with
 FIRST = 100  #: edges of its first batch
 BULK = 40_000  #: edges of a batch that is loaded and sorted as large ones are
+MANY = 131072  #: edges of a graph whose loops run on several threads
+Call = tuple[Callable[..., Iterator[None]], tuple[Any, ...]]  #: a rehearsal, and its arguments
 PLAIN = (bool, int, float, str, type(None))  #: types of parameters that a rehearsal takes over
 PATIENCE = 10.0  #: seconds that the end of the process waits for the step of a rehearsal that is under way
 SLIDES = 12  #: mixed batches of a rehearsal, so that maintenance is due
@@ -87,7 +93,9 @@ class Kind:
         options = self.options
         described = {name: getattr(options, name) for name in ("directed", "weight_dtype", "in_edges", "self_loops")}
         backend = f"{options.backend.__module__}.{options.backend.__qualname__}"
-        return f"{backend} {described} {options.checks} {sorted(options.backend_options.items())} {self.device.kind}"
+        graph = f"{self.graph_type.__module__}.{self.graph_type.__qualname__}"
+        rest = f"{options.checks} {sorted(options.backend_options.items())} {self.device.kind}"
+        return f"{graph} {backend} {described} {rest}"
 
 
 def updates(kind: Kind, size: int = EDGES, first: int = FIRST) -> Iterator[None]:
@@ -110,6 +118,9 @@ def updates(kind: Kind, size: int = EDGES, first: int = FIRST) -> Iterator[None]
         yield
         if weight:
             graph.edge_weights(src, dst, default=0)
+        signed = [part[:first].astype(np.int64) for part in (src, dst)]  # as NumPy draws them
+        graph.insert_edges(*signed, *(part[:first] for part in weight))
+        graph.delete_edges(*signed)
     graph.degrees()
     graph.edges()
     graph.neighbors(0)
@@ -216,7 +227,7 @@ class _Rehearsals:
                     sys.setswitchinterval(self._interval)
 
     def _run(self, name: str, device: Device, steps: Callable[[], Iterator[None]]) -> None:
-        note = f"rehearsed-{hashlib.sha256(f'{name} {_state_of_sources()}'.encode()).hexdigest()[:32]}"
+        note = _note(name, "cuda")
         if cache.get(note) is not None:
             return
         try:
@@ -255,8 +266,11 @@ in_child(REHEARSALS.begin_again)
 
 
 def rehearse_updates(graph: Graph) -> None:
-    """Have what batches of ``graph`` need compiled beside the program, on CUDA; returns at once."""
-    if graph.device.is_cuda and compiler.is_ahead():
+    """Have what batches of ``graph`` need compiled beside the program; returns at once."""
+    if not graph.device.is_cuda:
+        kind = Kind(type(graph), graph.options, graph.device)
+        _rehearse_elsewhere(f"updates of {kind}", (updates, (kind,)), (updates, (kind, BULK, BULK)))
+    elif compiler.is_ahead():
         for program in own_programs(graph.store("out")):
             program.prepare()
         kind = Kind(type(graph), graph.options, graph.device)
@@ -264,19 +278,54 @@ def rehearse_updates(graph: Graph) -> None:
 
 
 def rehearse_tracking(graph: Graph, algorithm: type[Algorithm], params: dict[str, Any]) -> None:
-    """Have what updates of a tracker need compiled beside the program, on CUDA; returns at once."""
-    if graph.device.is_cuda and compiler.is_ahead():
-        kind = Kind(type(graph), graph.options, graph.device)
-        plain = {name: value for name, value in params.items() if isinstance(value, PLAIN)}
-        name = f"{algorithm.__module__}.{algorithm.__qualname__} {plain} on {kind}"
-        small = {"source": algorithm.sample_params(VERTICES, 0).get("source", 0)} if "source" in params else {}
-        REHEARSALS.start(name, kind, lambda: tracking(kind, algorithm, plain | small))
+    """Have what updates of a tracker need compiled beside the program; returns at once."""
+    if not compiler.is_ahead():
+        return
+    kind = Kind(type(graph), graph.options, graph.device)
+    plain = {name: value for name, value in params.items() if isinstance(value, PLAIN)}
+    name = f"{algorithm.__module__}.{algorithm.__qualname__} {plain} on {kind}"
+    small = {"source": algorithm.sample_params(VERTICES, 0).get("source", 0)} if "source" in params else {}
+    given = kind, algorithm, plain | small
+    if graph.device.is_cuda:
+        REHEARSALS.start(name, kind, lambda: tracking(*given))
+    else:
+        _rehearse_elsewhere(name, (tracking, given), (tracking, (*given, MANY)))  # loops of one thread, of several
+
+
+# -- in processes beside the program, on the CPU -----------------------------------------------------------------------
+
+
+def _rehearse_elsewhere(name: str, *calls: Call) -> None:
+    """Have rehearsals run one after the other in another process, unless that was done before under this name."""
+    if compiler.is_ahead() and not _local.rehearsing and can_work():
+        note = _note(name, "cpu")
+        if cache.get(note) is None:
+            WORKERS.submit(note, rehearse, note, calls)
+
+
+def rehearse(note: str, calls: tuple[Call, ...]) -> None:
+    """Run rehearsals while the process that asked for them lives; make a note of it on disk."""
+    parent = os.getppid()
+    with rehearsing():
+        for steps, given in calls:
+            for _ in steps(*given):
+                if os.getppid() != parent:
+                    return
+    cache.put(note, b"")
+
+
+def _note(name: str, kind: str) -> str:
+    return f"rehearsed-{hashlib.sha256(f'{name} {_state_of_sources(kind)}'.encode()).hexdigest()[:32]}"
 
 
 @functools.cache
-def _state_of_sources() -> str:
+def _state_of_sources(kind: str) -> str:
     """Return a digest of the names, sizes and times of all sources of the package and its plugins, and of versions."""
-    digest = hashlib.sha256(repr((compiler.nvrtc_version(), compiler.target_options(), np.__version__)).encode())
+    if kind == "cuda":
+        tools: tuple[Any, ...] = compiler.nvrtc_version(), compiler.target_options()
+    else:
+        tools = sys.version, version("numba"), *sorted(item for item in os.environ.items() if "NUMBA" in item[0])
+    digest = hashlib.sha256(repr((tools, np.__version__)).encode())
     for package in ("suricate", "suricate.algorithms", "suricate.backends"):
         folder = Path(str(import_module(package).__file__)).parent
         for path in sorted(folder.rglob("*.[pc]*")):
