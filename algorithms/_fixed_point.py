@@ -7,8 +7,10 @@ from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from suricate.algorithm import Algorithm, pull_bytes
-from suricate.algorithms._convergence import tolerance
+from suricate.algorithms._convergence import MOST_STEPS, tolerance
 from suricate.algorithms._sums import Weighting
 from suricate.algorithms._vertex_values import optional_values, resized
 from suricate.errors import ConvergenceError, WeightError
@@ -82,7 +84,7 @@ class FixedPoint(Algorithm):
         x = of_live(graph, resized(xp, self._x, n, 0.0))
         if self.fresh:
             x = (1 - self.fresh) * x + self.fresh * self.scaled(xp, of_live(graph, xp.ones(n)))
-        self._x, self.slack = self.scaled(xp, x), 1 + RESOLUTION / (self.max_iter or AT_ONCE)
+        self._x, self.slack = self.scaled(xp, x), 1 + RESOLUTION / min(self.max_iter or AT_ONCE, MOST_STEPS)
         self._iterate(graph)
         if not self.converged:
             steps = self.iterations
@@ -159,7 +161,8 @@ class FixedPoint(Algorithm):
 
 def divided(xp: Any, x: Array, by: Array) -> Array:
     """Return ``x / by``, or zeros where ``by`` (an array without dimensions) is 0."""
-    return x / xp.where(by > 0, by, math.inf)
+    with np.errstate(invalid="ignore"):  # where an iteration has diverged
+        return x / xp.where(by > 0, by, math.inf)
 
 
 def of_live(graph: Graph, x: Array) -> Array:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 NONE = 0xFFFFFFFFFFFFFFFF  #: what no neighbour offers: its lower half is EMPTY
 LOW = 0xFFFFFFFF
 LENGTH = 10
+MOST = 2**31 - 1  #: steps, and walks from a vertex
 MIDDLE, SHIFT = 2.0**500, 2.0**512  #: weights between 1 / MIDDLE and MIDDLE need not be scaled, others are by SHIFT
 LARGEST = 1e100  #: of p and q, and the smallest is its reciprocal
 
@@ -133,8 +134,8 @@ class RandomWalks(Algorithm):
         weighted: bool | None = None,
         seed: int = 0,
     ) -> None:
-        self.length = integer("random_walks: length", length, low=0)
-        self.walks_per_vertex = integer("random_walks: walks_per_vertex", walks_per_vertex, low=1)
+        self.length = integer("random_walks: length", length, low=0, high=MOST)
+        self.walks_per_vertex = integer("random_walks: walks_per_vertex", walks_per_vertex, low=1, high=MOST)
         self.starts = None if starts is None else host_ids(starts)
         self._named = None if self.starts is None else NamedVertices("random_walks: starts", self.starts)
         self.restart = real("random_walks: restart", restart, low=0, high=1)

@@ -70,7 +70,7 @@ class SpMV(Algorithm):
         self, x: float | Mapping[int, float] | Array = 1.0, over: str = "out", weighted: bool | None = None
     ) -> None:
         self.x = VertexValues("spmv: x", x)
-        if over not in ("out", "in"):
+        if not isinstance(over, str) or over not in ("out", "in"):
             raise ParameterError(f"spmv: over must be 'out' or 'in', got {shown(over)}")
         self.over = over
         self.weighting = Weighting("spmv", weighted)

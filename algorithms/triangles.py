@@ -24,6 +24,7 @@ from suricate.algorithm import ID_BYTES, LARGE, OFFSET_BYTES, Algorithm, Require
 from suricate.effects import atomic
 from suricate.errors import ParameterError
 from suricate.operators import edge_map, intersect, neighbor_reduce
+from suricate.parameters import shown
 from suricate.structures.triangle_changes import TriangleChanges, change_on_host
 
 if TYPE_CHECKING:
@@ -125,8 +126,10 @@ class Triangles(Algorithm):
     update_kind = "dynamic"
 
     def __init__(self, method: str = "auto") -> None:
-        if method not in METHODS:
-            raise ParameterError(f"triangles: method={method!r} is unknown: use one of {', '.join(map(repr, METHODS))}")
+        if not isinstance(method, str) or method not in METHODS:
+            raise ParameterError(
+                f"triangles: method={shown(method)} is unknown: use one of {', '.join(map(repr, METHODS))}"
+            )
         self.method = method
         self._triangles: Array = None  # int64[n]
         self._degrees: Array = None  # int64[n], without self-loops

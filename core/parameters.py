@@ -79,7 +79,7 @@ def dtype(label: str, value: Any, allowed: Sequence[str]) -> np.dtype:
     """Return the dtype that ``value`` names, one of ``allowed``."""
     try:
         found = None if value is None else np.dtype(value)  # NumPy takes None for float64
-    except TypeError:
+    except (TypeError, ValueError):
         found = None
     if found is None or found.name not in allowed:
         raise ParameterError(f"{label} must be {' or '.join(allowed)}, got {shown(value)}")
