@@ -29,7 +29,7 @@ from suricate.forks import in_child, renewed
 MOST = 4  #: processes
 LEAST_CORES = 4  #: from which on there are any
 IDLE = 10.0  #: seconds after which a process without work ends
-ROOM = 60_000  #: bytes that a program asks at most, so that no pipe is ever full
+MOST_ASKED = 60_000  #: bytes of what a program asks at most, so that no pipe is ever full
 SCRIPT = "from suricate.workers import main; main()"
 _SIZE = struct.Struct("<Q")
 
@@ -44,7 +44,7 @@ class Workers:
     def forget(self) -> None:
         """Forget the processes, which are those of a parent after a ``fork``."""
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._asked, self._turn, self._room = set[str](), 0, ROOM
+        self._asked, self._turn, self._left = set[str](), 0, MOST_ASKED
 
     def submit(self, name: str, function: Callable[..., None], *given: Any) -> None:
         """Have ``function(*given)`` called in one of the processes, unless this was asked under that name before.
@@ -62,8 +62,8 @@ class Workers:
                 task = pickle.dumps((function, given))
             except Exception:  # whatever an object's own methods raise
                 return
-            self._room -= _SIZE.size + len(task)
-            if self._room < 0:
+            self._left -= _SIZE.size + len(task)
+            if self._left < 0:
                 return
             self._processes = [one for one in self._processes if one.poll() is None]
             if len(self._processes) < most:

@@ -178,6 +178,7 @@ def test_the_scale_of_the_weights_does_not_matter(device: su.devices.Device, nam
                 )
 
 
+@pytest.mark.compiled
 def test_the_residual_of_an_eigenvector_is_relative(device: su.devices.Device) -> None:
     n = 3000  # a path: n times the tolerance once was more than a whole vector
     graph = su.Graph(n, device=str(device), directed=False)
@@ -194,6 +195,7 @@ def test_the_residual_of_an_eigenvector_is_relative(device: su.devices.Device) -
     np.testing.assert_allclose(device.to_numpy(star.compute("eigenvector")), right, atol=1e-5)
 
 
+@pytest.mark.compiled
 def test_bounds_of_residuals_hold_where_norms_do_not_fall(device: su.devices.Device) -> None:
     """In a directed graph with heavy edges a step may enlarge the residual of the step before."""
     n = 40
@@ -222,6 +224,7 @@ def test_bounds_of_residuals_hold_where_norms_do_not_fall(device: su.devices.Dev
                 assert np.linalg.norm(after - np.linalg.norm(after) * x) <= 1.001 * tol * np.linalg.norm(after)
 
 
+@pytest.mark.compiled
 def test_a_batch_that_is_undone_leaves_no_trace(device: su.devices.Device) -> None:
     n = 400
     u = np.arange(n)
@@ -238,6 +241,7 @@ def test_a_batch_that_is_undone_leaves_no_trace(device: su.devices.Device) -> No
     np.testing.assert_allclose(device.to_numpy(tracker.result), right, atol=1e-6)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["hits", "eigenvector"])
 def test_a_warm_start_finds_the_new_centre(device: su.devices.Device, name: str) -> None:
     """The old centre is taken apart, batch by batch, in a graph in which all else has little weight."""

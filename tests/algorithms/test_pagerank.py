@@ -234,6 +234,7 @@ def within_the_bound(tracker: su.Tracker, **params: Any) -> bool:
     return PageRank.mismatch(graph.device.to_numpy(tracker.result), exact, **params) is None
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("options", [{}, {"in_edges": True}], ids=str)
 @pytest.mark.parametrize("params", [{}, {"method": "static"}, {"norm": "linf", "tol": 1e-8}], ids=str)
 def test_steps_go_on_until_the_tolerance(
@@ -270,6 +271,7 @@ def test_too_few_steps_are_an_error_and_a_tracker_recovers(
     assert tracker.algorithm.converged
 
 
+@pytest.mark.compiled
 def test_a_tolerance_that_rounding_keeps_from_is_an_error() -> None:
     for options in ({}, {"in_edges": True}):
         with pytest.raises(ConvergenceError, match=r"the change of a step no longer falls: it is .*: raise tol") as why:
@@ -277,6 +279,7 @@ def test_a_tolerance_that_rounding_keeps_from_is_an_error() -> None:
         assert 2.3e-16 < why.value.change < 1e-12
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("params", [{}, {"method": "static"}], ids=str)
 def test_single_precision_sums_up_the_ranks_of_many_neighbours(
     device: su.devices.Device, params: dict[str, Any]

@@ -86,6 +86,7 @@ def test_ranks_after_batches_are_within_the_bound(
     assert PageRank.mismatch(ranks, right, method=method, **params) is None
 
 
+@pytest.mark.compiled
 def test_local_methods_compute_what_a_change_affects(device: su.devices.Device) -> None:
     side = 40
     at = np.arange(side * side).reshape(side, side)
@@ -203,6 +204,7 @@ def test_many_small_batches_do_not_add_up_to_a_large_error() -> None:
     assert PageRank.mismatch(tracker.result, exact(graph), tol=1e-4, method="dfp") is None
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("tol", "whole_passes"), [(1e-2, 0), (1e-4, 2)])
 def test_whole_passes_come_when_small_batches_have_left_much_to_be_told(tol: float, whole_passes: int) -> None:
     rng, n = np.random.default_rng(4), 4000
@@ -215,6 +217,7 @@ def test_whole_passes_come_when_small_batches_have_left_much_to_be_told(tol: flo
     assert found == whole_passes
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("tol", "touched"), [(1e-2, 6), (1e-6, None)])
 def test_batches_within_the_tolerance_are_local_on_the_cpu(tol: float, touched: int | None) -> None:
     """Their neighbours' neighbours would be too many of the graph, but these are not reached."""

@@ -74,6 +74,7 @@ def test_frequencies_of_transitions(device: su.devices.Device, backend: str, wei
     assert stats.chi2_contingency(pairs).pvalue > LIKELY
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("scale", [5e-324, 2.0**-1000, 1e-45, 2.0**900, 1.0])
 @pytest.mark.parametrize("second_order", [False, True])
 def test_frequencies_with_weights_of_any_scale(device: su.devices.Device, scale: float, second_order: bool) -> None:

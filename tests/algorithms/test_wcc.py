@@ -99,6 +99,7 @@ def test_large_parts_break_off_and_join(device: su.devices.Device, backend: str,
         judge(tracker)
 
 
+@pytest.mark.compiled
 def test_storage_of_long_adjacencies_in_many_pieces(device: su.devices.Device, backend: str) -> None:
     """Threads that sample a neighbour each must not wait for others: of those that follow each other few have many."""
     rng = np.random.default_rng(4)

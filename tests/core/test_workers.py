@@ -113,7 +113,7 @@ def test_a_process_without_work_ends_and_a_task_that_fails_does_not_end_it(own, 
 
 def test_what_cannot_be_sent_is_not(own, monkeypatch):
     own.submit("a lambda", lambda: None)
-    own.submit("much", print, "x" * workers.ROOM)
+    own.submit("much", print, "x" * workers.MOST_ASKED)
     monkeypatch.setattr(workers, "cores", lambda: 3)
     own.submit("on few cores", print)
     monkeypatch.setattr(workers, "cores", lambda: 5)

@@ -14,6 +14,7 @@ from launches import FakeArray, array
 from operator_launches import FakeGraph, call_of, launched
 
 import suricate as su
+from suricate.cuda import program
 from suricate.cuda.program import Program
 from suricate.operators import binding
 from suricate.operators.call import Start, Until
@@ -118,7 +119,8 @@ def test_launches_are_repeated_as_the_calls_would_make_them(fake: Any, monkeypat
     made: list[tuple[str, tuple[Any, ...]]] = []
     monkeypatch.setattr(Program, "kernel", KERNEL)
     monkeypatch.setattr(Program, "_kernels", property(lambda _: {}))
-    monkeypatch.setattr(Program, "_loaded", lambda _, name: lambda grid, block, given: made.append((name, given)))
+    module = SimpleNamespace(kernel=lambda name: lambda grid, block, given: made.append((name, given)))
+    monkeypatch.setattr(program, "_module", lambda _: module)
     x, y = array(100, np.float64), array(100, np.float64)
     total = su.Scalar("sum", "int64")
     total._slots = total._slots.view(FakeArray)
