@@ -12,6 +12,7 @@ from suricate import errors
 
 BUILT_IN = {
     "VertexRangeError": ValueError,
+    "ForkError": RuntimeError,
     "ShapeError": ValueError,
     "DTypeError": TypeError,
     "WeightError": ValueError,

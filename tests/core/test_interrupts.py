@@ -155,11 +155,10 @@ def test_a_batch_on_the_device_that_is_interrupted_counts_as_a_change(step):
     assert updater.version == 1
 
 
-def test_a_generated_module_is_there_as_a_whole_or_not_at_all(monkeypatch, tmp_path):
-    monkeypatch.setattr(generated, "cache_folder", lambda: tmp_path)
+def test_a_generated_module_is_there_as_a_whole_or_not_at_all(monkeypatch):
     monkeypatch.setattr(signal, "stop", True, raising=False)
     text = "import signal\n\nif signal.stop:\n    raise KeyboardInterrupt\nvalue = 5\n"
     with pytest.raises(KeyboardInterrupt):
-        generated.load_module("halves", text, None)
+        generated.load_module("halves", text)
     monkeypatch.setattr(signal, "stop", False, raising=False)
-    assert generated.load_module("halves", text, None).value == 5
+    assert generated.load_module("halves", text).value == 5

@@ -189,7 +189,7 @@ def test_changed_lines_run_and_nothing_else_is_compiled(warm, kinds):
 
 def test_options_of_numba_count(warm):
     folder, before = warm
-    after = results(folder, NUMBA_OPT="1")
+    after = results(folder, NUMBA_OPT="2")
     assert {"plugin.own", "suricate.backends.slabhash.loops.insert_edges"} <= set(after.pop("compiled").split())
     assert after == before
     assert not results(folder)["compiled"]

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from launches import array
 
+from suricate.cuda import program as program_module
 from suricate.cuda.kernel import Kernel, PreparedKernel
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.program import Launch, Program, noting
@@ -25,7 +26,7 @@ class FakeDriver:
     """A driver that notes launches, with the bytes of every argument."""
 
     def __init__(self, *sizes: int) -> None:
-        self.sizes, self.launches = sizes, []
+        self.sizes, self.launches, self.device, self.current = sizes, [], 0, list[tuple[int, int]]()
 
     def launchKernel(self, address: int, *given: int) -> None:  # noqa: N802
         *shape, shared, stream, parameters, extra = given
@@ -44,14 +45,21 @@ class FakeDriver:
         self.launches.append((address, tuple(shape), parts))
 
 
-class FakeRaw:
-    """CuPy's kernel, which notes its launches; its address depends on the device."""
+class FakeModule:
+    """A module whose kernels have an address that depends on the device."""
 
-    def __init__(self, address: int) -> None:
-        self.kernel, self.launches = SimpleNamespace(ptr=address), []
+    def __init__(self, driver: FakeDriver, address: int, *, cooperative: bool = False) -> None:
+        self.driver, self.address, self.cooperative, self.lock = driver, address, cooperative, threading.RLock()
+        self.finished = 0
 
-    def __call__(self, *given: Any) -> None:
-        self.launches.append(given)
+    def load(self, name: str) -> SimpleNamespace:
+        return SimpleNamespace(ptr=self.address + self.driver.device)
+
+    def finish(self) -> None:
+        self.finished += 1
+
+    def kernel(self, name: str) -> Kernel:
+        return Kernel(self, name)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -59,6 +67,9 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     fake = FakeDriver(8, 1, 16, 4, 8)
     cuda = ModuleType("cupy.cuda")
     cuda.driver, cuda.get_current_stream = fake, lambda: SimpleNamespace(ptr=77)  # type: ignore[attr-defined]
+    cuda.runtime = SimpleNamespace(  # type: ignore[attr-defined]
+        getDevice=lambda: fake.device, free=lambda at: fake.current.append((threading.get_ident(), fake.device))
+    )
     monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
     monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
     return fake
@@ -70,65 +81,66 @@ def arguments(number: int) -> tuple[Any, ...]:
 
 
 def test_a_launch_has_one_block_at_least(driver: FakeDriver) -> None:
-    kernel = Kernel(FakeRaw(5), cooperative=False)
+    kernel = FakeModule(driver, 5).kernel("any")
     for _ in range(2):
         kernel((0,), (32,), arguments(1))
-    assert [shape for _, shape, _ in driver.launches] == [(1, 1, 1, 32, 1, 1)]
+    assert [shape for _, shape, _ in driver.launches] == [(1, 1, 1, 32, 1, 1)] * 2
 
 
 @pytest.mark.parametrize("cooperative", [False, True])
 def test_the_driver_gets_the_bytes_of_every_argument(driver: FakeDriver, cooperative: bool) -> None:
-    raw = FakeRaw(5)
-    kernel = Kernel(raw, cooperative=cooperative)
-    kernel((2,), (32,), arguments(1))
-    assert len(raw.launches) == 1, "the first launch of a thread is CuPy's"
-    for number in (7, 9):
+    kernel = FakeModule(driver, 5, cooperative=cooperative).kernel("any")
+    for number in (1, 7, 9):
         given = arguments(number)
         kernel((3, 2), (64,), given)
         address, shape, parts = driver.launches.pop()
         assert (address, shape) == (-5 if cooperative else 5, (3, 2, 1, 64, 1, 1))
         assert parts == [given[0].data.ptr.to_bytes(8, "little"), *(one.tobytes() for one in given[1:])]
-    assert len(raw.launches) == 1
 
 
 def test_an_array_may_take_the_place_of_a_null_pointer(driver: FakeDriver) -> None:
-    kernel, given = Kernel(FakeRaw(5), cooperative=False), arguments(1)
+    kernel, given = FakeModule(driver, 5).kernel("any"), arguments(1)
     other = array(2, np.int64)
     kernel((1,), (1,), given)
     kernel((1,), (1,), (*given[:4], other))
-    assert driver.launches[0][2][4] == other.data.ptr.to_bytes(8, "little")
+    assert driver.launches[1][2][4] == other.data.ptr.to_bytes(8, "little")
 
 
-def test_every_thread_and_device_begins_with_a_launch_of_cupy(driver: FakeDriver) -> None:
-    raw = FakeRaw(5)
-    kernel = Kernel(raw, cooperative=False)
-    kernel((1,), (1,), arguments(1))
+def test_the_context_is_made_current_once_per_thread_and_device(driver: FakeDriver) -> None:
+    kernel = FakeModule(driver, 5).kernel("any")
+    for _ in range(2):
+        kernel((1,), (1,), arguments(1))
     other = threading.Thread(target=kernel, args=((1,), (1,), arguments(2)))
     other.start()
     other.join()
-    raw.kernel = SimpleNamespace(ptr=6)
+    driver.device = 1
     kernel((1,), (1,), arguments(3))
-    assert len(raw.launches) == 3
-    assert not driver.launches
+    assert len(driver.current) == len(set(driver.current)) == 3
+    assert [address for address, _, _ in driver.launches] == [5, 5, 5, 6]
+
+
+def test_launches_take_a_build_that_replaced_another(driver: FakeDriver) -> None:
+    module = FakeModule(driver, 5)
+    kernel = module.kernel("any")
+    prepared = PreparedKernel(kernel, 1, 32, arguments(1))
+    for _ in range(2):
+        kernel((1,), (32,), arguments(1))
+        prepared.launch()
+        kernel.replace(0, SimpleNamespace(ptr=8))
+    assert [address for address, _, _ in driver.launches] == [5, 5, 8, 8]
 
 
 def test_numbers_of_python_have_64_bits_and_none_is_null(driver: FakeDriver) -> None:
-    driver.sizes, kernel = (8, 8, 1, 8), Kernel(FakeRaw(5), cooperative=False)
+    driver.sizes, kernel = (8, 8, 1, 8), FakeModule(driver, 5).kernel("any")
     for _ in range(2):
         kernel((1,), (1,), (3, 2.5, True, None))
     assert driver.launches[0][2] == [np.int64(3).tobytes(), np.float64(2.5).tobytes(), b"\1", bytes(8)]
 
 
 @pytest.mark.parametrize("cooperative", [False, True])
-def test_a_prepared_launch_finds_what_was_put_last(
-    driver: FakeDriver, cooperative: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    current: list[int] = []
-    monkeypatch.setattr(
-        sys.modules["cupy.cuda"], "runtime", SimpleNamespace(free=lambda at: current.append(at)), raising=False
-    )
+def test_a_prepared_launch_finds_what_was_put_last(driver: FakeDriver, cooperative: bool) -> None:
     given = arguments(1)
-    prepared = PreparedKernel(Kernel(FakeRaw(5), cooperative=cooperative), 12, 256, given)
+    prepared = PreparedKernel(FakeModule(driver, 5, cooperative=cooperative).kernel("any"), 12, 256, given)
     prepared.launch()
     other = array(2, np.int64)
     prepared.put(0, other)
@@ -140,15 +152,15 @@ def test_a_prepared_launch_finds_what_was_put_last(
     assert first[2] == [given[0].data.ptr.to_bytes(8, "little"), *(one.tobytes() for one in given[1:])]
     expected = [other.data.ptr.to_bytes(8, "little"), given[1].tobytes(), struct.pack("=qB7x", 3, 4)]
     assert second[2] == [*expected, np.float32(8).tobytes(), given[4].tobytes()]
-    assert current == [0], "the first launch of a thread makes the context current"
+    assert len(driver.current) == 1, "the first launch of a thread makes the context current"
 
 
 def test_kernels_first_made_while_launches_are_noted_are_like_others(
     driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver.sizes = (4,)
-    monkeypatch.setattr(sys.modules["cupy.cuda"], "runtime", SimpleNamespace(free=lambda at: None), raising=False)
-    monkeypatch.setattr(Program, "_loaded", lambda *_: Kernel(FakeRaw(5), cooperative=False))
+    module = FakeModule(driver, 5)
+    monkeypatch.setattr(program_module, "_module", lambda _: module)
     program, notes, given = Program(Path("none.cu")), list[Launch](), (np.float32(3),)
     with noting(notes):
         plain = program.kernel("plain")
@@ -157,7 +169,8 @@ def test_kernels_first_made_while_launches_are_noted_are_like_others(
     kept[0].buffer[:] = given[0].tobytes()
     kept[0].launch(2, 32)
     kept[1].launch()
-    assert driver.launches == [(5, (2, 1, 1, 32, 1, 1), [given[0].tobytes()])] * 2
+    assert driver.launches[1:] == [(5, (2, 1, 1, 32, 1, 1), [given[0].tobytes()])] * 2
+    assert module.finished == 1, "the address that is kept is that of the final build"
     plain((1,), (32,), given)
     assert [(note.name, note.given) for note in notes] == [("plain", ((1,), (32,), given))]
 
