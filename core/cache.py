@@ -20,9 +20,7 @@ import contextlib
 import hashlib
 import os
 import secrets
-import shutil
 import stat
-import tempfile
 import threading
 import time
 from functools import cache
@@ -121,6 +119,8 @@ def _private_folder() -> Path | None:
         "suricate: compiled kernels are not kept, since their folder cannot be written or is not yours alone "
         "(SURICATE_CACHE_DIR names another one; without this line: SURICATE_QUIET=1)"
     )
+    import tempfile  # late, as shutil below: they load compressors
+
     try:
         folder = Path(tempfile.mkdtemp(prefix="suricate-"))  # mode 0700
     except OSError:
@@ -159,6 +159,8 @@ def _folders() -> list[Path]:
 @cache
 def can_write(folder: Path) -> bool:
     """Return whether files can be written to a folder, which is made if it is new; tried, not asked."""
+    import tempfile
+
     try:
         for each in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
             each.mkdir(mode=0o700, exist_ok=True)
@@ -205,5 +207,7 @@ def _most_bytes() -> int:
 
 
 def _remove(folder: Path, process: int) -> None:
+    import shutil
+
     if os.getpid() == process:  # not in a fork of it
         shutil.rmtree(folder, ignore_errors=True)

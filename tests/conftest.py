@@ -26,6 +26,7 @@ from suricate.store import Store
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("SURICATE_DATA") or CHECKOUT.parent / "shared" / "data")
+os.environ.pop("COLUMNS", None)  # workers of pytest have it; tables of tests are as wide as they need
 os.environ.setdefault("SURICATE_AHEAD", "0")  # they count launches, and what is compiled
 os.environ.setdefault("SURICATE_QUIET", "1")  # tests look at stderr, whether kernels are compiled already or not
 if emulated_cuda.WANTED:

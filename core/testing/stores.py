@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import inspect
 import weakref
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import hypothesis.strategies as st
@@ -188,27 +189,32 @@ class StoreConformance:
         assert all(capabilities[name] == "native" for name in ("insert", "delete", "edges"))
 
     def test_options(self) -> None:
-        """``options()`` names what the store was built with, and builds an equal one; copies keep it."""
+        """``options()`` names what the store was built with, and builds an equal one."""
         parameters = inspect.signature(self.backend.__init__).parameters.values()
         named = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
         named -= set(inspect.signature(Store.__init__).parameters)
-        knobs = [{name: value} for name, values in self.backend.knobs.items() for value in values]
-        for given in ({}, *knobs):
-            kind = "cpu" if "cpu" in self.backend.devices else "cuda"
-            if kind == "cuda" and no_cuda():
-                pytest.skip("there is no CUDA device")
-            try:
-                store = self.build(40, kind, **given)
-            except ParameterError:  # the value does not go with the options of this test
-                assert given, "it cannot be built with the options of this test"
-                continue
+        for given, store in self._with_each_option():
             options = store.options()
             assert named <= set(options), f"options() leaves out {', '.join(sorted(named - set(options)))}"
             for name, value in {**self.options, **given}.items():
                 assert options.get(name) == value, f"options() does not say that {name} is {value!r}"
-            again = self.build(40, kind, **options)
+            again = self.build(40, store.device.kind, **options)
             assert again.options() == options, "a store that is built with options() has others"
-            assert store.copy_to(store.device).options() == options, "a copy has other options"
+
+    def test_options_of_copies(self) -> None:
+        """A copy has the options of the store."""
+        for _, store in self._with_each_option():
+            assert store.copy_to(store.device).options() == store.options(), "a copy has other options"
+
+    def _with_each_option(self) -> Iterator[tuple[dict[str, Any], Store]]:
+        """Yield a store with the options of this test, and one with each value of ``knobs`` that goes with them."""
+        kind = "cpu" if "cpu" in self.backend.devices else "cuda"
+        if kind == "cuda" and no_cuda():
+            pytest.skip("there is no CUDA device")
+        yield {}, self.build(40, kind)
+        for given in [{name: value} for name, values in self.backend.knobs.items() for value in values]:
+            with suppress(ParameterError):  # the value does not go with the options of this test
+                yield given, self.build(40, kind, **given)
 
     # -- behaviour -----------------------------------------------------------------------------------------------------
 

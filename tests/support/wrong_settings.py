@@ -14,7 +14,7 @@ class ForgetsItsOption(SoundStore):
         super().__init__(num_vertices, **options)
 
 
-@caught_by("test_options")
+@caught_by("test_options_of_copies")
 class ForgetsItsOptionInCopies(SoundStore):
     def __init__(self, num_vertices, *, width=4, **options):
         super().__init__(num_vertices, **options)
