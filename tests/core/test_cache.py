@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -139,7 +140,7 @@ def test_without_a_home_there_is_a_private_folder(forget, monkeypatch):
 
 def test_without_any_folder_nothing_is_kept(forget, monkeypatch):
     monkeypatch.setenv("SURICATE_CACHE_DIR", "/proc/nope")
-    monkeypatch.setattr(cache.tempfile, "mkdtemp", lambda **given: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **given: (_ for _ in ()).throw(OSError("full")))
     assert cache.cache_folder() is None
     cache.put("one", b"content")
     assert cache.get("one") is None
