@@ -295,9 +295,13 @@ def rehearse_tracking(graph: Graph, algorithm: type[Algorithm], params: dict[str
 # -- in processes beside the program, on the CPU -----------------------------------------------------------------------
 
 
+_asked: set[str] = set()  # names of rehearsals on the CPU
+
+
 def _rehearse_elsewhere(name: str, *calls: Call) -> None:
     """Have rehearsals run one after the other in another process, unless that was done before under this name."""
-    if compiler.is_ahead() and not _local.rehearsing and can_work():
+    if compiler.is_ahead() and not _local.rehearsing and can_work() and name not in _asked:
+        _asked.add(name)  # so that the disk is asked once, not for each graph
         note = _note(name, "cpu")
         if cache.get(note) is None:
             WORKERS.submit(note, rehearse, note, calls)
