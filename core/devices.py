@@ -36,6 +36,10 @@ class Device:
     kind: str
     index: int = 0
 
+    def __post_init__(self) -> None:
+        if self.is_cuda:
+            _give_cupy_a_cache()
+
     def __str__(self) -> str:
         return "cpu" if self.kind == "cpu" else f"cuda:{self.index}"
 
@@ -47,8 +51,6 @@ class Device:
     @cached_property
     def xp(self) -> ModuleType:
         """The array module: NumPy or CuPy."""
-        if self.is_cuda:
-            _give_cupy_a_cache()
         return importlib.import_module("cupy" if self.is_cuda else "numpy")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -95,12 +97,13 @@ def reading_refused(reader: str) -> Iterator[None]:
 def _give_cupy_a_cache() -> None:
     """Let CuPy keep what it compiles in a private temporary folder where it cannot write its own folder.
 
-    CuPy fails where it cannot: it asks for the folder's name whenever it compiles.
+    It makes the folder when it is imported, and fails where it cannot.
     """
     folder = Path(os.environ.get("CUPY_CACHE_DIR") or os.path.expanduser("~/.cupy/kernel_cache"))
     if os.environ.get("CUPY_CACHE_IN_MEMORY", "0") == "0" and not can_write(folder):
         private = private_folder()
-        os.environ["CUPY_CACHE_IN_MEMORY" if private is None else "CUPY_CACHE_DIR"] = str(private or 1)
+        os.environ["CUPY_CACHE_DIR"] = str(private or os.sep)
+        os.environ["CUPY_CACHE_IN_MEMORY"] = str(int(private is None))
 
 
 @cache

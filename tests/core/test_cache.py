@@ -198,3 +198,12 @@ def test_everything_works_where_nothing_can_be_written(tmp_path):
     tmp_path.chmod(0o700)
     assert done.stdout == "[1, 2, 0] 4\n"
     assert done.stderr.count("SURICATE_CACHE_DIR") == 1
+
+
+def test_cupy_has_a_folder_before_a_backend_imports_it(tmp_path):
+    """CuPy makes its folder when it is imported, and raises where it cannot."""
+    (tmp_path / "cupy.py").write_text("import os\nprint(os.path.isdir(os.environ['CUPY_CACHE_DIR']))")
+    script = "from suricate.devices import Device; device = Device('cuda'); import cupy"
+    environment = {"HOME": "/proc/nope", "PYTHONPATH": str(tmp_path), "PATH": os.environ["PATH"]}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
