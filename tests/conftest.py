@@ -49,6 +49,11 @@ def no_cuda() -> str | None:
     return None if importlib.util.find_spec("cupy") else "CuPy is not installed"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.tier == "quick" and config.option.share_of is None:
+        os.environ.setdefault("SURICATE_BUILDS", "quick")  # a CUDA program then takes a quarter of the time to compile
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     tiers.add_options(parser)
 

@@ -8,15 +8,21 @@ from typing import Any, cast
 import pytest
 import tiers
 
+from suricate.testing.algorithms import VARIANTS
+
 BACKENDS = (tiers.DEFAULT, *tiers.TURNS)
 
 
-def item(nodeid: str, *marks: str, **params: Any) -> pytest.Item:
+def item(nodeid: str, *marks: str | pytest.Mark, **params: Any) -> pytest.Item:
     """What the rules look at of a test."""
     name = f"{nodeid}[{'-'.join(map(str, params.values()))}]" if params else nodeid
-    found = {mark: SimpleNamespace(name=mark) for mark in marks}
+    found = {getattr(mark, "name", mark): mark for mark in marks}
     callspec = SimpleNamespace(params=params)
     return cast("pytest.Item", SimpleNamespace(nodeid=name, callspec=callspec, get_closest_marker=found.get))
+
+
+def params_of(item: pytest.Item) -> dict[str, Any]:
+    return cast("dict[str, Any]", item.callspec.params)  # type: ignore[attr-defined]
 
 
 def on_backends(nodeid: str, *marks: str, kinds: int = 3) -> list[pytest.Item]:
@@ -62,18 +68,52 @@ def test_the_quick_tier_has_the_default_backend_and_one_other_by_turns() -> None
     assert len(chosen(on_backends("tests/test_c.py::test_it", "every_backend"))) == 15
 
 
-def test_on_cuda_a_kit_of_algorithms_runs_with_few_sets_of_parameters() -> None:
-    group = [
-        item("tests/algorithms/test_a.py::TestA::test_one", "gpu", backend=name, variant=kind, params=params)
+def of_kit(function: str, *marks: str) -> list[pytest.Item]:
+    """A test of the kit of algorithms."""
+    return [
+        item(f"tests/algorithms/test_a.py::TestA::{function}", *marks, backend=name, variant=kind, params=params)
         for name in BACKENDS
-        for kind in ("directed", "undirected", "weighted")
-        for params in ({}, {"k": 2})
+        for kind in VARIANTS
+        for params in ({}, {"k": 2}, {"k": 3})
     ]
-    quick = [one.callspec.params for one in chosen(group)]  # type: ignore[attr-defined]
-    default = [each for each in quick if each["backend"] == tiers.DEFAULT]
-    assert [each["variant"] for each in default if not each["params"]] == ["directed", "undirected", "weighted"]
-    assert len([each for each in default if each["params"]]) == 1
-    assert [each["params"] for each in quick if each not in default] == [{}]
+
+
+def split(quick: list[pytest.Item]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Kinds on the default backend with the first parameters; other parameters there; what is on other backends."""
+    every = [params_of(one) for one in quick]
+    default = [each for each in every if each["backend"] == tiers.DEFAULT]
+    first, others = ([each for each in default if bool(each["params"]) is other] for other in (False, True))
+    return [each["variant"] for each in first], others, [each for each in every if each not in default]
+
+
+def test_a_kit_of_algorithms_runs_in_every_kind_on_the_default_backend_and_in_one_otherwise() -> None:
+    kinds, others, elsewhere = split(chosen(of_kit("test_compute")))
+    assert kinds == list(VARIANTS)
+    assert [each["params"] for each in others] == [{"k": 2}, {"k": 3}]
+    assert len(elsewhere) == 1
+
+
+def test_on_cuda_a_kit_of_algorithms_has_weights_of_one_type() -> None:
+    kinds, others, elsewhere = split(chosen(of_kit("test_compute", "gpu")))
+    assert kinds[:3] == list(VARIANTS[:3])
+    assert len(kinds) == 4
+    assert (others, elsewhere) == ([], [])
+    kinds, others, elsewhere = split(chosen(of_kit("test_update", "gpu")))
+    assert len(kinds) == 4
+    assert [each["params"] for each in others] == [{"k": 2}, {"k": 3}]
+    assert len(elsewhere) == 1
+
+
+def test_on_cuda_a_test_runs_once_on_another_backend() -> None:
+    quick = [params_of(one) for one in chosen(on_backends("tests/test_c.py::test_it", "gpu"))]
+    assert [each["kind"] for each in quick if each["backend"] == tiers.DEFAULT] == [0, 1, 2]
+    assert len(quick) == 4
+
+
+def test_by_turns_one_of_those_that_agree_in_what_the_mark_names() -> None:
+    mark = pytest.mark.by_turns("kind").mark
+    group = [item("tests/test_c.py::test_it", mark, kind=kind, size=size) for kind in "ab" for size in range(5)]
+    assert [params_of(one)["kind"] for one in chosen(group)] == ["a", "b"]
 
 
 def test_backends_are_named_or_given_as_classes_and_others_are_left_alone() -> None:
@@ -102,10 +142,18 @@ def test_plain_and_compiled_parts_make_the_quick_tier(monkeypatch: pytest.Monkey
     monkeypatch.setattr(tiers, "PLAIN", True)
     plain = chosen(SUITE)
     assert {*map(id, plain)} | {*map(id, compiled)} == {*map(id, quick)}
-    twice = [one for one in plain if any(one is other for other in compiled)]
-    assert [tiers.backend_of(one) for one in twice] == [tiers.DEFAULT] * 2
-    assert len({one.callspec.params["kind"] for one in twice}) == 1  # type: ignore[attr-defined]
     assert not any(one.get_closest_marker("compiled") for one in plain)
+    small = [one for one in compiled if "tests/algorithms/" in one.nodeid and not one.get_closest_marker("compiled")]
+    assert [tiers.backend_of(one) for one in small] == [tiers.DEFAULT] * 2, "each of the two tests once more"
+    assert len({params_of(one)["kind"] for one in small}) == 1, "on graphs of the same kind"
+
+
+def test_in_plain_python_a_set_of_parameters_is_on_one_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "PLAIN", True)
+    plain = chosen(on_backends("tests/algorithms/test_a.py::test_one"))
+    assert sorted(params_of(one)["kind"] for one in plain) == [0, 1, 2]
+    assert len({tiers.backend_of(one) for one in plain}) == 2
+    assert len(chosen(of_kit("test_compute"))) == 9, "a kit is thinned out otherwise"
 
 
 def test_a_test_that_is_named_runs() -> None:

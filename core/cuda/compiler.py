@@ -8,6 +8,7 @@ before anybody asks. As many processes run side by side as there are cores but o
 process. Where processes cannot be started, or NVRTC knows no quick build, callers wait for the final one.
 
 ``SURICATE_AHEAD=0``: nothing is compiled beside or ahead; a program is compiled finally when it is first called.
+``SURICATE_BUILDS=quick``: quick builds take the place of final ones, and are kept on disk; for tests.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Compilation:
     """
 
     def __init__(self, text: str, name: str, options: tuple[str, ...]) -> None:
-        self._text, self._name, self._options = text, name, (*options, *target_options())
+        self._text, self._name = text, name
+        self._options = (*options, *target_options(), *(QUICK if _are_all_quick() else ()))
         self._lock = threading.Lock()
         self._final: bytes | None = None
         self._state = "new"  # "queued", "running": of the process beside this one
@@ -251,7 +253,15 @@ def is_ahead() -> bool:
 
 
 def _has_quick_builds() -> bool:
-    return is_ahead() and POOL.usable and library_path() is not None and nvrtc_version() >= QUICK_SINCE
+    return is_ahead() and not _are_all_quick() and POOL.usable and library_path() is not None and _knows_quick_builds()
+
+
+def _are_all_quick() -> bool:
+    return os.environ.get("SURICATE_BUILDS") == "quick" and _knows_quick_builds()
+
+
+def _knows_quick_builds() -> bool:
+    return nvrtc_version() >= QUICK_SINCE
 
 
 @functools.cache

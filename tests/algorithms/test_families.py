@@ -28,7 +28,7 @@ PARAMS: dict[str, dict[str, Any]] = {  # beyond the sample parameters: what conv
     "label_propagation": {"max_iter": 2000},
 }
 LONG = {"eigenvector", "hits"}  # thousands of iterations on some of these graphs
-BACKENDS = sorted(SHIPPED & {*plugins.backends()})
+BACKENDS = sorted(SHIPPED & {*plugins.backends()}, key=lambda name: (-plugins.backend(name).priority, name))
 N = 200
 
 
@@ -70,6 +70,11 @@ def hubs() -> Edges:
 
 
 FAMILIES = (path, grid, star, complete, pieces, loops, hubs)
+
+
+def backend_at(number: int) -> str:
+    """Every other time the default backend, in between each of the others by turns: each compiles all that it runs."""
+    return BACKENDS[1 + number // 2 % (len(BACKENDS) - 1) if number % 2 else 0]
 
 
 def changes(graph: su.Graph, edges: Edges, weights: Any) -> Iterator[None]:
@@ -127,17 +132,19 @@ def check(tracker: su.Tracker, params: dict[str, Any]) -> None:
     assert kind.mismatch(found, right, **params) is None
 
 
-@pytest.mark.parametrize(("directed", "weighted"), [(True, False), (False, True)])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.by_turns("name", "family")
+@pytest.mark.parametrize(
+    ("family", "weighted", "backend"),
+    [(each, False, backend_at(number)) for number, each in enumerate(FAMILIES)]
+    + [(each, True, BACKENDS[0]) for each in FAMILIES],
+)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.compiled if name in LONG else ()) for name in BUILT_IN]
 )
-def test_families(device: su.devices.Device, name: str, family: Any, directed: bool, weighted: bool) -> None:
+def test_families(device: su.devices.Device, name: str, family: Any, weighted: bool, backend: str) -> None:
     algorithm, rng = plugins.algorithm(name), np.random.default_rng(6)
-    backend = None if weighted else BACKENDS[FAMILIES.index(family) % len(BACKENDS)]  # each has its turn
-    graph = su.Graph(
-        N, backend=backend, device=str(device), **options_of(algorithm, directed=directed, weighted=weighted)
-    )
+    options = options_of(algorithm, directed=not weighted, weighted=weighted)
+    graph = su.Graph(N, backend=backend, device=str(device), **options)
 
     def with_weights(src: Any, dst: Any) -> tuple[Any, ...]:
         return (src, dst, rng.choice([0, 0, 1, 2], len(src)).astype(np.float32)) if weighted else (src, dst)

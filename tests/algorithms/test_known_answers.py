@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from test_families import BACKENDS, backend_at
 
 import suricate as su
 from suricate import io, plugins
@@ -26,9 +27,7 @@ STATIC = (
 )  # fmt: skip
 TEMPORAL = ("CollegeMsg.txt.gz", "email-Eu-core-temporal.txt.gz", "sx-mathoverflow.txt.gz")
 FILES = (*(f"static/{name}" for name in STATIC), *(f"temporal/{name}" for name in TEMPORAL))
-BACKENDS = sorted(
-    plugin.name for plugin in plugins.installed() if plugin.source == "suricate" and plugin.name in plugins.backends()
-)
+ON = [(name, backend_at(number)) for number, name in enumerate(FILES)]  # each file on some backend
 LDBC = "reference/ldbc-graphalytics/example"
 UNREACHED = 2**63 - 1  # LDBC's level of vertices that a search does not reach
 
@@ -79,8 +78,10 @@ def distances(result: Any) -> np.ndarray:
     return np.where(found < 2**31, found, -1).astype(np.int64)
 
 
-def built(known: Known, device: Any, *, directed: bool, weighted: bool = False, loops: bool = True) -> su.Graph:
-    """A graph of the file, each file on some backend; of parallel arcs the least weight counts."""
+def built(
+    known: Known, device: Any, backend: str = BACKENDS[0], *, directed: bool, weighted: bool = False, loops: bool = True
+) -> su.Graph:
+    """A graph of the file; of parallel arcs the least weight counts."""
     src, dst, weight = known.src, known.dst, known.weight if weighted else None
     if weight is not None:
         order = np.argsort(-weight.astype(np.int64), kind="stable")  # the last one of a batch counts
@@ -88,7 +89,6 @@ def built(known: Known, device: Any, *, directed: bool, weighted: bool = False, 
     if not loops:
         src, dst = src[src != dst], dst[src != dst]
     dtype = None if weight is None else "int32"
-    backend = None if weighted else BACKENDS[known.num_vertices % len(BACKENDS)]
     options = {"directed": directed, "in_edges": directed, "weight_dtype": dtype, "backend": backend}
     graph = su.Graph(known.num_vertices, device=str(device), **options)
     graph.insert_edges(src, dst, weight)
@@ -99,12 +99,14 @@ def built(known: Known, device: Any, *, directed: bool, weighted: bool = False, 
 
 
 @pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("name", FILES)
-def test_breadth_first_search(data_dir: Path, device: su.devices.Device, name: str, directed: bool) -> None:
+@pytest.mark.parametrize(("name", "backend"), ON)
+def test_breadth_first_search(
+    data_dir: Path, device: su.devices.Device, name: str, backend: str, directed: bool
+) -> None:
     graph_file = known(data_dir, name)
     prefix = "bfs_dir" if directed else "bfs_und"
     reached = graph_file.number(f"{prefix}_reached")
-    level = answer(built(graph_file, device, directed=directed), "bfs", source=graph_file.source).level
+    level = answer(built(graph_file, device, backend, directed=directed), "bfs", source=graph_file.source).level
     assert np.count_nonzero(level >= 0) == reached
     assert level.max() == graph_file.number(f"{prefix}_depth")
     assert level[level >= 0].sum(dtype=np.int64) == graph_file.number(f"{prefix}_sumdist")
@@ -130,17 +132,17 @@ def test_shortest_paths_of_graphscope(data_dir: Path, device: su.devices.Device)
     np.testing.assert_array_equal(found[vertex.astype(np.int64)], right)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_weak_components(data_dir: Path, device: su.devices.Device, name: str) -> None:
+@pytest.mark.parametrize(("name", "backend"), ON)
+def test_weak_components(data_dir: Path, device: su.devices.Device, name: str, backend: str) -> None:
     graph_file = known(data_dir, name)
-    check_components(graph_file, answer(built(graph_file, device, directed=False), "wcc"), "WCC")
+    check_components(graph_file, answer(built(graph_file, device, backend, directed=False), "wcc"), "WCC")
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_strong_components(data_dir: Path, device: su.devices.Device, name: str) -> None:
+@pytest.mark.parametrize(("name", "backend"), ON)
+def test_strong_components(data_dir: Path, device: su.devices.Device, name: str, backend: str) -> None:
     graph_file = known(data_dir, name)
     graph_file.number("SCC")
-    check_components(graph_file, answer(built(graph_file, device, directed=True), "scc"), "SCC")
+    check_components(graph_file, answer(built(graph_file, device, backend, directed=True), "scc"), "SCC")
 
 
 def check_components(graph_file: Known, label: Any, column: str) -> None:
@@ -151,10 +153,10 @@ def check_components(graph_file: Known, label: Any, column: str) -> None:
     assert sizes.max() == graph_file.number(f"{column}_max")
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_triangles(data_dir: Path, device: su.devices.Device, name: str) -> None:
+@pytest.mark.parametrize(("name", "backend"), ON)
+def test_triangles(data_dir: Path, device: su.devices.Device, name: str, backend: str) -> None:
     graph_file = known(data_dir, name)
-    found = answer(built(graph_file, device, directed=False, loops=False), "triangles")
+    found = answer(built(graph_file, device, backend, directed=False, loops=False), "triangles")
     assert int(np.asarray(found.total).ravel()[0]) == graph_file.number("triangles")
 
 

@@ -52,6 +52,7 @@ def changed(graph: su.Graph, rng: np.random.Generator, batch: int) -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.by_turns("kind", "method")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     "params",

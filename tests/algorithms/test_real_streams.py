@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_families import BACKENDS, check, options_of, params_of
+from test_families import backend_at, check, options_of, params_of
 
 import suricate as su
 from suricate import io, plugins
@@ -51,9 +51,11 @@ def both_ways(keys: np.ndarray) -> np.ndarray:
     return np.unique(edge_keys(np.minimum(src, dst), np.maximum(src, dst)))
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("name", NAMES)
-def test_every_moment(data_dir: Path, device: su.devices.Device, name: str, stream: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "stream", "backend"),
+    [(name, each, backend_at(number + at)) for number, name in enumerate(NAMES) for at, each in enumerate(STREAMS)],
+)
+def test_every_moment(data_dir: Path, device: su.devices.Device, name: str, stream: str, backend: str) -> None:
     algorithm = plugins.algorithm(name)
     moments, n = graphs_of(data_dir, stream), 0
     for keys in moments:
@@ -61,7 +63,6 @@ def test_every_moment(data_dir: Path, device: su.devices.Device, name: str, stre
     options = options_of(algorithm, directed=True, weighted=False)
     if not options["directed"]:
         moments = [both_ways(keys) for keys in moments]
-    backend = BACKENDS[(NAMES.index(name) + STREAMS.index(stream)) % len(BACKENDS)]
     graph = su.Graph(n, device=str(device), backend=backend, **options)
     graph.insert_edges(*ends_of(moments[0]))
     params = params_of(algorithm, n)

@@ -66,6 +66,7 @@ def test_launches_take_the_final_build_when_it_is_there(monkeypatch: pytest.Monk
     import cupy
 
     monkeypatch.setenv("SURICATE_AHEAD", "1")
+    monkeypatch.setenv("SURICATE_BUILDS", "final")
     source = tmp_path / "put.cu"
     source.write_text(TEXT % int.from_bytes(str(tmp_path).encode()[-3:]))  # a text that no cache holds
     program, factor = Program(source), int.from_bytes(str(tmp_path).encode()[-3:])

@@ -1,18 +1,20 @@
 """Which tests run: tiers, turns of backends, plain Python, and shares of the rest (CONTRIBUTING.md explains their use).
 
 A test of several backends runs in the quick tier on the default backend and on one other, which a stable hash of its
-file's name picks, so that all of them are seen over the suite, and tests of a file share what is compiled. Tests marked
-``slow`` are left out of the quick tier, those marked ``soak`` of all but their own.
+file's name picks, so that all of them are seen over the suite, and tests of a file share what is compiled. Kits of
+algorithms, tests on CUDA and those marked ``by_turns`` run with fewer sets of parameters. Tests marked ``slow`` are left
+out of the quick tier, those marked ``soak`` of all but their own.
 
 Under ``NUMBA_DISABLE_JIT=1`` nothing is compiled: the tests of small graphs run as plain Python, those in
 ``PLAIN_FOLDERS`` and those marked ``plain``, without those marked ``compiled`` or ``data``. ``--compiled-part`` is the
-other part of the quick tier: all other tests, and each of these once, on the default backend.
+other part of the quick tier: all other tests, and each of these once, on the default backend, but for tests of the
+kit of algorithms with other types of weights.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -31,6 +33,7 @@ COMPILED_FILES = tuple(  #: of these folders: of large graphs, of several thread
 )  # fmt: skip
 DEFAULT = "slabhash"
 TURNS = ("blocked", "csr_baseline", "gpma", "hornet_like")
+TELLING = ("test_every_change", "test_update")  #: of the kit of algorithms, what shows most faults
 SHARES = 12  #: parts of what the quick tier leaves out; a commit picks one
 
 
@@ -68,12 +71,8 @@ def _selected(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.It
         return [item for item in items if id(item) not in quick and stable_hash(_unit(item)) % SHARES == turn]
     if tier == "all" or named:
         return items
-    items = quick_items(items)
-    if PLAIN:
-        return [item for item in items if _is_plain(item)]
-    if config.option.compiled_part:
-        return [item for item in items if not _is_plain(item)] + _once(filter(_is_plain, items))
-    return items
+    plain, compiled = quick_parts(items)
+    return plain if PLAIN else compiled if config.option.compiled_part else quick_items(items)
 
 
 # -- what a test is ----------------------------------------------------------------------------------------------------
@@ -96,8 +95,44 @@ def _params(item: pytest.Item) -> dict[str, Any]:
     return callspec.params if callspec else {}
 
 
+def _value(item: pytest.Item, name: str) -> str:
+    return str(_params(item).get(name))
+
+
+def _is_of_kit(item: pytest.Item) -> bool:
+    """Return whether a test is of the kit of algorithms."""
+    return "params" in _params(item) and not {"variant", "weighted"}.isdisjoint(_params(item))
+
+
+def _weight_of(item: pytest.Item) -> str | None:
+    """Return the weights of the graph, of a test of the kit of algorithms."""
+    kind = _params(item).get("variant") or _params(item).get("weighted")
+    return getattr(kind, "weight_dtype", None)
+
+
 def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
+
+
+def _class(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0].rpartition("::")[0]
+
+
+def _function(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0].rpartition("::")[2]
+
+
+def _on_default(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    return [item for item in items if backend_of(item) in (None, DEFAULT)]
+
+
+def _on_others(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    return [item for item in items if backend_of(item) not in (None, DEFAULT)]
+
+
+def _is_on_default(item: pytest.Item) -> bool:
+    """Return whether a test is on the default backend, and not on another one, built in or not."""
+    return "backend" not in _params(item) or backend_of(item) == DEFAULT
 
 
 def _unit(item: pytest.Item) -> str:
@@ -119,10 +154,10 @@ def _is_plain(item: pytest.Item) -> bool:
 
 
 def _by_function(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
-    """Return the items in groups that differ in their parameters only, those on CUDA apart."""
-    groups: dict[tuple[str, bool], list[pytest.Item]] = {}
+    """Return the items in groups that differ in their parameters only, those on CUDA or in plain Python apart."""
+    groups: dict[tuple[str, bool, bool], list[pytest.Item]] = {}
     for item in items:
-        key = item.nodeid.partition("[")[0], item.get_closest_marker("gpu") is not None
+        key = item.nodeid.partition("[")[0], item.get_closest_marker("gpu") is not None, _is_plain(item)
         groups.setdefault(key, []).append(item)
     return list(groups.values())
 
@@ -132,8 +167,21 @@ def _by_function(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
 
 def quick_items(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Return the tests of the quick tier."""
-    quick = (item for item in items if not _is_slow(item))
-    return [item for group in _by_function(quick) for item in _few_on_gpu(_in_turn(group))]
+    plain, compiled = quick_parts(items)
+    return list({id(item): item for item in (*plain, *compiled)}.values())
+
+
+def quick_parts(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Return the tests of the quick tier that run as plain Python, and those that run compiled."""
+    plain, compiled = [], []
+    for group in _by_function(item for item in items if not _is_slow(item)):
+        few = _few(_by_turns(_in_turn(group)))
+        if _is_plain(group[0]):
+            plain += few if _is_of_kit(group[0]) else _alternating(few)
+            compiled += [] if "weighted" in _params(group[0]) else _one_of_each(_on_default(few) or few, _file)
+        else:
+            compiled += few
+    return plain, compiled
 
 
 def _in_turn(group: list[pytest.Item]) -> list[pytest.Item]:
@@ -146,30 +194,48 @@ def _in_turn(group: list[pytest.Item]) -> list[pytest.Item]:
     return [item for item in group if backend_of(item) in (None, DEFAULT, turn)]
 
 
-def _few_on_gpu(group: list[pytest.Item]) -> list[pytest.Item]:
-    """Return what runs of a test of a kit of algorithms on CUDA, where nothing is plain Python; other tests whole.
+def _by_turns(group: list[pytest.Item]) -> list[pytest.Item]:
+    """Return one of the items that agree in the parameters which the mark ``by_turns`` names, if the test has it."""
+    mark = group[0].get_closest_marker("by_turns")
+    return _one_of_each(group, lambda item: tuple(_value(item, name) for name in mark.args)) if mark else group
 
-    That is every kind of graph on the default backend with the first set of parameters, and one kind, in turn, with
-    each other set and on each other backend.
+
+def _few(group: list[pytest.Item]) -> list[pytest.Item]:
+    """Return what runs of a test of a kit of algorithms, and of a test on CUDA, where every backend compiles anew.
+
+    Of a kit, that is every kind of graph on the default backend with the first set of parameters, and one kind, by
+    turns, with each other set, and on the other backend. On CUDA only the tests that show most run with other sets and
+    on another backend, and weights are of one type, by turns; of tests that are of no kit, one is on another backend.
     """
-    if not (group[0].get_closest_marker("gpu") and {"variant", "params"} <= _params(group[0]).keys()):
+    first, on_cuda = group[0], group[0].get_closest_marker("gpu") is not None
+    if first.get_closest_marker("every_backend"):
         return group
-    first = str(_params(group[0])["params"])
-    few: list[pytest.Item] = []
-    rest: dict[tuple[str, str], list[pytest.Item]] = {}
+    if not _is_of_kit(first):
+        others = _on_others(group)
+        return _on_default(group) + (_one_of_each(others, backend_of) if on_cuda else others)
+    main, rest = [], []
     for item in group:
-        backend, params = backend_of(item), str(_params(item)["params"])
-        if (backend, params) == (DEFAULT, first):
-            few.append(item)
-        elif backend == DEFAULT or params == first:
-            rest.setdefault((str(_params(item).get("backend")), params), []).append(item)
-    return few + [kinds[stable_hash(kinds[0].nodeid) % len(kinds)] for kinds in rest.values()]
+        is_main = _is_on_default(item) and _value(item, "params") == _value(first, "params")
+        (main if is_main else rest).append(item)
+    if on_cuda:
+        main = _one_of_each(main, lambda item: _weight_of(item) is not None or _value(item, "variant"))
+        rest = [item for item in rest if _function(item) in TELLING]
+    return main + _one_of_each(rest, lambda item: _is_on_default(item) and _value(item, "params"))
 
 
-def _once(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Return one instance of each test, on the default backend; tests of a class have the same parameters."""
-    once = []
-    for group in _by_function(items):
-        able = [item for item in group if backend_of(item) in (None, DEFAULT)] or group
-        once.append(able[stable_hash(group[0].nodeid.partition("[")[0].rpartition("::")[0]) % len(able)])
-    return once
+def _alternating(group: list[pytest.Item]) -> list[pytest.Item]:
+    """Return, of each set of parameters, the item on one of the two backends, by turns."""
+    default, others = _on_default(group), _on_others(group)
+    if len(default) != len(others):
+        return group
+    turn = stable_hash(default[0].nodeid.partition("[")[0]) if default else 0
+    return [pair[(turn + number) % 2] for number, pair in enumerate(zip(default, others, strict=True))]
+
+
+def _one_of_each(items: Iterable[pytest.Item], key: Callable[[pytest.Item], object]) -> list[pytest.Item]:
+    """Return one of the items with each key, by turns; tests of a class with the same parameters have the same turn."""
+    groups: dict[object, list[pytest.Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    turns = (stable_hash(f"{_class(each[0])} {number}") for number, each in enumerate(groups.values()))
+    return [each[turn % len(each)] for turn, each in zip(turns, groups.values(), strict=True)]

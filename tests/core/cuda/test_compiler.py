@@ -35,6 +35,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[t
         return nvrtc.compile_text(str(library_file()), text, name, options)
 
     monkeypatch.setenv("SURICATE_AHEAD", "1")
+    monkeypatch.setenv("SURICATE_BUILDS", "final")
     monkeypatch.setattr(compiler, "compile_here", here)
     monkeypatch.setattr(compiler, "library_path", lambda: str(library_file()))
     monkeypatch.setattr(compiler, "nvrtc_version", lambda: (12, 9))
@@ -113,6 +114,19 @@ def test_an_nvrtc_without_quick_builds_makes_the_final_one(
     monkeypatch.setattr(compiler, "nvrtc_version", lambda: (12, 4))
     assert Compilation(text_of(7), "put.cu", OPTIONS).soon(lambda: None)[1]
     assert compiled == [(*OPTIONS, "-arch=sm_80")]
+
+
+def test_quick_builds_in_place_of_final_ones(monkeypatch: pytest.MonkeyPatch, compiled: list[tuple[str, ...]]) -> None:
+    final = Compilation(text_of(9), "put.cu", OPTIONS).final()
+    monkeypatch.setenv("SURICATE_BUILDS", "quick")
+    binary, is_last = Compilation(text_of(9), "put.cu", OPTIONS).soon(lambda: None)
+    assert is_last
+    assert binary != final, "the build of users was not taken"
+    assert Compilation(text_of(9), "put.cu", OPTIONS).ready() == binary, "it is kept"
+    assert compiled == [(*OPTIONS, "-arch=sm_80"), (*OPTIONS, "-arch=sm_80", *QUICK)]
+    monkeypatch.setattr(compiler, "nvrtc_version", lambda: (12, 4))
+    assert Compilation(text_of(10), "put.cu", OPTIONS).soon(lambda: None)[1]
+    assert compiled[2:] == [(*OPTIONS, "-arch=sm_80")]
 
 
 def test_where_no_process_starts_callers_compile(
