@@ -2,8 +2,8 @@
 
 A test of several backends runs in the quick tier on the default backend and on one other, which a stable hash of its
 file's name picks, so that all of them are seen over the suite, and tests of a file share what is compiled. Kits of
-algorithms, tests on CUDA and those marked ``by_turns`` run with fewer sets of parameters. Tests marked ``slow`` are left
-out of the quick tier, those marked ``soak`` of all but their own.
+algorithms, tests on CUDA and those marked ``by_turns`` run with fewer sets of parameters. Tests marked ``slow`` are
+left out of the quick tier, those marked ``soak`` of all but their own.
 
 Under ``NUMBA_DISABLE_JIT=1`` nothing is compiled: the tests of small graphs run as plain Python, those in
 ``PLAIN_FOLDERS`` and those marked ``plain``, without those marked ``compiled`` or ``data``. ``--compiled-part`` is the
