@@ -9,7 +9,8 @@ rounds of Sahu's *nu-LPA*, 2024). A vertex that has wanted many labels also wait
 its id and of how many it has wanted, so a result can be replayed. O(m) per round, usually a few rounds.
 
 After a change the ends of the changed edges are active first, and all labels start with their current values. The
-result is stable again, but may differ from that of a computation from scratch.
+result is stable again, but may differ from that of a computation from scratch. A label that is the id of a deleted
+vertex is replaced by that of a live one first.
 
 ``synchronous=True`` is LDBC Graphalytics' CDLP: starting from the ids, all vertices take the most frequent label of
 their neighbours at once, exactly ``max_iter`` times; of equally frequent labels the smallest wins.
@@ -50,6 +51,7 @@ class Arcs(NamedTuple):
     neighbour: np.ndarray
     vertex: np.ndarray
     num_vertices: int
+    live: np.ndarray | None = None  # None: all vertices are live
 
 
 def label_of(u, v, w, label):
@@ -85,7 +87,9 @@ def publish(v, rank, taken, wanted, key):
 
 
 class LabelPropagation(Algorithm):
-    """The label of every vertex, ``uint32[num_vertices]``: the id of a vertex; communities are those of equal labels.
+    """The label of every vertex, ``uint32[num_vertices]``; communities are those of equal labels.
+
+    The label of a live vertex is the id of a live vertex, that of a deleted one its own id.
 
     Edges count in both directions, reciprocal ones twice, weights not; a self-loop is one vote for the label that the
     vertex has. A directed graph needs in-edges. A vertex without neighbours has its own id.
@@ -156,8 +160,34 @@ class LabelPropagation(Algorithm):
         if n > known:
             self._rank = xp.concatenate([self._rank, mixed_ids(xp, known, n, self.key)])
             self._taken, self._wanted = (resized(xp, array, n, 0) for array in (self._taken, self._wanted))
+        if delta.live_may_differ and len(delta.deleted_vertices):
+            self._rename_labels_of(delta.deleted_vertices, graph)
         self._look(graph, (delta.edges("inserted"), delta.edges("deleted")))
         self._owes_rounds = True
+
+    def _rename_labels_of(self, deleted: Array, graph: Graph) -> None:
+        """Give communities whose label is a deleted vertex the id of a live vertex that is no label; O(n), waits.
+
+        That is the first of their members that is no label, or the first such vertex of the graph where none is left.
+        """
+        xp, live = graph.device.xp, graph.live_arrays.mask
+        self._rank[deleted] = mixed(deleted, self.key)
+        label = unmixed(self._rank, self.key)
+        moved = xp.flatnonzero(live & ~live[label])
+        if not len(moved):
+            return
+        is_free = live.copy()
+        is_free[label[live]] = False
+        name, group = xp.unique(label[moved], return_inverse=True)
+        every = xp.arange(len(name))
+        members = xp.sort(((group << 32) | moved)[is_free[moved]])  # those that are no label, by community
+        first = xp.searchsorted(members, every << 32)
+        new = xp.concatenate((members, every[:1] - 1))[first]  # -1: there is none
+        has_member, new = new >> 32 == every, (new & 0xFFFFFFFF).astype(np.uint32)
+        is_free[new[has_member]] = False
+        nameless = xp.flatnonzero(~has_member)
+        new[nameless] = xp.flatnonzero(is_free)[: len(nameless)]
+        self._rank[moved] = mixed(new[group], self.key)
 
     def _look_at_distinct_labels(self, graph: Graph) -> None:
         """Do the first round: every label is there once, so that the first in the order is the most frequent one."""
@@ -210,13 +240,14 @@ class LabelPropagation(Algorithm):
         *,
         max_iter: int = MAX_ITERATIONS,
         synchronous: bool = False,
+        live: np.ndarray | None = None,
         **_: Any,
     ) -> Any:
         """Return the labels by NumPy if ``synchronous``, else what :meth:`mismatch` checks a stable result with."""
         once = src == dst
         neighbour = np.concatenate((src, dst[~once])) if directed else src
         vertex = np.concatenate((dst, src[~once])) if directed else dst
-        arcs = Arcs(neighbour.astype(np.int64), vertex.astype(np.int64), num_vertices)
+        arcs = Arcs(neighbour.astype(np.int64), vertex.astype(np.int64), num_vertices, live)
         if not synchronous:
             return arcs
         label = np.arange(num_vertices, dtype=np.uint64)
@@ -226,11 +257,17 @@ class LabelPropagation(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, *, seed: int = 0, **params: Any) -> str | None:
-        """Compare synchronous labels; of stable ones every vertex must have a most frequent label of its neighbours."""
+        """Compare synchronous labels; of stable ones every vertex must have a most frequent label of its neighbours.
+
+        Labels must be ids of live vertices.
+        """
         if not isinstance(reference, Arcs):
             return super().mismatch(result, reference, **params)
         if result.shape != (reference.num_vertices,):
             return f"result has shape {result.shape} instead of {(reference.num_vertices,)}"
+        live = reference.live
+        if live is not None and np.any(~live[result] & (live | (result != np.arange(len(result))))):
+            return "labels are ids of deleted vertices"
         key = np.uint64(key_of(seed))
         rank, own = (mixed(ids.astype(np.uint64), key) for ids in (result, np.arange(len(result))))
         wrong = np.count_nonzero(modes(reference, rank, own, kept=rank) != rank)

@@ -50,8 +50,8 @@ class Batch:
     __slots__ = ("delete", "insert")
 
     def __init__(self, insert: Any = None, delete: Any = None) -> None:
-        self.insert = _edge_list(insert, "insert")
-        self.delete = _edge_list(delete, "delete")
+        self.insert = edge_list(insert, "insert")
+        self.delete = edge_list(delete, "delete")
         if self.delete is not None and self.delete.weight is not None:
             raise WeightError("delete has weights: an edge is deleted whatever its weight; pass (src, dst)")
 
@@ -63,14 +63,19 @@ class Batch:
         return "Batch(insert={} edges, delete={} edges)".format(*sizes)
 
 
-def _edge_list(edges: Any, argument: str) -> EdgeList | None:
+def edge_list(edges: Any, argument: str) -> EdgeList | None:
+    """Return edges given as ``(src, dst)`` or ``(src, dst, weight)``, contents not yet checked; None stays None.
+
+    Raises:
+        ShapeError: they are none; ``argument`` names them.
+    """
     if edges is None:
         return None
     if not isinstance(edges, (tuple, list)) or len(edges) not in (2, 3):
         raise ShapeError(f"{argument} is not an edge list: pass (src, dst) or (src, dst, weight)")
     result = EdgeList(*edges)
     for name, part in zip(("src", "dst"), edges, strict=False):
-        if not hasattr(part, "__len__"):
+        if not hasattr(part, "__len__") or getattr(part, "ndim", 1) == 0:
             raise ShapeError(f"{argument}.{name} is not an array: pass one entry per edge")
     if len(result.src) != len(result.dst):
         raise ShapeError(f"{argument}.src has {len(result.src)} entries and {argument}.dst has {len(result.dst)}")

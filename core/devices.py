@@ -163,12 +163,13 @@ def resolve_device(spec: str | Device = "auto") -> Device:
     """
     if isinstance(spec, Device):
         spec = str(spec)
-    if spec == "auto":
+    name = spec if isinstance(spec, str) else ""
+    if name == "auto":
         return _automatic()
-    if spec == "cpu":
+    if name == "cpu":
         return CPU
-    kind, _, index = spec.partition(":") if isinstance(spec, str) else ("", "", "")
-    if kind != "cuda" or not ((index.isascii() and index.isdigit() and len(index) < 10) or spec == "cuda"):
+    kind, _, index = name.partition(":")
+    if kind != "cuda" or not ((index.isascii() and index.isdigit() and len(index) < 10) or name == "cuda"):
         raise DeviceError(f"unknown device {shown(spec)}: use 'auto', 'cpu', 'cuda' or 'cuda:N'")
     refuse_after_fork()
     wanted = int(index or 0)

@@ -18,10 +18,28 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+from suricate.errors import ParameterError
+from suricate.parameters import shown
 
 _MAX_LINKS = 40  # as in Linux
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+
+
+def as_path(path: Any) -> Path:
+    """Return the path that an argument ``path`` names.
+
+    Raises:
+        ParameterError: it is neither text nor a path, or has a zero character.
+    """
+    try:
+        name = os.fsdecode(path)
+    except (TypeError, UnicodeError):
+        name = "\0"
+    if "\0" in name:
+        raise ParameterError(f"path must be the name of a file, got {shown(path)}")
+    return Path(name)
 
 
 @contextlib.contextmanager
@@ -35,7 +53,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Raises:
         OSError: ``path`` cannot be written, or a write failed; ``filename`` is ``path``.
     """
-    path = Path(path)
+    path = as_path(path)
     try:
         check_writable(path)
         with _written_through(path) if is_special(path) else _replaced(Path(os.path.realpath(path))) as file:

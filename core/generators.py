@@ -259,12 +259,29 @@ def existing_edges(edges: EdgeList, size: int, *, seed: Seed = 0) -> EdgeList:
 
     Raises:
         ParameterError: there are fewer edges.
+        ShapeError: ``edges`` is no list of edges.
     """
+    edges = _edges_of(edges)
     count, size = len(edges.src), integer("size", size, low=0)
     if size > count:
         raise ParameterError(f"cannot choose {size} of {count} edges")
     chosen = _generator("existing_edges", seed).choice(count, size, replace=False)
-    return EdgeList(*(None if part is None else part[chosen] for part in edges))
+    return EdgeList(*(part if part is None or part.ndim == 0 else part[chosen] for part in edges))
+
+
+def _edges_of(edges: Any) -> EdgeList:
+    """Return edges that were given as ``(src, dst)`` or ``(src, dst, weight)`` in arrays.
+
+    Raises:
+        ShapeError, DTypeError: they are none.
+    """
+    from suricate.arrays import as_array
+    from suricate.delta import edge_list
+
+    given = edge_list(() if edges is None else edges, "edges")
+    assert given is not None
+    names = ("edges.src", "edges.dst", "edges.weight")
+    return EdgeList(*(None if part is None else as_array(part, name) for part, name in zip(given, names, strict=True)))
 
 
 def mixed(
@@ -291,7 +308,7 @@ def mixed(
     size = integer("mixed: size", size, low=0)
     inserts = round(size * _share("mixed: insert_fraction", insert_fraction))
     rng = _generator("mixed", seed)
-    delete = existing_edges(EdgeList(edges.src, edges.dst), size - inserts, seed=rng)
+    delete = existing_edges(EdgeList(*_edges_of(edges)[:2]), size - inserts, seed=rng)
     return Batch(insert=uniform_pairs(num_vertices, inserts, seed=rng, weights=weights), delete=delete)
 
 

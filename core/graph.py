@@ -25,7 +25,7 @@ from suricate.inspection import MemoryUsage, check_stores, memory_usage, most_ar
 from suricate.live import deleted_vertices, live, live_arrays, live_vertices, most_deleted, num_live
 from suricate.locks import Lock, capacity_error, graph_lock, on_graph_device
 from suricate.options import GraphOptions, checked_count, choose_backend
-from suricate.parameters import flag, integer
+from suricate.parameters import flag, integer, shown
 from suricate.store import Store
 from suricate.structures.workspace import Workspace
 from suricate.tracker import Kept, Tracker, advance_all, make_algorithm, make_tracker
@@ -174,10 +174,10 @@ class Graph:
         Raises:
             RequirementError: ``"in"``, and the graph keeps no in-edges.
         """
-        if direction == "out" or (direction == "in" and not self.directed):
+        if not isinstance(direction, str) or direction not in ("out", "in"):
+            raise UnknownNameError(f"unknown direction {shown(direction)}: use 'out' or 'in'")
+        if direction == "out" or not self.directed:
             return self._stores[0]
-        if direction != "in":
-            raise UnknownNameError(f"unknown direction {direction!r}: use 'out' or 'in'")
         if len(self._stores) == 1:
             raise RequirementError("the graph keeps no in-edges: build it with Graph(..., in_edges=True)")
         return self._stores[1]
@@ -193,7 +193,7 @@ class Graph:
 
     @on_graph_device
     def _new_view(self, direction: str) -> StoreView:
-        symmetric = direction == "in" and not self.directed
+        symmetric = self.store(direction) is self._stores[0] and direction == "in"
         view = self._views[direction] = self.view("out") if symmetric else self._walked(self.store(direction).view())
         return view
 

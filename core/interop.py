@@ -319,8 +319,15 @@ def to_networkx(graph: Graph) -> Any:
 
 @on_graph_device
 def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "target", weight: str = "weight") -> Any:
-    """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted."""
+    """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted.
+
+    Raises:
+        ParameterError: two columns have the same name, or one is no name.
+    """
     pandas = _library("pandas", "pandas")
+    _check_names(source=source, target=target, weight=weight)
+    if len({source, target, weight}) < 3:
+        raise ParameterError(f"source, target and weight must differ, got {source!r}, {target!r} and {weight!r}")
     parts = (None if part is None else graph.device.to_numpy(part) for part in graph.edges())
     named = zip((source, target, weight), parts, strict=True)
     return pandas.DataFrame({column: part for column, part in named if part is not None})

@@ -175,7 +175,7 @@ def _checked_hints(hints: Any, num_vertices: int, argument: str) -> Array | None
 
 def _one_of(argument: str, value: Any, choices: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in choices:
-        raise UnknownNameError(f"{argument}={value!r} is unknown: use one of {', '.join(map(repr, choices))}")
+        raise UnknownNameError(f"{argument}={shown(value)} is unknown: use one of {', '.join(map(repr, choices))}")
 
 
 def _weight_dtype(weight_dtype: Any) -> np.dtype | None:
@@ -184,8 +184,8 @@ def _weight_dtype(weight_dtype: Any) -> np.dtype | None:
     names = ", ".join(dtype.name for dtype in WEIGHT_DTYPES)
     try:
         dtype = np.dtype(weight_dtype)
-    except (TypeError, ValueError, SyntaxError):  # NumPy parses text
-        raise DTypeError(f"weight_dtype {weight_dtype!r} is no dtype: use None or one of {names}") from None
+    except (TypeError, ValueError, SyntaxError, Warning):  # NumPy parses text
+        raise DTypeError(f"weight_dtype {shown(weight_dtype)} is no dtype: use None or one of {names}") from None
     if dtype not in WEIGHT_DTYPES:
         raise DTypeError(f"weight_dtype {dtype} is not supported: use None or one of {names}")
     return dtype

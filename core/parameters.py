@@ -21,12 +21,13 @@ LONGEST = 60  #: characters of a value that a message shows
 def shown(value: Any) -> str:
     """Return ``repr(value)`` for a message, in one line and shortened.
 
-    Python writes no integers of thousands of digits at all.
+    Python writes no integers of thousands of digits at all, and a class may have a ``__repr__`` that fails.
     """
     try:
         text = " ".join(repr(value).split())
-    except ValueError:
-        return "a number of thousands of digits"
+    except Exception:
+        kind = type(value).__name__
+        return "a number of thousands of digits" if isinstance(value, int) else f"an object of type {kind}"
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 

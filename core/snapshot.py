@@ -29,7 +29,7 @@ from suricate.errors import (
     SuricateError,
     UnknownNameError,
 )
-from suricate.files import replacing
+from suricate.files import as_path, replacing
 from suricate.options import GraphOptions, choose_backend
 from suricate.store import Store
 from suricate.types import MAX_VERTICES, WEIGHT_DTYPES
@@ -121,7 +121,7 @@ def load(
         FileFormatError: it is no snapshot, of a later version, truncated or damaged, or of a backend that is not there.
         OSError: it cannot be read.
     """
-    path = Path(path)
+    path = as_path(path)
     given = sorted(options.keys() & {*STORED, "num_vertices", "degree_hints", "in_degree_hints"})
     if given:
         raise ParameterError(f"{given[0]} is part of the snapshot and cannot be changed by loading it")

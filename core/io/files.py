@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 
 from suricate.errors import FileFormatError
-from suricate.files import open_for_reading, replacing
+from suricate.files import as_path, open_for_reading, replacing
 from suricate.io.compression import compressed, decompressor, kind_of, other_kind, split_suffix
 
 CHUNK = 1 << 20  #: bytes that are read, decompressed and parsed at a time
@@ -46,7 +46,7 @@ class ByteSource:
     """
 
     def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         self.lines, self.longest_line = 0, MAX_LINE
         self._progress = progress
         self._consumed = 0

@@ -36,11 +36,18 @@ def parts_of(path: Path) -> list[Path] | None:
     formats = {BY_SUFFIX.get(file.suffix.lower()) for file in found}
     if len(formats) > 1 or not formats <= {*TABLE_FORMATS}:
         raise FileFormatError(path, None, "only parts in Parquet, or only ones in Arrow, are read as one file")
-    return sorted(found, key=lambda file: [int(part) if part.isdigit() else part for part in _DIGITS.split(str(file))])
+    return sorted(
+        found, key=lambda name: [int(part) if part.isdecimal() else part for part in _DIGITS.split(str(name))]
+    )
 
 
 _TABLE_SUFFIXES = tuple(suffix for suffix, format in BY_SUFFIX.items() if format in TABLE_FORMATS)
 _DIGITS = re.compile(r"(\d+)")
+
+
+def _natural(file: Path) -> list[int | str]:
+    """Return what files are ordered by: texts and the numbers between them, by turns."""
+    return [int(part) if at % 2 else part for at, part in enumerate(_DIGITS.split(str(file)))]
 
 
 def _files_in(folder: Path) -> Iterator[Path]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from suricate.errors import FileFormatError
+from suricate.files import as_path
 from suricate.io import files
 from suricate.io.edge_file import EdgeFile
 from suricate.io.formats import table_format
@@ -70,11 +70,12 @@ def read(
     """
     options = ReadOptions(relabel, columns, delimiter, first_id, num_vertices, weight_dtype, directed)
     flag("sort_by_time", sort_by_time)
-    parts = parts_of(Path(path))
+    path = as_path(path)
+    parts = parts_of(path)
     if parts is not None:
         from suricate.io.tables import read_parts
 
-        file = read_parts(Path(path), parts, options, progress)
+        file = read_parts(path, parts, options, progress)
         return _sorted_by_time(file) if sort_by_time else file
     with files.ByteSource(path, progress) as source:
         table = table_format(source.path, source.start, format)

@@ -13,7 +13,7 @@ import numpy as np
 
 from suricate.arrays import as_array, as_ids, on_host
 from suricate.errors import ParameterError, ShapeError, UnknownNameError, VertexRangeError, WeightError
-from suricate.files import replacing
+from suricate.files import as_path, replacing
 from suricate.io import files
 from suricate.io.formats import BY_SUFFIX, FORMATS, STREAM_SUFFIX, TABLE_FORMATS, TEXT_SUFFIXES
 from suricate.io.formatter import format_chunk
@@ -77,7 +77,7 @@ def write(
         DTypeError, VertexRangeError, WeightError, ShapeError: the edges cannot be written in this format.
         ParameterError: an argument of the wrong type or value.
     """
-    path = Path(path)
+    path = as_path(path)
     content = _gather(edges, num_vertices, directed)
     format = format_of(path, format) or ("snap" if content.time is None else "temporal")
     if labels and (content.labels is None or format in ("mtx", "gr")):

@@ -30,6 +30,18 @@ class Labels:
         self.rank = np.concatenate((self.rank, mixed(new, self.key)))
         self.wanted = np.concatenate((self.wanted, np.zeros(len(new), np.uint64)))
 
+    def rename(self, deleted: np.ndarray, live: np.ndarray) -> None:
+        """Communities named by deleted vertices go by their first member that is no label, else by any such vertex."""
+        label, ids = unmixed(self.rank, self.key), np.flatnonzero(live)
+        label[deleted] = deleted
+        names = sorted(set(label[ids].tolist()) - set(ids.tolist()))
+        free = sorted(set(ids.tolist()) - set(label[ids].tolist()))
+        members = {name: [v for v in free if label[v] == name] for name in names}
+        rest = iter(sorted(set(free) - {found[0] for found in members.values() if found}))
+        new = {name: members[name][0] if members[name] else next(rest) for name in names}
+        label[ids] = [new.get(name, name) for name in label[ids].tolist()]
+        self.rank = mixed(label, self.key)
+
     def look(self, active: np.ndarray, arcs: Arcs, max_iter: int) -> None:
         """Rounds: a vertex takes the most frequent label of its neighbours, unless it has to wait: see the module."""
         own = mixed(np.arange(len(self.rank), dtype=np.uint64), self.key)
@@ -78,6 +90,9 @@ class TestLabelPropagation(ReplayedConformance):
         self, state: Labels, before: Snapshot, after: Snapshot, *, max_iter: int = 100, seed: int = 0
     ) -> Labels:
         state.grow(after.num_vertices)
+        gone = np.flatnonzero(before.live & ~after.live[: before.num_vertices])
+        if len(gone):
+            state.rename(gone, after.live)
         state.look(after.changed(before), self.arcs_of(after), max_iter)
         return state
 
@@ -175,6 +190,24 @@ def test_a_vertex_without_neighbours_has_its_own_label(device: su.devices.Device
     assert tracker.result[3:5].tolist() == [3, 4]
     graph.insert_vertices(2)
     assert tracker.result[8:].tolist() == [8, 9]
+
+
+def test_labels_are_ids_of_live_vertices(device: su.devices.Device) -> None:
+    """What names a community may be deleted, come back as a stranger, and leave no member that could name it."""
+    graph = su.Graph(9, device=str(device), directed=False)
+    clique = np.array([(u, v) for u in range(4) for v in range(u)]).T
+    graph.insert_edges(*np.concatenate((clique, clique + 4), axis=1))
+    tracker = graph.track("label_propagation")
+    names = device.to_numpy(tracker.result)[[0, 4]]
+    graph.delete_vertices(names)
+    label = device.to_numpy(tracker.result).copy()
+    rest = np.setdiff1d(np.arange(9), names)
+    assert set(label[rest].tolist()) <= set(rest.tolist())
+    assert label[names].tolist() == names.tolist()
+    assert sorted(np.unique(label[rest], return_counts=True)[1].tolist()) == [1, 3, 3]
+    graph.insert_vertices(2, recycle=True)
+    np.testing.assert_array_equal(device.to_numpy(tracker.result), label)
+    assert unstable(tracker) is None
 
 
 def test_too_few_rounds_are_noted(device: su.devices.Device) -> None:
