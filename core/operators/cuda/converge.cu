@@ -93,7 +93,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             const uint32_t warps = CONVERGE_BLOCK / 32;
             const uint32_t share = min((unsigned long long)CONVERGE_BLOCK,
                                        warps * ((number - 1) / ((unsigned long long)warps * blocks) + 1));
-            const uint32_t limit = alone ? EMPTY : !dense && number <= FEW ? FEW_LIMIT : WIDE;
+            const uint32_t limit = alone ? EMPTY : !dense && number <= FEW ? FEW_LIMIT : SPLIT_ABOVE;
             const Heavy heavy = heavy_in(heavy_memory, &rounds->heavy[turn], heavy_capacity);
             // Whether positions are vertices, and a warp has 32 of them in a row.
             const bool in_order = ids == nullptr && number == num_vertices && share == CONVERGE_BLOCK;
@@ -145,13 +145,13 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 }
             } else
 #endif
-                pull_vertices<CONVERGE_BLOCK>(WALKED, wakers, num_vertices, active, number, share, block, blocks,
-                                              IS_MODE ? EMPTY : limit, heavy, shared, complete ARGS);
+                pull_vertices<CONVERGE_BLOCK>(WALKED, wakers, num_vertices, active, number, share, block, blocks, limit,
+                                              heavy, shared, complete ARGS);
             count();
             barrier();
             const unsigned long long packed = alone ? 0 : counted(rounds->heavy[turn]);
             if (packed != 0) {
-                reduce_heavy(WALKED, wakers, packed, heavy, block, blocks, complete ARGS);
+                reduce_heavy(WALKED, wakers, packed, heavy, block, blocks, shared, complete ARGS);
                 count();
                 barrier();
             }

@@ -44,8 +44,9 @@ reduce_heavy_vertices(VIEWS, uint32_t num_vertices, out_t* out, uint32_t* queue,
                       unsigned char* heavy_memory, unsigned long long* heavy_total, uint32_t heavy_capacity PARAMS) {
     if (*heavy_total == 0) return;  // accumulators are as reduce_vertices left them
     LOCALS
+    __shared__ PullShared<BLOCK> shared;
     const Heavy heavy = heavy_in(heavy_memory, heavy_total, heavy_capacity);
-    reduce_heavy(WALKED, {}, *heavy_total, heavy, blockIdx.x, gridDim.x,
+    reduce_heavy(WALKED, {}, *heavy_total, heavy, blockIdx.x, gridDim.x, shared,
                  [&](uint32_t i, uint32_t x, const Reduced& reduced) {
                      complete(i, x, num_vertices, reduced.value, out, queue, count ARGS);
                  } ARGS);

@@ -97,12 +97,12 @@ passes(VIEWS, uint32_t num_vertices, uint32_t max_steps, double bound, LoopMemor
         const auto complete = [&](uint32_t, uint32_t x, const Reduced& reduced) { then_fn(x, reduced.value ARGS); };
         pull_vertices<CONVERGE_BLOCK>(
             WALKED, wakers_of(nullptr), num_vertices, [](long long i) { return uint32_t(i); }, num_vertices,
-            CONVERGE_BLOCK, blockIdx.x, gridDim.x, IS_MODE ? EMPTY : WIDE, heavy, shared, complete ARGS);
+            CONVERGE_BLOCK, blockIdx.x, gridDim.x, SPLIT_ABOVE, heavy, shared, complete ARGS);
         ROUND_FINISH
         grid_barrier(state, expected);
         const unsigned long long packed = counted(turns->heavy[round % 3]);
         if (packed != 0) {
-            reduce_heavy(WALKED, wakers_of(nullptr), packed, heavy, blockIdx.x, gridDim.x, complete ARGS);
+            reduce_heavy(WALKED, wakers_of(nullptr), packed, heavy, blockIdx.x, gridDim.x, shared, complete ARGS);
             ROUND_FINISH
             grid_barrier(state, expected);
         }

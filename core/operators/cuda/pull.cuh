@@ -6,11 +6,14 @@
 
 #define TILE 4  // lanes for a vertex of the class below
 #define TINY 8  // up to this degree a thread serves a vertex
-#define SMALL 64  // up to this degree a tile does
 #if IS_MODE
-#define WIDE 512  // up to this degree a warp, above it the whole block
+#define SMALL TINY
+#define WIDE 256  // up to this degree a warp, above it the whole block, or all blocks
+#define SPLIT_ABOVE 4096
 #else
+#define SMALL 64  // up to this degree a tile does
 #define WIDE 1024  // up to this degree a warp, above it all blocks or the whole block
+#define SPLIT_ABOVE WIDE
 #endif
 
 #if OVER == OVER_OUT
@@ -50,7 +53,7 @@ template <int LANES> __device__ __forceinline__ Reduced reduce_tile(Reduced part
 }
 
 #if IS_MODE
-#include "mode.cuh"
+#include "mode_heavy.cuh"
 #else
 // The reduction over all neighbours of x, in each of the LANES threads of the calling tile.
 template <int LANES>
@@ -71,11 +74,22 @@ __device__ __forceinline__ Reduced reduce_part(WALK, const Wakers& wakers, uint3
     return total;
 }
 
+// Into how many parts, which the blocks share, a heavy vertex is split.
+__device__ __forceinline__ uint32_t parts_of_heavy(WALK, uint32_t x, uint32_t neighbors) {
+#if IS_MODE
+    return mode_passes(neighbors);
+#else
+    return buckets_of_vertex(WALKED, x);
+#endif
+}
+
+#if !IS_MODE
 // Reduce the buckets of all listed vertices, with one atomic per run of a vertex; all warps of the blocks call it. The thread that
 // completes a vertex calls finish(place, vertex, reduced). `packed` is the final *heavy.total.
 template <class F>
-__device__ __forceinline__ void reduce_heavy(WALK, const Wakers& wakers, unsigned long long packed, const Heavy& heavy,
-                                             uint32_t block, uint32_t blocks, F&& finish FORMALS) {
+__device__ __forceinline__ void reduce_buckets_of_heavy(WALK, const Wakers& wakers, unsigned long long packed,
+                                                        const Heavy& heavy, uint32_t block, uint32_t blocks,
+                                                        F&& finish FORMALS) {
     const uint32_t lane = threadIdx.x % 32;
     const auto parts = [&](uint32_t x) { return buckets_of_vertex(WALKED, x); };
     for_split_runs(packed, heavy, block, blocks, parts, [&](uint32_t k, uint32_t x, uint32_t first, uint32_t end) {
@@ -100,6 +114,7 @@ __device__ __forceinline__ void reduce_heavy(WALK, const Wakers& wakers, unsigne
         finish(heavy.place[k], x, whole);
     });
 }
+#endif
 
 // -- a list of vertices, by degree class ----------------------------------------------------------------------------------
 
@@ -166,7 +181,7 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
         const bool serves = lane < part && i < count;
         const uint32_t x = serves ? at(i) : EMPTY;
         const uint32_t neighbors = x < num_vertices ? degree_of(WALKED, x) : 0;
-        bool later = neighbors > limit && list_heavy(heavy, x, uint32_t(i), buckets_of_vertex(WALKED, x));
+        bool later = neighbors > limit && list_heavy(heavy, x, uint32_t(i), parts_of_heavy(WALKED, x, neighbors));
         if (neighbors > WIDE && !later) {
             const uint32_t place = atomicAdd(&shared.huges, 1u);
             later = place < (IS_MODE ? THREADS : HUGE_VERTICES);
@@ -176,10 +191,14 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
             }
         }
         const bool small = neighbors > TINY && neighbors <= SMALL && !later;
-        const uint32_t smalls = __ballot_sync(ALL_LANES, small);
         uint32_t wides = __ballot_sync(ALL_LANES, neighbors > SMALL && !later);
-        if (small) list[__popc(smalls & lanes_below())] = uint8_t(lane);
         Reduced mine = nothing_reduced();
+#if IS_MODE
+        if (neighbors > 0 && neighbors <= TINY && !later) mine.value = mode_by_thread(WALKED, x ARGS);
+        __syncwarp();
+#else
+        const uint32_t smalls = __ballot_sync(ALL_LANES, small);
+        if (small) list[__popc(smalls & lanes_below())] = uint8_t(lane);
         if (neighbors > 0 && neighbors <= TINY && !later) mine = reduce_neighbors<1>(WALKED, wakers, x, 0 ARGS);
         __syncwarp();
 
@@ -193,9 +212,14 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
             }
             __syncwarp();
         }
+#endif
         for (; wides; wides &= wides - 1) {
-            const uint32_t to = __ffs(wides) - 1;
-            const Reduced total = reduce_neighbors<32>(WALKED, wakers, __shfl_sync(ALL_LANES, x, to), lane ARGS);
+            const uint32_t to = __ffs(wides) - 1, its = __shfl_sync(ALL_LANES, x, to);
+#if IS_MODE
+            const Reduced total = {mode_by_warp<WARPS>(WALKED, its, shared.table ARGS)};
+#else
+            const Reduced total = reduce_neighbors<32>(WALKED, wakers, its, lane ARGS);
+#endif
             if (lane == to) mine = total;
         }
         if (serves && !later) finish(uint32_t(i), x, small ? result[lane] : mine);
@@ -203,4 +227,17 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
         if (IS_MODE) reduce_huge(WALKED, wakers, shared, finish ARGS);
     }
     if (!IS_MODE) reduce_huge(WALKED, wakers, shared, finish ARGS);
+}
+
+// Reduce all listed vertices; all threads of the blocks `block` of `blocks` call it. The thread that completes a vertex calls
+// finish(place, vertex, reduced). `packed` is the final *heavy.total.
+template <int THREADS, class F>
+__device__ __forceinline__ void reduce_heavy(WALK, const Wakers& wakers, unsigned long long packed, const Heavy& heavy,
+                                             uint32_t block, uint32_t blocks, PullShared<THREADS>& shared,
+                                             F&& finish FORMALS) {
+#if IS_MODE
+    modes_of_heavy<THREADS>(WALKED, packed, heavy, block, blocks, shared.table, finish ARGS);
+#else
+    reduce_buckets_of_heavy(WALKED, wakers, packed, heavy, block, blocks, finish ARGS);
+#endif
 }

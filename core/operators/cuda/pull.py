@@ -41,8 +41,8 @@ def neighbor_reduce(
     """Fill ``out``, or run the epilogue ``call.then`` (see ``suricate.operators.neighbor_reduce``)."""
     if isinstance(vertices, Layers):
         return reduce_layers(graph, call, vertices, out, over)
-    if call.reduce == "mode":
-        scheme = "vertex"  # what parts of the neighbours give cannot be combined
+    if call.reduce == "mode" and scheme != "vertex":
+        scheme = "auto"  # what buckets give cannot be combined
     if _is_empty(graph, vertices):
         skip_scalars(call)
         nobody = Frontier(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
@@ -101,9 +101,10 @@ def value_macros(call: Call, over: str) -> dict[str, Any]:
 
 
 def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
-    """Return the scheme that serves a call; words are reduced vertex by vertex."""
+    """Return the scheme that serves a call; words and modes are reduced vertex by vertex."""
     found = schemes.of_pull(scheme, pull.graph, pull.view, everything=everything)
-    return found if pull.dtype is not None or found == "vertex" else "auto"
+    by_parts = pull.dtype is not None and pull.reduce != "mode"
+    return found if by_parts or found == "vertex" else "auto"
 
 
 # -- values ------------------------------------------------------------------------------------------------------------

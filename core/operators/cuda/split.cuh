@@ -10,6 +10,9 @@
 // What a vertex reduces of its neighbours: a value, and with SYMMETRIC whether one of them wakes it.
 struct Reduced {
     out_t value;
+#if IS_MODE
+    uint32_t count;  // of a heavy vertex: how many neighbours have that value
+#endif
 #if SYMMETRIC
     uint32_t woken;
 #endif

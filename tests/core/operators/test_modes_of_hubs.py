@@ -27,6 +27,11 @@ def value_for_then(u, v, w, value, modes):
     return value[v]
 
 
+def hold(v, mode, value, modes):
+    modes[v] = mode
+    return 0
+
+
 def mode(values: np.ndarray) -> Any:
     """The most frequent value that is a number, of several the smallest."""
     found, count = np.unique(values[values == values], return_counts=True)
@@ -55,6 +60,35 @@ def test_modes_of_hubs(device: su.devices.Device, backend: str, dtype: str, dist
     )
     np.testing.assert_array_equal(device.to_numpy(modes)[:6], np.array(wanted, dtype))
     assert sorted(says.vertices.tolist()) == [u for u in range(6) if wanted[u] > 10]
+    modes[:] = 0
+    su.converge(
+        graph,
+        range(6),
+        value_for_then,
+        args=(on_device, modes),
+        reduce="mode",
+        then=hold,
+        over="out",
+        wake=None,
+        max_steps=1,
+    )
+    np.testing.assert_array_equal(device.to_numpy(modes)[:6], np.array(wanted, dtype))
+
+
+@pytest.mark.parametrize("degree", [200, 2100, 5000])
+def test_values_whose_hashes_are_equal(device: su.devices.Device, degree: int) -> None:
+    """They fill a table on CUDA, whose hash is the upper half of a product; then a warp counts them without one."""
+    inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
+    values = np.array([((7 << 32) + i) * inverse % (1 << 64) for i in range(degree + 1)], np.uint64).view(np.int64)
+    values[degree // 2] = values[degree // 3]
+    graph = su.Graph(degree + 1, device=str(device))
+    graph.insert_edges(np.zeros(degree, int), np.arange(1, degree + 1))
+    value, modes = device.xp.asarray(values), device.xp.zeros(degree + 1, np.int64)
+    assert int(su.neighbor_reduce(graph, value_of, args=(value,), reduce="mode")[0]) == values[degree // 3]
+    su.converge(
+        graph, [0], value_for_then, args=(value, modes), reduce="mode", then=hold, over="out", wake=None, max_steps=1
+    )
+    assert int(modes[0]) == values[degree // 3]
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32"])

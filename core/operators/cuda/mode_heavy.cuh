@@ -1,0 +1,53 @@
+// Modes of heavy vertices: the passes over the neighbours of each are shared out among all blocks, in the launch or phase behind the one
+// that listed them. Included by pull.cuh where IS_MODE is 1.
+#pragma once
+#include "mode.cuh"
+
+#define BEING_CHANGED 0xFFFFFFFFu  // a count of a heavy vertex' best while a thread changes it
+
+// One thread: make the better of `best` and a heavy vertex' best that vertex' best.
+__device__ __forceinline__ void add_best(Reduced* sum, const Counted& best) {
+    uint32_t* const count = &sum->count;
+    uint32_t before;
+    while ((before = atomicExch(count, BEING_CHANGED)) == BEING_CHANGED) {}
+    __threadfence();  // the value is that of the count
+    const Counted both = better({*(volatile out_t*)&sum->value, before}, best);
+    *(volatile out_t*)&sum->value = both.value;
+    __threadfence();
+    atomicExch(count, both.count);
+}
+
+// The passes of all listed vertices, in turns by the blocks `block` of `blocks`, all threads of which call it. The thread that completes
+// a vertex calls finish(place, vertex, reduced). `packed` is the final *heavy.total, where passes stand for buckets.
+template <int THREADS, class F>
+__device__ __forceinline__ void modes_of_heavy(WALK, unsigned long long packed, const Heavy& heavy, uint32_t block,
+                                               uint32_t blocks, ModeTable& table, F&& finish FORMALS) {
+    const uint32_t number = min(packed >> HEAVY_BITS, (unsigned long long)heavy.capacity);
+    if (number == 0) return;
+    const uint32_t last = number - 1;
+    const long long all = heavy.base[last] + mode_passes(degree_of(WALKED, heavy.vertex[last]));
+    for (long long item = block; item < all; item += blocks) {
+        uint32_t k = 0;  // the last entry whose passes begin at or before `item`
+        for (uint32_t high = last; k < high;) {
+            const uint32_t middle = k + (high - k + 1) / 2;
+            if (heavy.base[middle] <= item) k = middle;
+            else high = middle - 1;
+        }
+        const uint32_t x = heavy.vertex[k], neighbors = degree_of(WALKED, x), passes = mode_passes(neighbors);
+        const uint32_t pass = uint32_t(item - heavy.base[k]);
+        const Places places = places_for(table, 0, MODE_PLACES, 0, neighbors);
+        const Counted part = best_of_pass<THREADS>(WALKED, x, places, pass, passes ARGS);
+        const Counted best = best_of_block<THREADS>(table, part);
+        if (threadIdx.x == 0) {
+            add_best(heavy.sum + k, best);
+            __threadfence();  // the part is in place before it counts as done
+            if (atomicSub(heavy.left + k, 1u) == 1u) {
+                __threadfence();  // what the others added is seen
+                Reduced whole = nothing_reduced();
+                whole.value = read_value(&heavy.sum[k].value);
+                finish(heavy.place[k], x, whole);
+            }
+        }
+        __syncthreads();  // table.best is free again
+    }
+}
