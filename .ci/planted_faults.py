@@ -77,7 +77,7 @@ FAULTS = [
     Fault("search: those who joined in a pull have the step of their neighbours",
           "core/operators/cpu/templates/propagate_once.py",
           "stamp[queue[i]] = step + number + 1", "stamp[queue[i]] = step + number",
-          OPERATORS + "test_propagate.py " + ALGORITHMS + "test_bfs.py"),
+          OPERATORS + "test_pushes.py " + OPERATORS + "test_propagate.py"),
     Fault("edge_map: the first edge of a part is left out", "core/operators/cpu/templates/edge_map.py",
           "if place >= low:", "if place > low:", OPERATORS + "test_maps.py"),
     Fault("edge_map: the arcs of other statuses", "core/operators/cpu/templates/edge_map.py",

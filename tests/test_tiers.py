@@ -66,6 +66,7 @@ def test_the_quick_tier_has_the_default_backend_and_one_other_by_turns() -> None
         turns |= backends - {tiers.DEFAULT}
     assert turns == set(tiers.TURNS)
     assert len(chosen(on_backends("tests/test_c.py::test_it", "every_backend"))) == 15
+    assert len(chosen(on_backends("tests/test_c.py::test_it", "compiled"))) == 3
 
 
 def of_kit(function: str, *marks: str) -> list[pytest.Item]:

@@ -185,13 +185,18 @@ def quick_parts(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[p
 
 
 def _in_turn(group: list[pytest.Item]) -> list[pytest.Item]:
-    """Return what of a test is for no backend, for the default one, and for the one whose turn it is in this file."""
-    present = {backend_of(item) for item in group}
+    """Return what of a test is for no backend, for the default one, and for the one whose turn it is in this file.
+
+    Where the mark ``compiled`` keeps a test from plain Python, the default backend is enough on the CPU.
+    """
+    first, present = group[0], {backend_of(item) for item in group}
     others = [name for name in TURNS if name in present]
-    if not others or group[0].get_closest_marker("every_backend"):
+    if not others or first.get_closest_marker("every_backend"):
         return group
-    turn = others[stable_hash(_file(group[0])) % len(others)]
-    return [item for item in group if backend_of(item) in (None, DEFAULT, turn)]
+    turn = others[stable_hash(_file(first)) % len(others)]
+    is_enough = first.get_closest_marker("compiled") and not first.get_closest_marker("gpu") and DEFAULT in present
+    chosen = (None, DEFAULT) if is_enough else (None, DEFAULT, turn)
+    return [item for item in group if backend_of(item) in chosen]
 
 
 def _by_turns(group: list[pytest.Item]) -> list[pytest.Item]:

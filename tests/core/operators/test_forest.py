@@ -160,6 +160,21 @@ def test_hubs_that_lose_their_parent(device: su.Device, backend: str) -> None:
         verify(graph, forest, roots, by_distance)
 
 
+def test_of_equal_parents_the_smallest_takes_over(device: su.Device, backend: str) -> None:
+    """When parents are deleted one after the other, in whatever order the storage has those that are left."""
+    few, many = np.arange(1, 9), np.arange(9, 40)
+    src = np.concatenate([np.zeros(len(few), int), *(np.random.default_rng(v).permutation(few) for v in many)])
+    dst = np.concatenate([few, np.repeat(many, len(few))])
+    graph = su.Graph(40, backend=backend, device=str(device), in_edges=True, weight_dtype="int32")
+    graph.insert_edges(src, dst, np.ones(len(src), np.int32))
+    forest = tree_of(graph, wide=False)
+    forest.compute(graph, root(graph))
+    for parent in few[:-1]:
+        delta = graph.delete_edges(np.full(len(many), parent), many)
+        forest.repair(graph, delta.edges("deleted"))
+        verify(graph, forest, {0: (0, 0)}, by_distance)
+
+
 def test_offers_that_are_not_above_are_noted(device: su.Device, backend: str) -> None:
     graph = su.Graph(4, backend=backend, device=str(device), weight_dtype="int32")
     graph.insert_edges([0, 1], [1, 2], [1, 0])

@@ -42,6 +42,7 @@ def triangles_of(n, src, dst):
     return np.array([found.get(v, 0) for v in range(n)])
 
 
+@pytest.mark.by_turns("directed")
 @pytest.mark.parametrize("directed", [True, False])
 def test_every_arc(backend, device, directed):
     case = make_case(backend, device, directed=directed)
@@ -52,6 +53,7 @@ def test_every_arc(backend, device, directed):
         assert case.host(found).tolist() == [expected]
 
 
+@pytest.mark.by_turns("unsplit")
 @pytest.mark.parametrize("unsplit", [0, 1 << 30])
 def test_methods_agree_on_pairs(backend, device, unsplit, monkeypatch):
     """Also where pairs are split on CUDA, and where they are not."""
@@ -136,6 +138,7 @@ def test_repeated_calls_reuse_their_memory(backend, device):
         assert device.to_numpy(found).tolist() == [size - 2] * 2
 
 
+@pytest.mark.by_turns("directed")
 @pytest.mark.parametrize("directed", [True, False])
 def test_edge_sets(backend, device, directed):
     """Graph x batch, batch x graph, batch x batch, over pairs that are a batch."""

@@ -15,6 +15,7 @@ from suricate.devices import CPU
 from suricate.operators.cpu import forest_near
 from suricate.plugins import backends
 
+pytestmark = pytest.mark.by_turns()  # everything is compiled for each of the backends
 COUNTS = (1, 2, 3)
 
 
@@ -54,6 +55,7 @@ def distance(u, v, w, x):
     return x[u] + 1
 
 
+@pytest.mark.by_turns("over")
 @pytest.mark.parametrize("over", ["out", "both"])
 @pytest.mark.parametrize("reduce", ["sum", "min"])
 def test_neighbor_reduce(name, over, reduce):
@@ -133,6 +135,7 @@ def product_of(u, v, w, x):
     return (x[u] * 31 + v) % 1000 - 200
 
 
+@pytest.mark.by_turns("options")
 @pytest.mark.parametrize("options", [{}, {"layers": True}, {"then": reached}, {"once": True}, {"once": "equal"}])
 @pytest.mark.parametrize("over", ["out", "both"])
 def test_propagate(name, over, options):
@@ -156,6 +159,7 @@ def passed(v, step, x, bound):
     return v % 11 != 5
 
 
+@pytest.mark.by_turns("delta")
 @pytest.mark.parametrize("delta", [3, 40])
 def test_propagate_in_order(name, delta):
     graph = make_case(name, CPU, "int32").graph
@@ -181,6 +185,7 @@ def path_from(u, v, w, s):
     return (s.distance[u] + w, s.hops[u] + 1, u)
 
 
+@pytest.mark.by_turns("function")
 @pytest.mark.parametrize("function", [step, step_from, path_from])
 def test_parents(name, function):
     """Words of 64 and of 128 bits: the parent of each vertex is the same, whoever offered first."""
@@ -218,6 +223,7 @@ def test_totals_in_pushes(name):
     same(run)
 
 
+@pytest.mark.by_turns("algorithm")
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 @pytest.mark.parametrize("directed", [True, False])
 def test_forests(name, algorithm, directed):
@@ -239,6 +245,7 @@ def test_forests(name, algorithm, directed):
     same(run)
 
 
+@pytest.mark.by_turns("kept")
 @pytest.mark.parametrize("kept", [8, 1 << 16])
 def test_shortest_paths_on_a_grid(monkeypatch, kept):
     """Words of 128 bits, thin frontiers: rounds that reach far, in pools that are large enough or not."""
@@ -345,6 +352,7 @@ def show_share(v, x, y, changes):
     x[v] = y[v]
 
 
+@pytest.mark.by_turns("over", "reduce")
 @pytest.mark.parametrize(("over", "reduce"), [("in", "sum"), ("both", "sum"), ("both", "mode")])
 def test_converge(name, over, reduce):
     graph = make_case(name, CPU, "int32", in_edges=True).graph
