@@ -1,9 +1,10 @@
 """Files of compiled code: entries that are checked when they are read, in a folder that only their owner can write.
 
 The folder is ``$SURICATE_CACHE_DIR``, else ``$XDG_CACHE_HOME/suricate``, else ``~/.cache/suricate``. An entry's name
-says all that it depends on, so an entry never changes; it is written in one step, so processes need no locks. It begins
-with a digest of its content: a damaged one counts as absent. Entries are code that will run, so a folder that other
-users can write, or that belongs to another user than root, is not used.
+says all that it depends on, so an entry never changes; it is written in one step, so processes need no locks, but
+:func:`alone` keeps them from making the same entry at the same time. An entry begins with a digest of its content: a
+damaged one counts as absent. Entries are code that will run, so a folder that other users can write, or that belongs to
+another user than root, is not used.
 
 Where entries cannot be written, those of the folder are still read, and new ones go to a private temporary folder,
 which is removed when the process ends. One line on stderr says so.
@@ -23,6 +24,8 @@ import secrets
 import stat
 import threading
 import time
+import zlib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +39,8 @@ MOST_BYTES = 2 << 30  #: of all entries
 LOOK_AFTER = 500  #: entries written by one process
 DAY = 86_400  #: seconds; the last use of an entry is known to the day
 ENTRIES, PRUNED = "entries", "pruned"  #: the folder of the entries, and a file whose time says when they were pruned
+LOCKS, LOCK_FILES = "locks", 1024  #: the folder of the files that :func:`alone` locks, and their number
+PATIENCE = 60.0  #: seconds that a process waits for another one which makes the same entry
 
 _lock = renewed(threading.Lock())  # of the number of entries written, and of making the private folder
 _written = 0
@@ -74,6 +79,40 @@ def put(name: str, content: bytes) -> None:
             part.unlink()
         return
     _look(folder)
+
+
+@contextlib.contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Wait while another thread or process is in this context for the same entry, at most :data:`PATIENCE` seconds.
+
+    Whoever waited should look for the entry again. Where no folder can be written, or files cannot be locked, nobody
+    waits.
+    """
+    base = named_folder() if is_kept() else None
+    with contextlib.ExitStack() as stack:
+        if base is not None:
+            with contextlib.suppress(OSError, ImportError):
+                stack.enter_context(_locked(base / LOCKS / str(zlib.crc32(name.encode()) % LOCK_FILES)))
+        yield
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    import fcntl
+
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with open(path, "ab") as file:
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.02)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # a fork of this process may have the file too
 
 
 def drop(name: str) -> None:

@@ -135,9 +135,12 @@ class Compilation:
         self._ended.set()
 
     def _compiled(self) -> bytes:
-        binary = compile_here(self._text, self._name, self._options)
-        self._keep(binary)
-        return binary
+        with cache.alone(self.entry):
+            found = self.ready()  # by now another process may have made it
+            if found is None:
+                found = compile_here(self._text, self._name, self._options)
+                self._keep(found)
+        return found
 
     def _keep(self, binary: bytes) -> None:
         cache.put(self.entry, binary)

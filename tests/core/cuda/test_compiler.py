@@ -129,6 +129,23 @@ def test_quick_builds_in_place_of_final_ones(monkeypatch: pytest.MonkeyPatch, co
     assert compiled[2:] == [(*OPTIONS, "-arch=sm_80")]
 
 
+def test_what_several_need_at_the_same_time_is_compiled_once(
+    monkeypatch: pytest.MonkeyPatch, compiled: list[tuple[str, ...]]
+) -> None:
+    """As in processes that start together: a compilation of their own in each, one folder."""
+    monkeypatch.setenv("SURICATE_AHEAD", "0")
+    found: list[bytes] = []
+    threads = [threading.Thread(target=lambda: found.append(Compilation(text_of(11), "put.cu", OPTIONS).final()))
+               for _ in range(3)]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 1
+    assert len(found) == 3
+    assert len(compiled) == 1
+
+
 def test_where_no_process_starts_callers_compile(
     monkeypatch: pytest.MonkeyPatch, compiled: list[tuple[str, ...]]
 ) -> None:
