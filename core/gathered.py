@@ -2,7 +2,8 @@
 
 Storage that updates quickly has gaps, or leads from block to block: a pass over all edges of a hash table takes twice
 as long as one over plain rows. To copy the rows takes about as long as one such pass, so it pays from the third pass
-on. (On CUDA a pass is limited by random reads of what neighbours have, and the copy does not pay.)
+on; in small graphs it does not pay for compiling the loops that copy. (On CUDA a pass is limited by random reads of
+what neighbours have, and the copy does not pay.)
 """
 
 from __future__ import annotations
@@ -17,17 +18,21 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.types import StoreView
 
+LEAST = 1 << 16  #: edges from which on rows are copied; all passes over fewer take some milliseconds
+
 
 @contextmanager
 def gathered_rows(graph: Graph) -> Iterator[None]:
     """Within it, operators on the CPU walk copies of the rows, each made when it is first walked; other threads wait.
+
+    Graphs of fewer than :data:`LEAST` edges are walked as they are stored, so that copying is not compiled for them.
 
     A copy holds each row in the order of the storage, so results are the same to the last bit. It takes 4 bytes per
     edge, those of weights, and 8 per vertex, and while it is made 4 more per edge; without memory for it operators walk
     the storage. Functions should not ask ``(u, x) in graph`` meanwhile: it takes the time of a scan of the row.
     """
     with graph.exclusive():
-        if graph.device.is_cuda:
+        if graph.device.is_cuda or graph.most_arcs < LEAST:
             yield
             return
         graph._views.clear()

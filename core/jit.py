@@ -10,11 +10,13 @@ Machine code is kept on disk (``suricate.cache``) under a digest of all that it 
 
 from __future__ import annotations
 
+import dis
 import gc
 import os
 import pickle
 import re
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, TypeVar
 
 import llvmlite.binding
@@ -25,6 +27,7 @@ from numba.core.compiler import Compiler, CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
+from numba.core.typing.templates import builtin_registry
 from numba.extending import register_jitable
 
 from suricate import cache
@@ -34,12 +37,22 @@ from suricate.notice import NOTICE
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+#: Numba's passes over closures, ``with``, literal arguments and arrays made by expressions, and for loops in parallel
+UNNEEDED = frozenset(
+    {
+        "DumpParforDiagnostics", "FindLiterallyCalls", "InlineClosureLikes", "InlineInlinables",
+        "LiteralPropagationSubPipelinePass", "LiteralUnroll", "MakeFunctionToJitFunction", "NopythonRewrites",
+        "WithLifting",
+    }
+)  # fmt: skip
+_LITERAL = frozenset({"literal_unroll", "literally"})
+
 _modules: set[str] = set()  # whose compilation is announced
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function``, which Python calls, on first use; machine code is kept on disk, the GIL is released."""
-    return _kept(njit(nogil=True, no_cfunc_wrapper=True, _nrt=False)(function))
+    return _kept(njit(nogil=True, no_cfunc_wrapper=True, _nrt=False, pipeline_class=_KernelCompiler)(function))
 
 
 def allocating_kernel(function: Callable[..., Any]) -> Any:
@@ -57,14 +70,42 @@ def _kept(compiled: Any) -> Any:
 def inner(function: Function) -> Function:
     """Compile ``function`` into the kernels that call it; called from Python it runs as plain Python."""
     _modules.add(function.__module__)
-    return register_jitable(
+    register_jitable(
         forceinline=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False,
         pipeline_class=_InnerCompiler,
     )(function)  # fmt: skip
+    kind = next(kind for known, kind in reversed(builtin_registry.globals) if known is function)
+    kind.templates[0]._impl_cache = _Implementations()
+    return function
+
+
+class _Implementations(dict[Any, Any]):
+    """What Numba made of an inner function, by types of arguments and the options that it takes over from its caller.
+
+    Numba would also tell callers apart by the other options, and compile an inner function once for the kernels that
+    call it and once more for the inner functions that do.
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(_with_inherited(*key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(_with_inherited(*key), value)
+
+
+def _with_inherited(context: Any, args: Any, kws: Any, flags: Any) -> tuple[Any, ...]:
+    """Return a key with those options of a caller, None for no caller, that count for an inner function."""
+    return context, args, kws, *([] if flags is None else [flags.error_model, repr(flags.fastmath)])
 
 
 class _InnerLibrary(JITCodeLibrary):
-    """The code of an inner function: linked into kernels, and optimised and made machine code there only."""
+    """The code of an inner function: linked into kernels, and optimised and made machine code there only.
+
+    Single functions are simplified once, before they are linked into several kernels.
+    """
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the kernels."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -80,6 +121,16 @@ class _InnerLibrary(JITCodeLibrary):
         return _NowhereYet
 
 
+class _KernelLibrary(JITCodeLibrary):
+    """The code of a kernel, and of a wrapper that unpacks its arguments, which is optimised once, in the end."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        if ll_module.name == "wrapper":
+            ll_module.data_layout = self._codegen._data_layout
+        else:
+            super()._optimize_functions(ll_module)
+
+
 class _NowhereYet:
     """Takes the environment of a function that has no machine code."""
 
@@ -88,11 +139,37 @@ class _NowhereYet:
         """Do nothing."""
 
 
-class _InnerCompiler(Compiler):
-    """Compiles inner functions."""
+class _KernelCompiler(Compiler):
+    """Compiles functions without closures, ``with`` and literal arguments in fewer passes over their code."""
+
+    library_type: type[JITCodeLibrary] = _KernelLibrary
 
     def __init__(self, typing: Any, target: Any, library: Any, *given: Any) -> None:
-        super().__init__(typing, target, library or _InnerLibrary(target.codegen(), "inner"), *given)
+        if library is None:
+            library = self.library_type(target.codegen(), "kernel")
+            library.enable_object_caching()
+        super().__init__(typing, target, library, *given)
+
+    def define_pipelines(self) -> Any:
+        """Return Numba's passes but for those that such a function does not need."""
+        pipelines = super().define_pipelines()
+        if _is_plain(self.state.func_id.code):
+            for one in pipelines:
+                one.passes[:] = [each for each in one.passes if each[0].__name__ not in UNNEEDED]
+        return pipelines
+
+
+class _InnerCompiler(_KernelCompiler):
+    """Compiles inner functions."""
+
+    library_type = _InnerLibrary
+
+
+def _is_plain(code: CodeType) -> bool:
+    """Return whether a function with this code has no closures, no ``with`` and no literal arguments."""
+    if _LITERAL & {*code.co_names} or any(isinstance(constant, CodeType) for constant in code.co_consts):
+        return False
+    return not any("WITH" in step.opname for step in dis.get_instructions(code))
 
 
 def _set_environments(compiled: Any) -> None:

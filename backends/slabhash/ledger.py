@@ -20,6 +20,7 @@ from suricate.backends.slabhash.layout import BUMP, DENIED, FREED, LISTED, TAKEN
 MIN_SLABS = 64  # a pool grows by so many at least
 SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
 BULK_LOAD = 2  # edges per vertex from which on a first batch is taken for all of a graph
+COUNTED_FROM = 1 << 15  # edges of such a batch from which on its slabs are counted; fewer take some more of them
 BULK_SHARE = 32  # a batch of this share of the edges is large for a store ...
 BATCHES_AHEAD = 16  # ... which is then sized for this many more of them,
 EDGES_AHEAD = 1 << 24  # but for no more than this many edges, or half as many again

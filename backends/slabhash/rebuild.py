@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import Batch, Kernels
 from suricate.backends.slabhash.layout import Slabs
-from suricate.backends.slabhash.ledger import BULK_LOAD, MIN_SLABS, SLACK, Ledger
+from suricate.backends.slabhash.ledger import BULK_LOAD, COUNTED_FROM, MIN_SLABS, SLACK, Ledger
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool, Tables
 from suricate.devices import Array
 from suricate.errors import CapacityError
@@ -74,7 +74,8 @@ def _overflow(
 ) -> tuple[int, int]:
     """Return how many slabs are needed behind the heads, and how many more would be good to have.
 
-    They are counted, unless stored edges meet a batch, or it is no bulk load: then more will come.
+    They are counted, unless stored edges meet a batch, or it is no bulk load: then more will come. Those of a small
+    batch are not, unless there is a limit: to compile the counting takes longer than the slabs are worth.
     """
     batch, stored = sizing.batch, sizing.stored
     coming = 0 if batch is None else len(batch.src)
@@ -86,7 +87,8 @@ def _overflow(
             return kernels.count_moves(pool.slabs, plan, heads), 0
     if batch is None or stored:
         return most, 0
-    if coming >= BULK_LOAD * ledger.num_vertices and budget.allows(size):
+    is_counted = coming >= COUNTED_FROM or budget.limit is not None
+    if is_counted and coming >= BULK_LOAD * ledger.num_vertices and budget.allows(size):
         with budget.allocating(size):
             most = kernels.count_batch(plan, heads, batch, fresh=True)
     return most, (heads + most) // SLACK + MIN_SLABS

@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate import fallbacks
+from suricate import fallbacks, gathered
 from suricate.cursors import contiguous
 from suricate.gathered import gathered_rows
 
 N = 200
+
+
+@pytest.fixture(autouse=True)
+def _copied_at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathered, "LEAST", 0)
 
 
 def make_graph(backend, weighted, directed=True):
@@ -99,3 +104,14 @@ def test_other_threads_wait():
         assert not done
     thread.join()
     assert done
+
+
+def test_rows_of_small_graphs_are_walked_as_they_are_stored(monkeypatch):
+    graph = make_graph("slabhash", weighted=False)
+    stored = graph.view().cursor
+    monkeypatch.setattr(gathered, "LEAST", graph.most_arcs + 1)
+    with gathered_rows(graph):
+        assert graph.view().cursor == stored
+    monkeypatch.setattr(gathered, "LEAST", graph.most_arcs)
+    with gathered_rows(graph):
+        assert graph.view().cursor == contiguous.__name__

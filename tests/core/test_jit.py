@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 from llvmlite.binding import ffi
-from numba import njit
+from numba import literal_unroll, njit
+from numba.core import event
 from numba.core.errors import TypingError
 
 from suricate import cache, notice
@@ -35,6 +37,64 @@ def test_a_kernel_compiles_the_inner_functions_it_calls():
     double_all(values)
     assert values.tolist() == [0, 2, 4, 6]
     assert len(double_all.signatures) == 1
+
+
+class Compiled(event.Listener):
+    """Notes the names of the functions that Numba compiles."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def on_start(self, event: Any) -> None:
+        self.names.append(event.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+def test_an_inner_function_is_compiled_once_for_kernels_and_inner_functions(monkeypatch):
+    monkeypatch.setattr(cache, "get", lambda name: None)
+
+    @inner
+    def quarter(x):
+        return x / 4.0
+
+    @inner
+    def eighth(x):
+        return quarter(x) / 2.0
+
+    @kernel
+    def both(x):
+        return quarter(x) + eighth(x)
+
+    @njit(fastmath=True)
+    def fast(x):
+        return quarter(x)
+
+    with event.install_listener("numba:compile", Compiled()) as compiled:
+        assert both(8.0) == 3.0
+        assert compiled.names.count("quarter") == 1
+        assert fast(8.0) == 2.0
+        assert compiled.names.count("quarter") == 2, "options that it takes over from its caller make another function"
+
+
+def test_kernels_may_have_closures_and_literal_arguments():
+    @kernel
+    def closed(x):
+        def above(y):
+            return y > x
+
+        return above(3), above(1)
+
+    @kernel
+    def unrolled(x):
+        total = 0.0
+        for each in literal_unroll((1, 2.5, x)):
+            total += each
+        return total
+
+    assert closed(2) == (True, False)
+    assert unrolled(np.float32(4)) == 7.5
 
 
 def test_compiling_frees_the_pass_managers_of_llvm(monkeypatch):
