@@ -8,7 +8,8 @@ since Numba compiles one function at a time in a process. On CUDA kernels get a 
 called and the final one later (``suricate.cuda.compiler``), so a rehearsal does not take long. A rehearsal that went
 well is noted on disk, with the state of all sources: the next process does not repeat it.
 
-A rehearsal that fails says nothing: what it did not reach is compiled when it is called.
+The first update of a new tracker waits for the rehearsals under way, some seconds at most: a stream begins later rather
+than that it stops in the middle. A rehearsal that fails says nothing: what it did not reach is compiled when it is called.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import hashlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -50,6 +52,7 @@ FIRST = 100  #: edges of its first batch
 BULK = 40_000  #: edges of a batch that is loaded and sorted as large ones are
 MANY = 131072  #: edges of a graph whose loops run on several threads
 Call = tuple[Callable[..., Iterator[None]], tuple[Any, ...]]  #: a rehearsal, and its arguments
+FIRST_UPDATE = 4.0  #: seconds that the first update of trackers waits for rehearsals under way, at most
 PLAIN = (bool, int, float, str, type(None))  #: types of parameters that a rehearsal takes over
 PATIENCE = 10.0  #: seconds that the end of the process waits for the step of a rehearsal that is under way
 SLIDES = 12  #: mixed batches of a rehearsal, so that maintenance is due
@@ -135,14 +138,15 @@ def tracking(kind: Kind, algorithm: type[Algorithm], params: dict[str, Any], siz
     graph.insert_edges(src[:-FIRST], dst[:-FIRST], *(part[:-FIRST] for part in weight))
     _read(tracker)
     yield
+    few, half = slice(10, 14), slice(0, size - FIRST, 2)  # batches as of a sliding window: most programs are met there
+    graph.apply(Batch(delete=(src[few], dst[few]), insert=(src[-4:], dst[-4:], *(part[-4:] for part in weight))))
+    graph.apply(Batch(delete=(src[half], dst[half]), insert=(src[half], dst[half], *(part[half] for part in weight))))
+    _read(tracker)
+    yield
     graph.delete_edges(src[1:3], dst[1:3])  # so few that results are repaired
     _read(tracker)
     yield
     graph.insert_edges(src[1:3], dst[1:3], *(part[1:3] for part in weight))
-    _read(tracker)
-    yield
-    few = slice(10, 14)
-    graph.apply(Batch(delete=(src[few], dst[few]), insert=(src[-4:], dst[-4:], *(part[-4:] for part in weight))))
     _read(tracker)
     yield
     if weight:
@@ -173,7 +177,12 @@ def _read(tracker: Tracker) -> None:
 
 
 class _Rehearsals:
-    """The rehearsals of this process; ``failed``: what ended some of them."""
+    """The rehearsals of this process.
+
+    Attributes:
+        failed: what ended some of them.
+        are_new: whether some were started since the last update of a tracker, and may be under way.
+    """
 
     def __init__(self) -> None:
         self.begin_again()
@@ -182,6 +191,7 @@ class _Rehearsals:
         """Forget what was started, as a child of ``fork`` does."""
         self._lock, self._known, self._threads = threading.Lock(), set[str](), list[threading.Thread]()
         self._stopped, self._running, self.failed = False, 0, list[Exception]()
+        self.are_new, self._left = False, 0.0
 
     def start(self, name: str, kind: Kind, steps: Callable[[], Iterator[None]]) -> None:
         """Run ``steps`` in a thread, unless they were rehearsed before under this name, or from such a thread."""
@@ -195,7 +205,8 @@ class _Rehearsals:
                 target=self._run, args=(name, kind.device, steps), name="suricate-ahead", daemon=True
             )
             self._threads = [one for one in self._threads if one.is_alive()] + [thread]
-        thread.start()
+            self.are_new, self._left = True, FIRST_UPDATE
+            thread.start()
 
     def stop(self) -> None:
         """Let no rehearsal begin another step, and wait for the ones under way."""
@@ -204,6 +215,19 @@ class _Rehearsals:
         compiler.POOL.close()  # nobody waits for a process any more
         for thread in self._threads:
             thread.join(PATIENCE)
+
+    def wait_before_update(self) -> None:
+        """Before the first update of new trackers, wait until what the next ones may need is compiled.
+
+        It would be compiled in one of the updates otherwise, if that comes before the rehearsal. The wait is bounded:
+        after :data:`FIRST_UPDATE` seconds updates go on, and wait for what they need themselves only.
+        """
+        if _local.rehearsing:
+            return
+        end = time.monotonic() + self._left
+        for thread in list(self._threads):
+            thread.join(max(0.0, end - time.monotonic()))
+        self.are_new = False
 
     def wait(self) -> None:
         """Wait until all rehearsals that were started have ended."""

@@ -15,7 +15,7 @@ from weakref import WeakSet, WeakValueDictionary
 import numpy as np
 
 from suricate import plugins
-from suricate.ahead import rehearse_tracking
+from suricate.ahead import REHEARSALS, rehearse_tracking
 from suricate.algorithm import Algorithm
 from suricate.delta import Delta
 from suricate.errors import ParameterError, SuricateError
@@ -337,6 +337,8 @@ def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before
     change deletes vertices: reading the result then tells. The error of an invalid batch on a graph with deferred
     checks is not raised here but by the next call that waits.
     """
+    if REHEARSALS.are_new:
+        REHEARSALS.wait_before_update()
     errors: list[Exception] = []
     delta.keeps_errors = True
     try:

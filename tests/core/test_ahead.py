@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +88,37 @@ def test_launches_take_the_final_build_when_it_is_there(monkeypatch: pytest.Monk
         at[:] = 7
         launch()
         assert at.get().tolist() == [factor * i for i in range(32)]
+
+
+@pytest.mark.gpu
+def test_the_first_update_waits_for_rehearsals_and_later_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SURICATE_AHEAD", "1")
+    rehearsals, go, steps = ahead._Rehearsals(), threading.Event(), list[str]()
+
+    def slow(*given: Any) -> Iterator[None]:
+        go.wait(60)
+        steps.append("rehearsed")
+        yield
+
+    monkeypatch.setattr(ahead, "REHEARSALS", rehearsals)
+    monkeypatch.setattr("suricate.tracker.REHEARSALS", rehearsals)
+    monkeypatch.setattr(ahead.cache, "get", lambda name: None)
+    monkeypatch.setattr(ahead, "updates", slow)
+    monkeypatch.setattr(ahead, "tracking", slow)
+    graph = su.Graph(10, device="cuda")
+    tracker = graph.track("bfs", source=0)
+    threading.Timer(0.2, go.set).start()
+    graph.insert_edges([0], [1])
+    assert steps == ["rehearsed"] * 3, "batches, large batches, and the search"
+    assert tracker.result.level.get().tolist()[:2] == [0, 1]
+
+    go.clear()
+    monkeypatch.setattr(ahead, "FIRST_UPDATE", 0.1)
+    graph.track("wcc")
+    began = time.monotonic()
+    graph.insert_edges([1], [2])
+    assert 0.1 <= time.monotonic() - began < 30, "no longer than that, however long a rehearsal takes"
+    assert not rehearsals.are_new
+    assert len(steps) == 3
+    go.set()
+    rehearsals.wait()
