@@ -8,8 +8,9 @@ since Numba compiles one function at a time in a process. On CUDA kernels get a 
 called and the final one later (``suricate.cuda.compiler``), so a rehearsal does not take long. A rehearsal that went
 well is noted on disk, with the state of all sources: the next process does not repeat it.
 
-The first update of a new tracker waits for the rehearsals under way, some seconds at most: a stream begins later rather
-than that it stops in the middle. A rehearsal that fails says nothing: what it did not reach is compiled when it is called.
+The first update of a new tracker waits for the rehearsals under way, some seconds at most: it is better that a stream
+begins later than that it stops in the middle. A rehearsal that fails says nothing: what it did not reach is compiled
+when it is called.
 """
 
 from __future__ import annotations
