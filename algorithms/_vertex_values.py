@@ -43,7 +43,7 @@ class VertexValues:
             }
             if min(self._values, default=0) < 0:
                 raise VertexRangeError(f"{label}: vertex {min(self._values)} is negative")
-        elif np.ndim(values) == 0:
+        elif not isinstance(values, (list, tuple)) and np.ndim(values) == 0:
             self._values = real(label, values, low=least)
         else:
             self._values = self._checked(as_array(values, label), least)

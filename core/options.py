@@ -25,10 +25,9 @@ from suricate.errors import (
     ParameterError,
     ShapeError,
     SuricateError,
-    UnknownNameError,
     VertexRangeError,
 )
-from suricate.parameters import flag, shown
+from suricate.parameters import flag, named_dtype, one_of, shown
 from suricate.store import Store
 from suricate.types import MAX_VERTICES, WEIGHT_DTYPES
 
@@ -59,8 +58,8 @@ class GraphOptions:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        _one_of("self_loops", self.self_loops, tuple(LOOPS))
-        _one_of("checks", self.checks, CHECKS)
+        one_of("self_loops", self.self_loops, tuple(LOOPS))
+        one_of("checks", self.checks, CHECKS)
         _check_backend_options(self.backend, self.backend_options)
         directed = flag("directed", self.directed)
         checked = {
@@ -173,19 +172,13 @@ def _checked_hints(hints: Any, num_vertices: int, argument: str) -> Array | None
     return array
 
 
-def _one_of(argument: str, value: Any, choices: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in choices:
-        raise UnknownNameError(f"{argument}={shown(value)} is unknown: use one of {', '.join(map(repr, choices))}")
-
-
 def _weight_dtype(weight_dtype: Any) -> np.dtype | None:
     if weight_dtype is None:
         return None
     names = ", ".join(dtype.name for dtype in WEIGHT_DTYPES)
-    try:
-        dtype = np.dtype(weight_dtype)
-    except (TypeError, ValueError, SyntaxError, Warning):  # NumPy parses text
-        raise DTypeError(f"weight_dtype {shown(weight_dtype)} is no dtype: use None or one of {names}") from None
+    dtype = named_dtype(weight_dtype)
+    if dtype is None:
+        raise DTypeError(f"weight_dtype {shown(weight_dtype)} is no dtype: use None or one of {names}")
     if dtype not in WEIGHT_DTYPES:
         raise DTypeError(f"weight_dtype {dtype} is not supported: use None or one of {names}")
     return dtype

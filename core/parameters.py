@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate.errors import ParameterError
+from suricate.errors import ParameterError, UnknownNameError
 
 LONGEST = 60  #: characters of a value that a message shows
 
@@ -76,12 +76,28 @@ def flag(label: str, value: Any) -> bool:
     return bool(value)
 
 
+def one_of(label: str, value: Any, choices: Sequence[str]) -> str:
+    """Return a text, one of ``choices``.
+
+    Raises:
+        UnknownNameError: it is none of them.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise UnknownNameError(f"{label}={shown(value)} is unknown: use one of {', '.join(map(repr, choices))}")
+    return value
+
+
+def named_dtype(value: Any) -> np.dtype | None:
+    """Return the dtype that ``value`` names for NumPy; None if it names none, as None itself."""
+    try:
+        return None if value is None else np.dtype(value)
+    except Exception:  # NumPy parses text, and warns of old names
+        return None
+
+
 def dtype(label: str, value: Any, allowed: Sequence[str]) -> np.dtype:
     """Return the dtype that ``value`` names, one of ``allowed``."""
-    try:
-        found = None if value is None else np.dtype(value)  # NumPy takes None for float64
-    except (TypeError, ValueError):
-        found = None
+    found = named_dtype(value)
     if found is None or found.name not in allowed:
         raise ParameterError(f"{label} must be {' or '.join(allowed)}, got {shown(value)}")
     return found

@@ -84,7 +84,7 @@ from suricate.operators.call import driver_of, driver_on
 from suricate.operators.intersection import intersect
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
-from suricate.parameters import flag
+from suricate.parameters import flag, one_of
 from suricate.structures.frontier import Frontier
 from suricate.types import EdgeList
 
@@ -144,7 +144,7 @@ def advance(
     found = prepared.run(graph, key, fn, frontier, given)
     if found is not prepared.MISSED:
         return found
-    checks.name("scheme", scheme, SCHEMES)
+    one_of("scheme", scheme, SCHEMES)
     call = binding.bind_push(graph, fn, args, reduce, out, then)
     over = checks.push_direction(graph, over)
     start = starts.start_of(graph, frontier)
@@ -267,7 +267,7 @@ def neighbor_reduce(
     found = prepared.run(graph, key, fn, vertices, args)
     if found is not prepared.MISSED:
         return found
-    checks.name("scheme", scheme, SCHEMES)
+    one_of("scheme", scheme, SCHEMES)
     call = binding.bind_pull(graph, fn, args, reduce, out, dtype, then)
     over = checks.pull_direction(graph, over)
     driver = driver_of(graph)

@@ -12,6 +12,7 @@ from suricate.edgefn import EDGE, Argument, EdgeFunction, TypedFunction, argumen
 from suricate.errors import DeviceError, DTypeError, EdgeFunctionError, ParameterError, RequirementError
 from suricate.operators import checks
 from suricate.operators.call import OUT_DTYPES, Call, Start
+from suricate.parameters import named_dtype, one_of, shown
 
 if TYPE_CHECKING:
     from suricate.edgefn.layout import Layout
@@ -83,7 +84,7 @@ def _words_function(graph: Graph, fn: Any, arguments: tuple[Argument, ...], layo
 
 def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, out: Any, then: Any) -> Call:
     """Return the call of a push into ``out``."""
-    checks.name("reduce", reduce, PUSHES)
+    one_of("reduce", reduce, PUSHES)
     layout, dtype = None, None
     if reduce == "argmin":
         checks.vertex_words(graph, out, "out")
@@ -105,7 +106,7 @@ def bind_pull(
     graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, out: Any, dtype: Any, then: Any, commit: Any = None
 ) -> Call:
     """Return the call of a pull; ``dtype`` of its values is that of ``out``, or ``dtype``, or what ``fn`` returns."""
-    checks.name("reduce", reduce, PULLS)
+    one_of("reduce", reduce, PULLS)
     arguments, values = arguments_of(graph, args)
     layout, taken = None, None
     if reduce == "argmin":
@@ -186,7 +187,7 @@ def value_dtype(call: Call, out: Array | None, dtype: Any) -> np.dtype:
     else:
         if dtype is not None and _value_type(dtype) != wanted:
             raise DTypeError(f"out has dtype {wanted}, but dtype={dtype!r} was asked for: give one of the two")
-        if wanted not in OUT_DTYPES:
+        if not isinstance(wanted, np.dtype) or wanted not in OUT_DTYPES:
             return np.dtype(np.int64)  # result_array() says what is wrong with it
     reducible(call.result, call.reduce, wanted)
     return wanted
@@ -194,10 +195,7 @@ def value_dtype(call: Call, out: Array | None, dtype: Any) -> np.dtype:
 
 def _value_type(dtype: Any) -> np.dtype:
     """Return ``dtype`` as a NumPy dtype that values can be reduced in."""
-    try:
-        wanted = np.dtype(dtype)
-    except TypeError:
-        wanted = None
+    wanted = named_dtype(dtype)
     if wanted is None or wanted not in OUT_DTYPES:
-        raise DTypeError(f"dtype {dtype!r} cannot be reduced: use one of {', '.join(map(str, OUT_DTYPES))}")
+        raise DTypeError(f"dtype {shown(dtype)} cannot be reduced: use one of {', '.join(map(str, OUT_DTYPES))}")
     return wanted

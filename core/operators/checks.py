@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +14,12 @@ from suricate.errors import (
     ParameterError,
     RequirementError,
     ShapeError,
-    UnknownNameError,
     VertexRangeError,
 )
 from suricate.operators.call import MAX_STEPS, OUT_DTYPES, UNLIMITED, Call, Order, Swap, Until
 from suricate.operators.results import Propagated
 from suricate.operators.schemes import WHOLE_GRAPH
-from suricate.parameters import integer
+from suricate.parameters import integer, one_of, shown
 from suricate.structures.words import Words
 
 if TYPE_CHECKING:
@@ -31,15 +29,9 @@ if TYPE_CHECKING:
 DIRECTIONS = ("out", "in", "both")
 
 
-def name(parameter: str, value: str, allowed: Sequence[str]) -> None:
-    """Raise ``UnknownNameError`` unless ``value`` is one of ``allowed``."""
-    if value not in allowed:
-        raise UnknownNameError(f"{parameter}={value!r} is unknown: use one of {', '.join(map(repr, allowed))}")
-
-
 def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
     """Return the direction of a push, resolved (see ``suricate.operators.call``)."""
-    name(parameter, over, DIRECTIONS)
+    one_of(parameter, over, DIRECTIONS)
     if over == "out" or not graph.directed:
         return "out"
     graph.store("in")  # raises if there are no in-edges
@@ -48,7 +40,7 @@ def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
 
 def pull_direction(graph: Graph, over: str) -> str:
     """Return the direction of a pull, resolved."""
-    name("over", over, DIRECTIONS)
+    one_of("over", over, DIRECTIONS)
     if over == "out":
         return "out"
     graph.store("in")
@@ -89,10 +81,10 @@ def work_limit(most: int | None) -> int:
 
 def once(value: Any, reduce: str) -> str:
     """Return the promise of a propagation: ``""``, ``"final"`` or ``"equal"``, which says no more of a sum."""
-    if value == "equal":
+    if isinstance(value, str) and value == "equal":
         return "final" if reduce == "sum" else "equal"
     if not isinstance(value, bool):
-        raise ParameterError(f"once is {value!r}: pass True, False or 'equal'")
+        raise ParameterError(f"once is {shown(value)}: pass True, False or 'equal'")
     return "final" if value else ""
 
 

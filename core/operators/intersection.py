@@ -18,6 +18,7 @@ from suricate.errors import DeviceError, ParameterError, RequirementError, Shape
 from suricate.locks import Lock, graph_lock, on_graph_device
 from suricate.operators import binding, checks, starts
 from suricate.operators.call import Call, driver_of
+from suricate.parameters import one_of
 from suricate.structures.edge_set import EdgeSet
 from suricate.structures.workspace import Workspace
 from suricate.types import ArcList, EdgeList, StoreView
@@ -87,7 +88,7 @@ def _intersect(
     graph: Graph, left: Any, right: Any, pair: tuple[Any, Any], fn: Any, args: Any, method: str,
     oriented: str | None, out: Array | None,
 ) -> Array | None:  # fmt: skip
-    checks.name("method", method, METHODS)
+    one_of("method", method, METHODS)
     if left.num_vertices != right.num_vertices:
         raise VertexRangeError(f"left has {left.num_vertices} vertices, right has {right.num_vertices}: use one range")
     views = _view_of(graph, left), _view_of(graph, right)
@@ -164,7 +165,7 @@ def _check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: 
     """Raise unless ``oriented`` fits the rest of the call."""
     if oriented is None:
         return
-    checks.name("oriented", oriented, ORIENTATIONS)
+    one_of("oriented", oriented, ORIENTATIONS)
     if u is not None:
         if oriented == "degree" or not isinstance(u, EdgeSet | EdgeList):
             raise RequirementError("with pairs, oriented may be 'id', for an EdgeSet or EdgeList as u: pass None")

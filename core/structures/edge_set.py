@@ -18,9 +18,9 @@ from suricate.errors import (
     CapacityError,
     DTypeError,
     RequirementError,
-    UnknownNameError,
 )
 from suricate.locks import Lock, graph_lock
+from suricate.parameters import one_of
 from suricate.types import REMOVED, ArcList, Change, EdgeList, StoreView
 
 if TYPE_CHECKING:
@@ -158,9 +158,7 @@ class EdgeSet:
         Raises:
             RequirementError: ``"in"``, and the edges are directed: a set has no rows by destination.
         """
-        if direction not in ("out", "in"):
-            raise UnknownNameError(f"unknown direction {direction!r}: use 'out' or 'in'")
-        if direction == "in" and self.directed:
+        if one_of("direction", direction, ("out", "in")) == "in" and self.directed:
             raise RequirementError("an edge set has no rows by destination: make one of the reversed edges")
         if self._view is None:
             with self._exclusive():

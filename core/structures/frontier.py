@@ -13,7 +13,8 @@ import numpy as np
 
 from suricate.arrays import as_ids, checked_ids, on_device, range_message
 from suricate.devices import Array, Device, resolve_device
-from suricate.errors import DeviceError, VertexRangeError
+from suricate.errors import DeviceError, ParameterError, VertexRangeError
+from suricate.parameters import shown
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -87,7 +88,13 @@ class Frontier:
 
     @classmethod
     def all(cls, graph: Graph) -> Frontier:
-        """Return the frontier of all vertices of ``graph``, deleted ones included; its array is made when asked for."""
+        """Return the frontier of all vertices of ``graph``, deleted ones included; its array is made when asked for.
+
+        Raises:
+            ParameterError: it is no graph.
+        """
+        if not hasattr(graph, "num_vertices"):
+            raise ParameterError(f"graph must be a graph, got {shown(graph)}")
         return cls._of_all(graph.device, graph.num_vertices)
 
     @classmethod

@@ -18,8 +18,8 @@ import numpy as np
 
 from suricate.devices import CPU, Array, Device, resolve_device
 from suricate.edgefn.parameters import Argument
-from suricate.errors import DTypeError, ParameterError, UnknownNameError
-from suricate.parameters import shown
+from suricate.errors import DTypeError, ParameterError
+from suricate.parameters import named_dtype, one_of, shown
 
 OPS = ("sum", "min", "max", "or")
 DTYPES = ("int32", "uint32", "int64", "uint64", "float32", "float64")
@@ -48,9 +48,7 @@ class Scalar:
     def __init__(
         self, op: str = "sum", dtype: Any = "float64", device: str | Device | Any = CPU, value: float | None = None
     ) -> None:
-        if op not in OPS:
-            raise UnknownNameError(f"op={op!r} is unknown: use one of {', '.join(map(repr, OPS))}")
-        self.op = op
+        self.op = one_of("op", op, OPS)
         self.dtype = _dtype(dtype, op)
         self.device = resolve_device(str(getattr(device, "device", device)))
         self.turn = 0  #: the slot that holds the total of the last operator
@@ -127,10 +125,7 @@ class Scalar:
 
 
 def _dtype(dtype: Any, op: str) -> np.dtype:
-    try:
-        found = None if dtype is None else np.dtype(dtype)
-    except TypeError:
-        found = None
+    found = named_dtype(dtype)
     if found is None or found.name not in DTYPES:
         raise DTypeError(f"a scalar has no dtype {shown(dtype)}: use one of {', '.join(DTYPES)}")
     if op == "or" and found.kind == "f":

@@ -21,7 +21,7 @@ from suricate.devices import CPU, Array, Device, resolve_device
 from suricate.edgefn.layout import FIELD_DTYPES, HALF, Field, Layout, layout_of
 from suricate.edgefn.parameters import Argument
 from suricate.errors import DeviceError, DTypeError, ParameterError, ShapeError, UnknownNameError, VertexRangeError
-from suricate.parameters import integer, shown
+from suricate.parameters import integer, named_dtype, shown
 from suricate.types import MAX_VERTICES
 
 BLOCK = 256  #: threads of a block on CUDA
@@ -64,6 +64,9 @@ def words(
 
 
 def _layout(keys: Mapping[str, Any], payload: Mapping[str, Any]) -> Layout:
+    for argument, part in (("keys", keys), ("payload", payload)):
+        if not isinstance(part, Mapping):
+            raise ParameterError(f"{argument} must be a dictionary of names and dtypes, got {shown(part)}")
     if not keys:
         raise ParameterError("words need at least one key: keys={'distance': 'float32'}")
     both = [name for name in keys if name in payload]
@@ -82,13 +85,10 @@ def _layout(keys: Mapping[str, Any], payload: Mapping[str, Any]) -> Layout:
 
 
 def _dtype(name: str, dtype: Any) -> str:
-    try:
-        found = None if dtype is None else np.dtype(dtype).name
-    except TypeError:
-        found = None
-    if found not in FIELD_DTYPES:
+    found = named_dtype(dtype)
+    if found is None or found.name not in FIELD_DTYPES:
         raise DTypeError(f"field {name} has dtype {shown(dtype)}: use one of {', '.join(FIELD_DTYPES)}")
-    return found
+    return found.name
 
 
 class Words:

@@ -21,6 +21,11 @@ class Unprintable:
         raise RuntimeError("no repr")
 
 
+def one(u: int, v: int, w: float) -> int:
+    """Return 1."""
+    return 1
+
+
 def graph() -> su.Graph:
     """Return a path of three vertices."""
     path = su.Graph(3, device="cpu")
@@ -55,6 +60,13 @@ def test_a_path_may_be_bytes(tmp_path: Path) -> None:
         (DeviceError, lambda: su.Graph(3, device=Unprintable())),
         (UnknownNameError, lambda: su.Graph(3, device="cpu", checks=Unprintable())),
         (DTypeError, lambda: su.Graph(3, device="cpu", weight_dtype="a")),  # NumPy warns
+        (DeviceError, lambda: su.neighbor_reduce(graph(), one, out=3)),
+        (DTypeError, lambda: su.neighbor_reduce(graph(), one, dtype="a")),
+        (DTypeError, lambda: su.Scalar("sum", "a", device="cpu")),
+        (UnknownNameError, lambda: su.neighbor_reduce(graph(), one, reduce=np.arange(2))),
+        (UnknownNameError, lambda: su.neighbor_reduce(graph(), one, over=np.arange(2))),
+        (ParameterError, lambda: graph().compute("pagerank", dtype="a")),
+        (DTypeError, lambda: graph().compute("katz", nstart=[[1], [1, 2]])),
         (ShapeError, lambda: su.Batch(insert=(np.array(0), [1]))),
         (ShapeError, lambda: su.generators.existing_edges(3, 1)),
         (ShapeError, lambda: su.generators.mixed(None, 3, 1)),
